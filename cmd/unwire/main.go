@@ -10,6 +10,7 @@ import (
 	"unwire/cmd/internal/cli"
 )
 
+// main runs unwire with the arguments of the process and exits with the status of the command.
 func main() {
 	// net/http logs there what unwire reports as an error of the request, such as an answer in HTTP/2
 	// on a connection that is idle.

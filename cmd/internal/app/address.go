@@ -8,7 +8,9 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// AddressArgs reads "F ID" or "F#ID"; an exchange is wanted unless optional.
+// AddressArgs parses the command-line arguments that name an exchange of a capture file: "F.uwc 7" or
+// "F.uwc#7". It is a usage error if no exchange is named, unless optional is true; the address is then
+// that of the whole capture.
 func AddressArgs(args []string, optional bool) (query.Address, error) {
 	a := query.ParseAddress(args[0])
 	if len(args) > 1 {

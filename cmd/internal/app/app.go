@@ -42,14 +42,23 @@ const (
 	ExitInterrupted = 130
 )
 
-// A failure is an error with the exit code and the hint that go with it.
+// A failure is an error together with the exit code of the program and the hint that is printed below the
+// error.
 type failure struct {
+	// code is the exit code of the program.
 	code int
-	err  error
+
+	// err is the error that is printed; nil if the program exits without a message.
+	err error
+
+	// hint tells the user what to do about the error; "" for none.
 	hint string
 }
 
+// Error returns the text of the wrapped error, which must not be nil.
 func (f *failure) Error() string { return f.err.Error() }
+
+// Unwrap returns the wrapped error, which may be nil.
 func (f *failure) Unwrap() error { return f.err }
 
 // Fail returns an error with which the program exits with the status code and prints hint after the
@@ -64,35 +73,43 @@ func Usagef(format string, args ...any) error {
 // An App is the state of one run of the program: its standard streams, profile, and configuration.
 // Every command gets it.
 type App struct {
-	// In is standard input as the process got it, for child processes and prompts.
+	// In is the process's standard input, for child processes and prompts. A read from it cannot be
+	// interrupted; see Input.
 	In io.Reader
 
-	// Ctx ends when the command is interrupted. It is for the reads of pipes and
-	// terminals, which take no context.
+	// Ctx is done when the command is interrupted. It is stored here for reads of pipes and terminals,
+	// because io.Reader takes no context.
 	Ctx context.Context
 
-	// Input reads standard input. A read fails once the command's context has ended, for instance after
-	// an interrupt.
+	// Input reads standard input. Its reads fail as soon as the command is interrupted.
 	Input io.Reader
 
 	// Signals delivers interrupt and termination signals to the running command.
 	Signals *SignalHandler
 
-	// Out and Err are standard output and standard error.
-	Out     *term.Output
-	Err     *term.Output
-	started bool // arguments were understood; what fails now is not usage
+	// Out is the standard output of the process.
+	Out *term.Output
 
-	// profile is the profile's name from --profile or unwire.yaml, and project the parsed unwire.yaml;
-	// both are zero if the user chose nothing.
+	// Err is the standard error of the process.
+	Err *term.Output
+
+	// started is true once the command line has been parsed without an error. Until then, every error is a
+	// usage error.
+	started bool
+
+	// profile is the name of the chosen profile (the rules for the headers, endpoints and secrets of one
+	// API), from --profile or unwire.yaml; "" if the user chose none.
 	profile string
+
+	// project is the parsed unwire.yaml, the settings file of the working folder; nil if there is none.
 	project *project.File
 
-	// Budget is what the command may spend on foreign files, all together; nil for a server,
-	// whose requests have their own.
+	// Budget limits how much memory and time the command may spend on all untrusted input files together;
+	// nil for a server, each of whose requests has its own budget.
 	Budget *budget.Budget
 
-	// Reflection fetches definitions from servers by gRPC reflection, for --proto reflect:URL.
+	// Reflection fetches protobuf definitions from servers by gRPC server reflection, for --proto
+	// reflect:URL.
 	Reflection reflected.Asker
 }
 
@@ -104,7 +121,8 @@ func New(ctx context.Context, signals *SignalHandler, stdin io.Reader, stdout, s
 	}
 }
 
-// Start takes the flag that all commands share; the arguments were understood.
+// Start applies the flag --color to the standard streams, and records that the command line was parsed
+// without an error.
 func (a *App) Start(color string, stdout, stderr io.Writer) error {
 	switch color {
 	case "auto", "always", "never":
@@ -116,7 +134,7 @@ func (a *App) Start(color string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// Started reports whether the arguments were understood.
+// Started reports whether the command line was parsed without an error.
 func (a *App) Started() bool { return a.started }
 
 // Report prints an error with a hint to stderr, and returns the exit status of the program for it.
@@ -165,7 +183,8 @@ func (a *App) failureOf(ctx context.Context, err error) *failure {
 	return f
 }
 
-// text returns the error message that the user sees; "" if the program exits without a message.
+// text returns the error message that the user sees, without control characters; "" if the program exits
+// without a message.
 func (f *failure) text() string {
 	if f.err == nil {
 		return ""
@@ -176,7 +195,8 @@ func (f *failure) text() string {
 // ExactArgs is like cobra.ExactArgs, but its error names the arguments that are missing.
 func ExactArgs(names ...string) cobra.PositionalArgs { return ArgsBetween(len(names), names...) }
 
-// ArgsBetween wants at least least of the named arguments and no more than all.
+// ArgsBetween returns a check that a command gets at least the first least arguments of names, and at
+// most one argument for each name. Its error names the missing argument.
 func ArgsBetween(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		hint := fmt.Sprintf("usage: %s", cmd.UseLine())
@@ -190,7 +210,7 @@ func ArgsBetween(least int, names ...string) cobra.PositionalArgs {
 	}
 }
 
-// OneOf returns a usage error if the value of a flag is not one of the allowed values.
+// OneOf returns a usage error if value, the value of the named flag, is not one of the allowed values.
 func OneOf(flag, value string, allowed ...string) error {
 	for _, v := range allowed {
 		if value == v {
@@ -200,9 +220,9 @@ func OneOf(flag, value string, allowed ...string) error {
 	return Usagef("%s must be one of %v, not %q", flag, allowed, value)
 }
 
-// WithRemarks returns a copy of a for one request of a server: what Say and the warnings of a
-// command would write to stderr goes to w. The copy asks no server for definitions that another
-// request has asked for.
+// WithRemarks returns a copy of a for one request of a server. Warnings and other diagnostics go to w
+// instead of stderr. The copy has its own budget, and its own cache of definitions fetched by server
+// reflection.
 func (a *App) WithRemarks(w io.Writer) *App {
 	request := *a
 	request.Err = term.New(w, "never")
@@ -211,8 +231,8 @@ func (a *App) WithRemarks(w io.Writer) *App {
 	return &request
 }
 
-// Serving prepares a for a command that answers requests until it is interrupted, and returns its
-// context. Its requests do not share a budget, since their number is not limited.
+// Serving prepares a for a command that runs as a server until it is interrupted, and returns the
+// command's context. There is no common budget for its requests, since their number is not limited.
 func (a *App) Serving(ctx context.Context) context.Context {
 	a.Budget = nil
 	return budget.With(ctx, nil)

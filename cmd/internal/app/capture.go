@@ -14,12 +14,13 @@ import (
 	"unwire/decode/conversation"
 )
 
-// closingTime is how long a command that has recorded derives summaries before
-// it ends; 'ls' derives what is missing then.
+// closingTime limits how long a recording command indexes its capture before it exits. 'unwire ls' later
+// indexes the rest.
 const closingTime = 5 * time.Second
 
-// IndexedWhenClosed has a capture indexed when it is closed, so that the first
-// listing is fast.
+// IndexedWhenClosed returns o with a callback that indexes the capture when it is closed: it derives the
+// summary of each exchange, so that the first 'unwire ls' is fast. Indexing is cut short after a few
+// seconds.
 func (a *App) IndexedWhenClosed(o store.Options) store.Options {
 	o.Profile = a.Profile()
 	o.Closing = func(store *store.Store) {
@@ -31,15 +32,15 @@ func (a *App) IndexedWhenClosed(o store.Options) store.Options {
 	return o
 }
 
-// SayStopped reports that recording has to stop, and that goesOn, such as "the traffic",
-// is not recorded from now on.
-func (a *App) SayStopped(err error, goesOn string) {
+// SayStopped prints that recording has failed because of err, and that activity, such as "the traffic",
+// continues without being recorded.
+func (a *App) SayStopped(err error, activity string) {
 	a.Say("unwire: %s recording has failed: %v", a.Err.Red("error:"), err)
 	kept := "; the exchanges recorded before remain readable"
 	if errors.Is(err, captures.ErrGone) {
 		kept = ""
 	}
-	a.Say("unwire: hint: %s continues, without recording%s", goesOn, kept)
+	a.Say("unwire: hint: %s continues, without recording%s", activity, kept)
 }
 
 // OpenCapture opens a capture file for reading, and warns if it is damaged or incomplete.
@@ -47,16 +48,19 @@ func (a *App) OpenCapture(path string) (*query.Capture, error) {
 	return openCapture(path, a.Profile(), a.Budget)
 }
 
-// OpenForwarded is OpenCapture for a capture of which the given directions are read as they were forwarded, where
-// rules changed them.
+// OpenForwarded is like OpenCapture, but returns forwarded instead of received bytes for some directions
+// (0: client to server, 1: server to client). The two differ where rewriting rules changed the traffic.
 func (a *App) OpenForwarded(path string, forwarded [2]bool) (*query.Capture, error) {
 	return openForwarded(path, a.Profile(), a.Budget, forwarded)
 }
 
+// openCapture opens a capture file for reading, with profile p and budget b, both of which may be nil.
 func openCapture(path string, p *profile.Profile, b *budget.Budget) (*query.Capture, error) {
 	return openForwarded(path, p, b, [2]bool{})
 }
 
+// openForwarded is like openCapture; forwarded has the same meaning as for App.OpenForwarded. It refuses
+// "-", since a capture cannot be read from standard input.
 func openForwarded(path string, p *profile.Profile, b *budget.Budget, forwarded [2]bool) (*query.Capture, error) {
 	if path == "-" {
 		return nil, Fail(ExitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
@@ -69,12 +73,12 @@ func openForwarded(path string, p *profile.Profile, b *budget.Budget, forwarded 
 	return query.Open(path, store.ReadOptions{Limits: limits, Profile: p, Forwarded: forwarded, Budget: b})
 }
 
-// maxReadVariable is the environment variable that sets to how many bytes the
-// bodies of a capture may expand.
+// maxReadVariable is the environment variable that limits the decompressed size of the bodies that are
+// read from a capture, such as 20GB.
 const maxReadVariable = "UNWIRE_MAX_READ"
 
-// readLimits returns the limits of memory and size for reading a capture, from environment variables or
-// by default.
+// readLimits returns the limits for reading a capture: the one in UNWIRE_MAX_READ, or the defaults if it
+// is not set.
 func readLimits() (l store.Limits, err error) {
 	text := os.Getenv(maxReadVariable)
 	if text == "" {

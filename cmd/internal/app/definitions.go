@@ -28,22 +28,24 @@ import (
 	"unwire/schema/wellknown"
 )
 
-// definitionsMemory is the heap in bytes below which garbage is collected less often
-// while definitions are loaded: 10,000 messages of 30 fields take 700 MB.
+// definitionsMemory is the heap size in bytes below which garbage is collected less often while protobuf
+// definitions are loaded. 10,000 messages of 30 fields take 700 MB.
 const definitionsMemory = 1 << 30
 
-// NoDefinitions is the value of --proto with which a command decodes without any definitions.
+// NoDefinitions is the value of --proto that makes a command decode without any protobuf definitions.
 const NoDefinitions = "none"
 
-// protoVariable is the environment variable that names definitions, as --proto does.
+// protoVariable is the environment variable with the default for --proto.
 const protoVariable = "UNWIRE_PROTO"
 
-// LoadDefinitions loads the message definitions with which a command decodes captures. name is the
-// value of --proto: any source that LoadSource reads, or "none" for a nil schema. If name is "", the
+// LoadDefinitions loads the protobuf definitions with which a command decodes captures. name is the value
+// of --proto: any source that LoadSource reads, or "none", which returns a nil schema. If name is "", the
 // first source that exists is used, in this order: UNWIRE_PROTO, the definitions stored in a capture,
-// unwire.yaml, and the built-in definitions, if the captures contain calls of their packages or no
-// exchange yet. Elements of captures may be files or addresses such as F.uwc#7; other files are
-// ignored. Otherwise the schema has no files. The well-known services are added to all of them.
+// unwire.yaml, definitions that a server reported by reflection in recorded traffic, and the built-in
+// definitions. The built-in ones are used only if the captures contain calls of their packages, or no
+// exchange yet. Without any source, the schema is empty. The well-known services are always added.
+//
+// Elements of captures are paths of captures or addresses such as F.uwc#7; other files are ignored.
 func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -84,9 +86,9 @@ func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures .
 	return withWellKnown(s), err
 }
 
-// FindDefinitions is like LoadDefinitions, for a command whose input names the types that it needs:
-// types are full names of types, services or methods in it. The schema is nil if no definitions apply
-// to them or to the captures.
+// FindDefinitions is like LoadDefinitions, for a command whose input names the definitions that it needs:
+// types are full names of types, services or methods in that input. The schema is nil if no definitions
+// apply to types or to the captures.
 func (a *App) FindDefinitions(ctx context.Context, name string, types []string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -101,7 +103,8 @@ func (a *App) FindDefinitions(ctx context.Context, name string, types []string, 
 	return a.BuiltIn(ctx)
 }
 
-// withWellKnown puts the well-known services behind definitions, which may be nil.
+// withWellKnown adds the well-known services, such as gRPC health checking, to s as a fallback for types
+// that s does not define. If s is nil, it returns a schema with only these.
 func withWellKnown(s *schema.Schema) *schema.Schema {
 	if s == nil {
 		s = schema.FromFiles()
@@ -110,8 +113,8 @@ func withWellKnown(s *schema.Schema) *schema.Schema {
 	return s
 }
 
-// remembered loads the definitions of --proto, or else those remembered in the environment, the capture
-// or unwire.yaml. It returns nil if there are none.
+// remembered loads the definitions that name (the value of --proto) selects or, if name is "", those that
+// UNWIRE_PROTO, the captures or unwire.yaml name or contain. It returns nil if there are none.
 func (a *App) remembered(ctx context.Context, name string, captures []string) (*schema.Schema, error) {
 	if name != "" {
 		return a.LoadSource(ctx, name)
@@ -133,9 +136,9 @@ func (a *App) remembered(ctx context.Context, name string, captures []string) (*
 	return s, err
 }
 
-// reportedDefinitions loads the definitions that servers reported in the traffic of the first
-// of captures that has any; nil for none. Nobody asked for them, so that what does not link
-// is no error.
+// reportedDefinitions returns the definitions that a server reported by gRPC server reflection in
+// recorded traffic: those of the first capture that has any, or nil. The user did not ask for them, so
+// errors are ignored.
 func (a *App) reportedDefinitions(ctx context.Context, captures []string) *schema.Schema {
 	for _, name := range captures {
 		if !isCapture(query.ParseAddress(name).File) {
@@ -157,8 +160,8 @@ func (a *App) reportedDefinitions(ctx context.Context, captures []string) *schem
 	return nil
 }
 
-// projectDefinitions loads the definitions that unwire.yaml names; nil for none. Of files with
-// one path the first counts.
+// projectDefinitions loads the definitions that unwire.yaml names; nil if it names none. If several
+// sources have a file with the same path, the first one is used.
 func (a *App) projectDefinitions(ctx context.Context) (*schema.Schema, error) {
 	switch names := a.project.Definitions; len(names) {
 	case 0:
@@ -182,8 +185,7 @@ func (a *App) projectDefinitions(ctx context.Context) (*schema.Schema, error) {
 	return schema.FromFiles(files...), nil
 }
 
-// projectSourceError adds to an error that unwire.yaml names the definitions that could not be
-// loaded.
+// projectSourceError adds to err that the definitions were named in unwire.yaml. It returns nil for nil.
 func (a *App) projectSourceError(err error) error {
 	if err == nil {
 		return nil
@@ -194,8 +196,8 @@ func (a *App) projectSourceError(err error) error {
 // named returns the value of --proto or, if the flag is not set, of UNWIRE_PROTO.
 func named(name string) string { return cmp.Or(name, os.Getenv(protoVariable)) }
 
-// Remembered loads the definitions that are remembered for captures, without the built-in
-// ones; nil for none.
+// Remembered is like LoadDefinitions, but never returns the built-in definitions. It returns nil if there
+// are no others.
 func (a *App) Remembered(ctx context.Context, name string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -212,20 +214,21 @@ func (a *App) BuiltIn(ctx context.Context) (*schema.Schema, error) {
 	return s, nil
 }
 
-// builtInFor reports whether the built-in definitions apply to a service, type or method of a
-// full name.
+// builtInFor reports whether the built-in definitions cover the package of name, the full name of a
+// service, type or method.
 func (a *App) builtInFor(name string) bool {
 	return a.profile != NoDefinitions && a.Profile().Serves(name)
 }
 
-// ShowsProfile reports whether the profile's service is in captures, or the user named it.
+// ShowsProfile reports whether the captures have calls of the profile's service, or the user chose that
+// profile by name.
 func (a *App) ShowsProfile(ctx context.Context, captures ...string) bool {
 	applies, _ := a.builtInForCaptures(ctx, captures)
 	return applies
 }
 
-// builtInForCaptures reports whether the built-in definitions apply to captures, and whether
-// these have any exchange.
+// builtInForCaptures reports whether the built-in definitions apply to the captures, and whether the
+// captures have any exchange at all.
 func (a *App) builtInForCaptures(ctx context.Context, captures []string) (applies, some bool) {
 	if a.NamesProfile() {
 		return true, true
@@ -238,8 +241,9 @@ func (a *App) builtInForCaptures(ctx context.Context, captures []string) (applie
 	return false, some
 }
 
-// services yields the services that captures have calls of, and "" for other requests. What
-// cannot be read has none: whoever reads it for its own sake reports that.
+// services yields the full name of the service of each RPC in the captures, and "" for requests that are
+// not RPCs. Captures that cannot be read are skipped: the command reports the error when it reads them
+// itself.
 func services(ctx context.Context, captures []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, name := range captures {
@@ -265,8 +269,8 @@ func services(ctx context.Context, captures []string) iter.Seq[string] {
 // definitionsHint is the hint that lists the ways to get definitions.
 const definitionsHint = "'unwire schema extract' extracts definitions from a client, and 'unwire schema infer' infers them from traffic. Then name them with --proto, or store them in the capture with 'unwire use'"
 
-// SayUndefined reports the packages of services that a schema does not define. A schema of nil
-// was not wanted, and nothing is reported.
+// SayUndefined prints which packages of the services s does not define. It prints nothing if s is nil,
+// because the user then asked for no definitions.
 func (a *App) SayUndefined(s *schema.Schema, services ...string) {
 	if text := Undefined(s, services); s != nil && text != "" {
 		a.Say("unwire: %s", text)
@@ -283,7 +287,7 @@ func Undefined(s *schema.Schema, services []string) string {
 	return noDefinitions(packages) + ": see 'unwire schema extract', or --proto"
 }
 
-// undefined are the packages of services of which a schema, which may be nil, defines none.
+// undefined returns the packages of the given services of which s, which may be nil, defines no service.
 func undefined(s *schema.Schema, services []string) []string {
 	defined := map[string]bool{}
 	for _, name := range services {
@@ -294,7 +298,7 @@ func undefined(s *schema.Schema, services []string) []string {
 	return slices.DeleteFunc(packagesOf(services), func(name string) bool { return defined[name] })
 }
 
-// mostPackages is how many packages a message names.
+// mostPackages is the largest number of packages that an error message lists.
 const mostPackages = 3
 
 // noDefinitions returns the message that there are no definitions for the given packages.
@@ -328,14 +332,16 @@ func packageOf(name string) string {
 	return name[:max(strings.LastIndexByte(name, '.'), 0)]
 }
 
-// isCapture reports whether a file is a capture rather than definitions.
+// isCapture reports whether a file is a SQLite database, and thus a capture and not a file of
+// definitions.
 func isCapture(name string) bool {
 	head, err := FirstBytes(name)
 	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
 }
 
-// ofCapture loads the definitions that a capture keeps, or else those that servers reported in
-// its traffic. For the address of an exchange they are those that were reported in it.
+// ofCapture loads the definitions stored in a capture or, if it stores none, those that servers reported
+// by reflection in its traffic. name is the path of a capture, or the address of one exchange, whose
+// reflection answer is then used.
 func (a *App) ofCapture(ctx context.Context, name string) (*schema.Schema, error) {
 	addr := query.ParseAddress(name)
 	c, err := a.OpenCapture(addr.File)
@@ -364,7 +370,8 @@ func (a *App) ofCapture(ctx context.Context, name string) (*schema.Schema, error
 	return s, err
 }
 
-// KeptDefinitions loads the definitions that the first of captures keeps; nil if none does.
+// KeptDefinitions loads the definitions stored (by 'unwire use') in the first of the captures that stores
+// any; nil if none does.
 func (a *App) KeptDefinitions(ctx context.Context, captures ...string) (*schema.Schema, error) {
 	for _, name := range captures {
 		file := query.ParseAddress(name).File
@@ -391,7 +398,8 @@ func (a *App) KeptDefinitions(ctx context.Context, captures ...string) (*schema.
 	return nil, nil
 }
 
-// FrameType is the message type of a call's frames in one direction, or nil.
+// FrameType returns the message type of a call's frames in one direction; nil if s is nil or does not
+// define the call.
 func FrameType(s *schema.Schema, call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if s == nil {
 		return nil
@@ -399,7 +407,7 @@ func FrameType(s *schema.Schema, call decode.Call, dir captures.Direction) proto
 	return s.FrameType(call, dir)
 }
 
-// reflected loads the definitions that the server at reflect:URL reports.
+// reflected fetches definitions by gRPC server reflection from the server that name, reflect:URL, names.
 func (a *App) reflected(ctx context.Context, name string) (*schema.Schema, error) {
 	r, err := a.Reflection.Ask(ctx, name)
 	var s *schema.Schema
@@ -420,8 +428,9 @@ func (a *App) reflected(ctx context.Context, name string) (*schema.Schema, error
 	return nil, fmt.Errorf("%s: %w", name, err)
 }
 
-// LoadSource loads definitions from what a user named: files, a capture that keeps some or has
-// traffic of server reflection, or reflect:URL for what a server reports.
+// LoadSource loads definitions from a source that the user named: .proto files or descriptor sets, a
+// capture that stores definitions or has recorded server reflection, or reflect:URL for a server with
+// reflection.
 func (a *App) LoadSource(ctx context.Context, name string) (*schema.Schema, error) {
 	switch {
 	case reflected.Names(name):
@@ -434,7 +443,9 @@ func (a *App) LoadSource(ctx context.Context, name string) (*schema.Schema, erro
 	return s, SourceError(name, err)
 }
 
-// LoadVersion is LoadSource for a version to compare; see schema.LoadVersion.
+// LoadVersion is like LoadSource, for one of two client versions to compare: name may also be shipped
+// client code, from which definitions are extracted. See schema.LoadVersion. progress is called during
+// the extraction.
 func (a *App) LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*schema.Schema, error) {
 	if reflected.Names(name) || NamesCapture(name) {
 		return a.LoadSource(ctx, name)
@@ -469,7 +480,8 @@ func (a *App) ExportRules(ctx context.Context, defs *schema.Schema) (*secret.Rul
 	return rules, nil
 }
 
-// SourceError explains to a user why definitions cannot be loaded.
+// SourceError adds to an error of loading the definitions in name a hint about what the user can do. It
+// returns other errors unchanged.
 func SourceError(name string, err error) error {
 	if errors.Is(err, schema.ErrNoSource) {
 		return Fail(ExitInput, err, "protoc --descriptor_set_out=FILE --include_imports writes a descriptor set")

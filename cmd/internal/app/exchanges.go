@@ -14,8 +14,8 @@ import (
 	"unwire/decode/conversation"
 )
 
-// RemarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
-// would read as "nothing wrong".
+// RemarkEmpty prints a warning if a capture contains no exchanges. Otherwise a user could take "nothing
+// found" to mean that nothing is wrong.
 func (a *App) RemarkEmpty(ctx context.Context, c *query.Capture) {
 	for range c.Exchanges(ctx) {
 		return
@@ -36,8 +36,9 @@ func (a *App) EachExchange(ctx context.Context, name string, do func(ex *decode.
 	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, decode.Options{}, do)
 }
 
-// CheckSplitting refuses to split an exchange of HTTP: its protocol says what its
-// messages are.
+// CheckSplitting returns a usage error if the user chose a framing (--as) for an HTTP exchange. The
+// framing of HTTP is known from its protocol; only for raw connections must the user choose how to divide
+// the bytes into messages.
 func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 	if by == "" || ex.Transport != captures.HTTP {
 		return nil
@@ -45,18 +46,20 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 	return Usagef("--as %s is only for connections without HTTP, but exchange %d is %s: for this exchange, --as must be PATH:TYPE, such as 1.2:string", by, ex.ID, ex.Protocol)
 }
 
-// SplittingFlag adds --as to a command, for exchanges without HTTP.
+// SplittingFlag adds the flag --as to a command. It selects the framing of connections without HTTP, and
+// is stored in to.
 func SplittingFlag(flags *pflag.FlagSet, to *string) {
 	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+strings.Join(decode.Splittings(), ", "))
 }
 
-// ParseSplitting parses a value of --as that names how a byte stream divides into messages.
+// ParseSplitting parses a value of --as that selects how a byte stream divides into messages, such as
+// "delimited"; "" is valid and selects nothing.
 func ParseSplitting(value string) (decode.Splitting, error) {
 	return decode.Splitting(value), OneOf("--as", value, append(decode.Splittings(), "")...)
 }
 
-// NeedCall refuses an address of an exchange that is no call of an RPC, since it has no
-// HTTP in it, for a command that is about calls only.
+// NeedCall returns an error if the exchange at an address is not an RPC, for a command (named command in
+// the error) that supports only RPCs. It returns nil if the address names a whole capture.
 func NeedCall(ctx context.Context, c *query.Capture, at query.Address, command string) error {
 	if at.Exchange == 0 {
 		return nil
@@ -74,8 +77,8 @@ func NeedCall(ctx context.Context, c *query.Capture, at query.Address, command s
 		"'unwire ls F.uwc' lists the protocols; 'unwire show' and 'unwire schema infer' support this exchange")
 }
 
-// NeedCalls is NeedCall. For a whole capture, it says how many of its exchanges the command
-// passes over because they are no calls.
+// NeedCalls is like NeedCall, and for a whole capture prints how many of its exchanges the command skips
+// because they are not RPCs.
 func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address, command string) error {
 	if at.Exchange != 0 {
 		return NeedCall(ctx, c, at, command)

@@ -1,4 +1,4 @@
 package app
 
-// SurviveFileLimit does nothing: there is no such limit here.
+// SurviveFileLimit does nothing, because Windows has no file size limit for a process.
 func SurviveFileLimit() (restore func()) { return func() {} }

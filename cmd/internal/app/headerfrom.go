@@ -21,12 +21,18 @@ const (
 	maxHeaderValue    = 64 << 10
 )
 
-// A headerCommand makes a header's value by a command of the user's: it gets the
-// captured or given value on its standard input, and prints the new one.
-type headerCommand struct{ command string }
+// A headerCommand computes a header's value with a shell command of the user (--header-from). The command
+// gets the captured or configured value on standard input, and prints the new value.
+type headerCommand struct {
+	// command is the shell command.
+	command string
+}
 
+// Part returns "": the header needs no secret from the credentials.
 func (headerCommand) Part() string { return "" }
 
+// MakeHeader runs the command, and returns what it prints as the header's value, without surrounding
+// white space. Empty output is an error.
 func (h headerCommand) MakeHeader(ctx context.Context, c replay.HeaderCall) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, headerCommandTime)
 	defer stop()
@@ -64,8 +70,9 @@ func (h headerCommand) MakeHeader(ctx context.Context, c replay.HeaderCall) (str
 	return value, nil
 }
 
-// HeaderMakers parses the values of --header-from, and returns for each header name the command that
-// computes the header's value.
+// HeaderMakers parses the values of --header-from, NAME=COMMAND, and returns for each header name in
+// lower case the command that computes the header's value. The value is nil for NAME= without a command,
+// which sends the header as captured.
 func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	if len(flags) == 0 {
 		return nil, nil
@@ -84,7 +91,8 @@ func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	return makers, nil
 }
 
-// IsHeaderName reports whether s can be the name of a header.
+// IsHeaderName reports whether s consists only of lower-case letters, digits, and the characters - _ and
+// . as names of HTTP headers do.
 func IsHeaderName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }

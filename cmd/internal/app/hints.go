@@ -16,7 +16,8 @@ import (
 	"unwire/schema/extract"
 )
 
-// costHint says what to do about input that costs too much.
+// costHint returns the hint for an error about input that exceeds the limits for memory or time; "" for
+// other errors.
 func costHint(err error) string {
 	switch {
 	case errors.Is(err, budget.ErrExceeded):

@@ -17,24 +17,29 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// mapped is how large an input is that is mapped into memory, not read.
+// mapped is the size in bytes above which an input is mapped into memory instead of being read.
 const mapped = 16 << 20
 
-// MaxText bounds the text that is read back: of what is read it takes several times
-// the bytes.
+// MaxText is the largest text, in bytes, that a command parses: text takes several times the bytes of the
+// message that it describes.
 const MaxText = 8 << 30
 
-// An Input is all of a file or of stdin. What is large is mapped where the
-// system can do that: it takes memory only as far as it is looked at.
+// An Input is the whole content of a file or of standard input. Large input is memory-mapped if the
+// system supports it, so that only the parts in use occupy memory.
 type Input struct {
-	// Data are the bytes of the input; not valid after Close.
-	Data     []byte
-	unmap    func() error
+	// Data is the content. It must not be used after Close.
+	Data []byte
+
+	// unmap removes the memory mapping of Data; nil if Data was read into memory.
+	unmap func() error
+
+	// released is the number of bytes at the beginning of Data whose memory Release has returned to the
+	// system.
 	released int
 }
 
-// OpenInput opens a file, or stdin for "-". It has to be closed, and Data is
-// not to be used after that. It has at most limit bytes.
+// OpenInput opens a file, or standard input if name is "-". Input larger than limit bytes is an error if
+// it is memory-mapped. The caller must call Close, and must not use Data after that.
 func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	r := a.Input
 	if name != "-" {
@@ -84,6 +89,8 @@ func spoolInput(r io.Reader, name string, limit int64) (*Input, error) {
 	return mapInput(f, name, n, limit)
 }
 
+// mapInput maps a file of size bytes into memory. name is for messages. It is an error if size exceeds
+// limit.
 func mapInput(f *os.File, name string, size, limit int64) (*Input, error) {
 	if size > limit {
 		return nil, fmt.Errorf("%s is larger than %d bytes", InputName(name), limit)
@@ -95,8 +102,9 @@ func mapInput(f *os.File, name string, size, limit int64) (*Input, error) {
 	return &Input{Data: data, unmap: data.Unmap}, nil
 }
 
-// Release gives the memory of the first off bytes back. They may be looked at
-// again.
+// Release tells the system that the memory of the first off bytes of Data is not needed for now. The
+// bytes can still be read; the system then loads them again. It does nothing for input that is not
+// memory-mapped.
 func (in *Input) Release(off int) {
 	const least = 1 << 20
 	if in.unmap == nil || off-in.released < least {
@@ -118,7 +126,7 @@ func (in *Input) Close() error {
 	return err
 }
 
-// FirstBytes is the beginning of a file; a folder has none.
+// FirstBytes returns the first bytes of a file, enough to recognise its format; nil for a folder.
 func FirstBytes(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil || info.IsDir() {
 		return nil, err
@@ -155,7 +163,7 @@ func (a *App) ReadInput(name string) ([]byte, error) {
 	return data, nil
 }
 
-// InputName is the name of an input in messages: "stdin" for "-".
+// InputName returns the name of an input for messages: "stdin" for "-", and otherwise the path.
 func InputName(name string) string {
 	if name == "-" {
 		return "stdin"

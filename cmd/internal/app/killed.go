@@ -12,11 +12,13 @@ import (
 	"unwire/captures/store"
 )
 
-// ImportMemory is from how many bytes on an import of packets collects garbage at once.
+// ImportMemory is the process memory in bytes above which an import of packets runs the garbage collector
+// aggressively.
 const ImportMemory = 192 << 20
 
-// CompleteKilled finishes the capture of a passive recorder that was killed, if the path has such a
-// capture.
+// CompleteKilled completes the capture at path if the process that recorded it with 'capture --passive'
+// was killed: it imports the packets and TLS keys that the process left behind. For other captures it
+// does nothing.
 func (a *App) CompleteKilled(ctx context.Context, path string) {
 	left, err := passive.FindFor(path)
 	if refused, ok := errors.AsType[*passive.RefusedError](err); ok {
@@ -32,14 +34,15 @@ func (a *App) CompleteKilled(ctx context.Context, path string) {
 	}
 }
 
-// SayRefusedPackets prints to stderr why a folder of left-over packets is not imported.
+// SayRefusedPackets prints why a folder that looks like the leftovers of a killed passive recording is
+// not imported.
 func (a *App) SayRefusedPackets(r passive.Refusal) {
 	a.Say("unwire: warning: ignoring the folder %s, which has the name of a passive capture's temporary folder: %s", r.Path, r.Why)
 }
 
-// Recover completes the capture of what a recorder that was killed has left, and removes
-// that. If it fails, what is left stays, and the command goes on. Folder is for a new
-// capture, where the old one has no folder any more.
+// Recover imports the packets of a killed passive recording into its capture, and then deletes them. If
+// that fails, it prints the error and keeps the packets. folder is where a new capture is created if the
+// folder of the old one no longer exists.
 func (a *App) Recover(ctx context.Context, left *passive.Leftover, folder string) {
 	if left.Size == 0 {
 		a.Say("unwire: removed %s, the empty folder of a killed passive capture", left.Dir)
@@ -80,7 +83,8 @@ func (a *App) Recover(ctx context.Context, left *passive.Leftover, folder string
 	}
 }
 
-// PacketProgress returns what reports from time to time how much of a recording was read.
+// PacketProgress returns a callback that prints, at most every two seconds, which percentage of the
+// packets has been read. Both of its arguments are in bytes.
 func (a *App) PacketProgress() func(read, size int64) {
 	next := time.Now().Add(progressEvery)
 	return func(read, size int64) {
@@ -91,7 +95,8 @@ func (a *App) PacketProgress() func(read, size int64) {
 	}
 }
 
-// KeepPackets writes packets to a file, with the secrets that open them.
+// KeepPackets has write write packets to a file that contains the TLS keys that decrypt them, and warns
+// the user about that.
 func (a *App) KeepPackets(name string, write func(io.Writer) error) error {
 	if err := WholeFile(name, ForOwner, write); err != nil {
 		return err

@@ -1,4 +1,4 @@
 package app
 
-// releasePages does nothing: the system takes the pages of a mapped file back itself.
+// releasePages does nothing: Windows reclaims the pages of a memory-mapped file by itself.
 func releasePages([]byte) {}

@@ -5,23 +5,23 @@ import (
 	"runtime/debug"
 )
 
-// Frames leave garbage and hardly anything else: more of it may lie than usual, up
-// to a bound for all memory.
+// Settings of the garbage collector for commands whose memory is mostly short-lived garbage, such as
+// decoded frames: it runs less often than by default, but never lets the process exceed a limit.
 const (
 	inferGarbage = 400 // percent of what lives
 	InferMemory  = 512 << 20
 )
 
-// LimitMemory has garbage collected before an input has grown beyond so many
-// bytes of memory, and returns what undoes that.
+// LimitMemory lowers the memory limit of the Go runtime to most bytes, which makes the garbage collector
+// work harder near that limit. It returns a function that restores the former limit.
 func LimitMemory(most int64) func() {
 	before := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(before, most))
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// CollectLess collects garbage less often while the heap is below memory bytes,
-// unless GOGC is set, and returns a function that undoes it.
+// CollectLess makes the garbage collector run less often while the process uses less than memory bytes,
+// unless the user has set GOGC. It returns a function that restores the former settings.
 func CollectLess(memory int64) func() {
 	if os.Getenv("GOGC") != "" {
 		return func() {}

@@ -19,7 +19,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// UpstreamRoots is the system's roots and those of a file; nil for none.
+// UpstreamRoots returns the system's CA certificates together with those in a PEM file; nil if file is
+// "".
 func UpstreamRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -52,10 +53,7 @@ func ListenLoopback(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// LoopbackAddress returns the HOST:PORT that a --listen flag names. A port alone is one of
-// 127.0.0.1.
-//
-// Errors: an address that others could reach.
+// LoopbackAddress returns the HOST:PORT for the value of --listen. A port without a host is on 127.0.0.1.
 func LoopbackAddress(addr string) (string, error) {
 	if _, err := strconv.ParseUint(addr, 10, 16); err == nil {
 		addr = "127.0.0.1:" + addr
@@ -71,7 +69,7 @@ func LoopbackAddress(addr string) (string, error) {
 	return addr, nil
 }
 
-// shutdownGrace is how long running calls get to end when a server is shut down.
+// shutdownGrace is how long running requests may continue when a server is shut down.
 const shutdownGrace = time.Second
 
 // Shutdown stops a server by calling stop, which waits for running requests. Requests that still run
@@ -82,10 +80,11 @@ func (a *App) Shutdown(stop func(context.Context) error) {
 	_ = stop(ctx) // requests that were cut off are lost
 }
 
-// TrustRecorded adds the CA certificate with which an exchange was recorded to the trusted CAs of p,
-// and reports that, unless the flags name CAs. If id is 0, it uses the first exchange that has a CA.
+// TrustRecorded adds the CA certificate with which an exchange was recorded to the trusted CAs of p, and
+// prints that. It does nothing if p already has CAs from a flag. If id is 0, it uses the first exchange
+// that stores a CA.
 //
-// The CA is trusted for the captured server and for loopback addresses, not for another server.
+// The CA is trusted only if the requests go to the captured server or to a loopback address.
 func (a *App) TrustRecorded(ctx context.Context, c *store.Store, id int64, to *url.URL, p *outbound.Policy) error {
 	if p.Roots != nil || p.Insecure {
 		return nil
@@ -131,7 +130,8 @@ func exchangeWithCA(ctx context.Context, c *store.Store, id int64) (*captures.Ex
 	return nil, nil
 }
 
-// servesAs reports whether a URL is of the server of an exchange, or of this machine.
+// servesAs reports whether a request to a URL goes to the host of a recorded exchange or to this machine;
+// true if to is nil.
 func servesAs(ex *captures.Exchange, to *url.URL) bool {
 	if to == nil || outbound.IsLoopback(strings.ToLower(to.Hostname())) {
 		return true
@@ -140,8 +140,8 @@ func servesAs(ex *captures.Exchange, to *url.URL) bool {
 	return err == nil && strings.EqualFold(u.Hostname(), to.Hostname())
 }
 
-// OpenTrusted opens a capture, of which the given directions are read as they were forwarded, and trusts the CA that an
-// exchange of it was recorded with; see TrustRecorded.
+// OpenTrusted opens a capture like OpenForwarded, and adds to p the CA with which one of its exchanges
+// was recorded; see TrustRecorded.
 func (a *App) OpenTrusted(ctx context.Context, file string, exchange int64, to *url.URL, p *outbound.Policy, forwarded [2]bool) (*query.Capture, error) {
 	c, err := a.OpenForwarded(file, forwarded)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// Print writes an object of the contract as one line of JSON Lines on stdout.
+// Print writes one object of the JSON output (--json) as a line on stdout.
 func (a *App) Print(o contract.Object) error {
 	return contract.NewEncoder(a.Out).Encode(o)
 }
@@ -31,7 +31,7 @@ func (a *App) Say(format string, args ...any) {
 	a.Err.Sayf(format+"\n", args...)
 }
 
-// Counted formats a number with a noun, such as "1 frame" or "2 frames".
+// Counted formats a number with a noun in singular or plural, such as "1 frame" or "2 frames".
 func Counted[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -39,8 +39,8 @@ func Counted[N int | int64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// WriteBinary writes bytes to stdout, but not onto a terminal unless that was
-// asked for with -o -.
+// WriteBinary writes bytes to the file out, or to stdout if out is "" or "-". It refuses to write to a
+// terminal unless out is "-".
 func (a *App) WriteBinary(data []byte, out string) error {
 	switch {
 	case out != "" && out != "-":
@@ -69,7 +69,7 @@ func ConfigDir() (string, error) {
 	return filepath.Join(base, "unwire"), nil
 }
 
-// ByteSize formats a number of bytes with a unit.
+// ByteSize formats a number of bytes in short form: "512", "12.3k" (thousands) or "45.6M" (millions).
 func ByteSize(n int64) string {
 	switch {
 	case n < 10_000:
@@ -80,14 +80,14 @@ func ByteSize(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// progressEvery is how often a long run reports how far it is.
+// progressEvery is the interval between two progress messages of a long import.
 const progressEvery = 2 * time.Second
 
-// Millis returns a duration in milliseconds.
+// Millis returns a duration in milliseconds, to the microsecond.
 func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// NamesFolder reports whether the name of an output is that of a folder: it ends in a
-// slash, or the folder is there.
+// NamesFolder reports whether the value of an output flag names a folder: it ends in a slash, or is an
+// existing folder.
 func NamesFolder(out string) bool {
 	if out == "" {
 		return false
@@ -99,8 +99,9 @@ func NamesFolder(out string) bool {
 	return err == nil && info.IsDir()
 }
 
-// ShowProgress shows on a terminal how far work is that reads the bodies of captures, which
-// may be addresses, with the returned context. What is a verb, such as "checking".
+// ShowProgress shows a progress line on the terminal while a command reads the bodies of captures. Reads
+// with the returned context are counted. what describes the work with a verb, such as "checking"; names
+// are paths of captures or addresses of exchanges.
 func (a *App) ShowProgress(ctx context.Context, what string, names ...string) (context.Context, *progress.Meter) {
 	return progress.Start(ctx, progress.Options{
 		Out: a.Out, Err: a.Err, What: what, Files: len(names),
@@ -108,7 +109,7 @@ func (a *App) ShowProgress(ctx context.Context, what string, names ...string) (c
 	})
 }
 
-// bodyBytes is how many bytes the bodies of captures have; 0 if that is not known.
+// bodyBytes returns the total size in bytes of the bodies in the named captures; 0 if it is not known.
 func (a *App) bodyBytes(ctx context.Context, names []string) (total int64) {
 	for _, name := range names {
 		addr := query.ParseAddress(name)
@@ -129,15 +130,16 @@ func (a *App) bodyBytes(ctx context.Context, names []string) (total int64) {
 	return total
 }
 
-// ShowSteps shows a progress line on the terminal for work that consists of a number of steps. unit is
-// the name of one step, such as "request"; steps is 0 if the number is not known.
+// ShowSteps shows a progress line on the terminal for work that consists of steps. what describes the
+// work, such as "probing"; unit is the name of one step, such as "request"; steps is the number of steps,
+// 0 if it is not known.
 func (a *App) ShowSteps(ctx context.Context, what, unit string, steps int) *progress.Meter {
 	_, m := progress.Start(ctx, progress.Options{Out: a.Out, Err: a.Err, What: what, Unit: unit, Steps: steps})
 	return m
 }
 
-// ShowFileProgress shows on a terminal how far the reading of a file is, of size bytes or 0
-// if that is not known. What is read through the meter's Reader is counted.
+// ShowFileProgress shows a progress line on the terminal while a file of size bytes is read; size is 0 if
+// it is not known. Only bytes that are read through the returned meter's Reader count.
 func (a *App) ShowFileProgress(ctx context.Context, what string, size int64) *progress.Meter {
 	_, m := progress.Start(ctx, progress.Options{Out: a.Out, Err: a.Err, What: what, Total: func(context.Context) int64 { return size }})
 	return m

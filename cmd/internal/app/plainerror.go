@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// libraries are the packages whose errors begin with their names. Formats of files, such as
-// har and pcapng, are not among them: their names say something to a user.
+// libraries are the names of unwire's packages that begin the text of an error ("decode: …"); they are
+// removed before a user sees the error. Packages named after file formats, such as har, are not listed,
+// because a user understands these names.
 var libraries = []string{
 	"agent", "align", "archive", "bundle", "captures", "chain", "clientprobe", "credential", "decode", "envelope", "extract", "gateway", "history",
 	"infer", "jsontree", "kind", "launch", "messages", "mitm", "mock", "nested", "objectstore", "probe", "process", "protostruct", "redact", "replay", "schema", "standin",
 	"store", "suite", "text", "transcript", "trust", "update", "value", "wire",
 }
 
-// plainText returns the text of an error without the prefixes of the packages that wrapped it, which
-// mean nothing to a user. Text from elsewhere, such as a server's message, is unchanged, unless it is
-// the whole text of an error that begins like one of unwire's.
+// plainText returns the text of an error without the names of unwire's packages at the beginning of each
+// wrapped error. Texts from elsewhere, such as a server's message, are kept unchanged.
 func plainText(err error) string {
 	text := err.Error()
 	var causes []error
@@ -46,8 +46,8 @@ func plainText(err error) string {
 	return withoutLibrary(out + rest)
 }
 
-// withoutRepeats removes the lines of a text that an earlier line ends with: when writing
-// fails, closing the file often fails for the same reason.
+// withoutRepeats removes lines that repeat the end of an earlier line. When a write fails, closing the
+// file often fails with the same text.
 func withoutRepeats(text string) string {
 	var kept []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -58,7 +58,7 @@ func withoutRepeats(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-// withoutLibrary removes the names of libraries that a text begins with.
+// withoutLibrary removes names of packages, such as "decode: ", from the beginning of an error text.
 func withoutLibrary(text string) string {
 	for {
 		name, rest, found := strings.Cut(text, ": ")
@@ -69,6 +69,7 @@ func withoutLibrary(text string) string {
 	}
 }
 
+// isLibrary reports whether name is in libraries.
 func isLibrary(name string) bool {
 	for _, l := range libraries {
 		if name == l {

@@ -16,17 +16,16 @@ import (
 	"unwire/schema"
 )
 
-// AutoProfile is the value of --profile that chooses by the traffic. NoDefinitions chooses
-// no profile.
+// AutoProfile is the value of --profile that selects a profile by the traffic. NoDefinitions ("none")
+// selects no profile.
 const AutoProfile = "auto"
 
 // Profiles returns the valid values of --profile.
 func Profiles() []string { return []string{AutoProfile, NoDefinitions, proto.Profile().Name} }
 
-// Configure applies the value of --profile ("" if it is not set), and the unwire.yaml of the working
-// folder, unless withProject is false. It announces the first use of a file.
-//
-// Errors: if the file cannot be used.
+// Configure applies the value of --profile ("" if it is not set) and, if withProject is true, the
+// unwire.yaml that applies in the working folder. It prints a notice when an unwire.yaml is used for the
+// first time.
 func (a *App) Configure(profile string, withProject bool) error {
 	if profile != "" {
 		if err := OneOf("--profile", profile, Profiles()...); err != nil {
@@ -53,8 +52,8 @@ func (a *App) Configure(profile string, withProject bool) error {
 	return nil
 }
 
-// ProjectFile is the path of the unwire.yaml that applies in the working folder; "" if there
-// is none. That of another user is reported and does not apply.
+// ProjectFile returns the path of the unwire.yaml that applies in the working folder; "" if there is
+// none. A file that belongs to another user is ignored with a warning.
 func (a *App) ProjectFile() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -77,6 +76,7 @@ func ReadProject(path string) (*project.File, error) {
 	return f, projectError(err)
 }
 
+// projectError adds a hint to an error about an unwire.yaml; nil stays nil.
 func projectError(err error) error {
 	if err == nil {
 		return nil
@@ -110,11 +110,12 @@ func joinSecrets(a, b profile.Secrets) profile.Secrets {
 	}
 }
 
-// NamesProfile reports whether the user named a profile, rather than have it chosen.
+// NamesProfile reports whether the user chose the built-in profile by name, instead of having it selected
+// by the traffic.
 func (a *App) NamesProfile() bool { return a.profile == proto.Profile().Name }
 
-// Weights are the path of the weights of 'unwire chat': what its flag names, or else those of
-// unwire.yaml; "" for none.
+// Weights returns the path of the weights file for 'unwire chat': the value of its flag, or else the path
+// in unwire.yaml; "" for the built-in weights.
 func (a *App) Weights(flag string) string {
 	if flag != "" || a.project == nil {
 		return flag
@@ -122,9 +123,7 @@ func (a *App) Weights(flag string) string {
 	return a.project.Weights
 }
 
-// LoadWeights reads a weights file of 'unwire chat'; "" is the built-in weights.
-//
-// Errors: a file that cannot be read, or has no weights.
+// LoadWeights reads a weights file of 'unwire chat'; "" returns the built-in weights.
 func (a *App) LoadWeights(name string) (*transcript.Weights, error) {
 	if name == "" {
 		return transcript.DefaultWeights(), nil
@@ -140,10 +139,8 @@ func (a *App) LoadWeights(name string) (*transcript.Weights, error) {
 	return w, nil
 }
 
-// CompileDefinitions compiles .proto files that a client sent, by path with their texts. The
-// well-known services are the base of the result: they define what the files do not.
-//
-// Errors: files that do not compile.
+// CompileDefinitions compiles .proto files that a client of the MCP server sent. texts maps their paths
+// to their contents. The well-known services are added for types that the files do not define.
 func CompileDefinitions(ctx context.Context, texts map[string]string) (*schema.Schema, error) {
 	s, err := schema.FromStored(ctx, texts, nil)
 	if err != nil {
@@ -152,10 +149,9 @@ func CompileDefinitions(ctx context.Context, texts map[string]string) (*schema.S
 	return withWellKnown(s), nil
 }
 
-// LookDefinitions loads the definitions that a user wants to look at: those that are named or
-// remembered for captures, or the built-in ones, even if no traffic is there that they apply to.
-//
-// Errors: "none", and definitions that do not load.
+// LookDefinitions loads the definitions for a command that prints or searches definitions: those that
+// LoadDefinitions finds, or else the built-in ones (builtIn is then true), even if no capture has traffic
+// to which they apply.
 func (a *App) LookDefinitions(ctx context.Context, name string, captures ...string) (s *schema.Schema, builtIn bool, err error) {
 	captures = slices.DeleteFunc(slices.Clone(captures), func(c string) bool { return !query.IsCapture(query.ParseAddress(c).File) })
 	s, err = a.Remembered(ctx, name, captures...)

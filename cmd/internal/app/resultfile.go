@@ -16,7 +16,7 @@ import (
 // A result gets its name when it is complete: see package atomicfile. Its temporary file is removed on an error and
 // on an interrupt; after a crash, by the next command that writes the same result.
 
-// Who may read a file that is written.
+// Permissions of the files that unwire writes.
 const (
 	ForOwner os.FileMode = 0o600 // what was captured
 	ForAll   os.FileMode = 0o644 // what was concluded from it
@@ -61,14 +61,14 @@ func AppendFile(name string, data []byte) error {
 	return f.Close()
 }
 
-// written calls write with the file, and closes the file.
+// written calls write with a buffered writer for f, and then closes f.
 func written(f *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriter(f)
 	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
-// WholeCapture creates a capture atomically: the file gets its name after write has succeeded, and then
-// replaces an existing file.
+// WholeCapture creates a capture atomically: write fills a temporary file, which replaces the file called
+// name only if write and closing succeed.
 func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, write func(*store.Store) error) error {
 	defer SurviveFileLimit()()
 	f, err := atomicfile.Create(name)
@@ -107,7 +107,8 @@ func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, wr
 	return f.Commit()
 }
 
-// WholeFolder has write fill a folder, as atomicfile.Folder appears.
+// WholeFolder creates a folder atomically: write fills a temporary folder, which replaces dir only if
+// write succeeds; see package atomicfile.
 func WholeFolder(dir string, write func(temp string) error) error {
 	defer SurviveFileLimit()()
 	f, err := atomicfile.CreateFolder(dir)

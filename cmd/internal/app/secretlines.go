@@ -8,10 +8,8 @@ import (
 	"strings"
 )
 
-// ReadSecretLines reads a file with a secret on each line, of at least so many bytes each.
-// No error holds a secret.
-//
-// Errors: a file that others can read.
+// ReadSecretLines reads a file that has one secret on each line; empty lines are skipped. A secret
+// shorter than least bytes is an error. No error text contains a secret.
 func ReadSecretLines(path string, least int) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {

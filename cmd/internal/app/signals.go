@@ -29,23 +29,29 @@ const (
 	interruptedIndexing = 200 * time.Millisecond
 )
 
-// A SignalHandler cancels the command's context at the first SIGINT, SIGTERM or SIGHUP.
-// While a child runs, the signals are the child's: package launch forwards them, and the
+// A SignalHandler cancels the command's context at the first SIGINT, SIGTERM or SIGHUP. While a child
+// process runs (see ChildRuns), it does not: package launch forwards the signals to the child, and the
 // command ends when the child does.
 type SignalHandler struct {
+	// received delivers the signals from os/signal.
 	received chan os.Signal
 
-	// overdue starts the grace period of a signal that a child received.
+	// overdue makes Run start the grace period although the signal went to a child process; see
+	// StartGrace.
 	overdue chan struct{}
 
-	// mu guards the fields below: a signal is either the command's or a child's.
-	mu       sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// children is the number of child processes that currently get the signals.
 	children int
-	caught   bool
+
+	// caught is true once any signal has arrived.
+	caught bool
 }
 
-// NewSignalHandler catches signals until stop is called. SIGHUP stays ignored if it was,
-// as nohup has it.
+// NewSignalHandler catches signals until stop is called. If SIGHUP was ignored when unwire started, as
+// under nohup, it stays ignored.
 func NewSignalHandler() (in *SignalHandler, stop func()) {
 	in = &SignalHandler{received: make(chan os.Signal, 4), overdue: make(chan struct{}, 1)}
 	signal.Notify(in.received, os.Interrupt, syscall.SIGTERM)
@@ -55,9 +61,9 @@ func NewSignalHandler() (in *SignalHandler, stop func()) {
 	return in, func() { signal.Stop(in.received) }
 }
 
-// Run calls command and returns its exit status. It returns abandoned instead if
-// the command does not end within interruptGrace of a signal, or at the second
-// signal. The command's goroutine is left behind then, so the process has to exit.
+// Run calls command and returns its exit status. If the command does not end within interruptGrace of a
+// signal, or before a second signal, Run returns with abandoned set; the command's goroutine is still
+// running then, so the process must exit.
 func (in *SignalHandler) Run(command func(context.Context) int) (code int, abandoned bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -86,7 +92,8 @@ func (in *SignalHandler) Run(command func(context.Context) int) (code int, aband
 	}
 }
 
-// receive records a signal, and reports whether it is SIGCHLD.
+// receive records that a signal has arrived, and reports whether it is for a running child process and
+// not for the command.
 func (in *SignalHandler) receive() (childs bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -101,11 +108,9 @@ func (in *SignalHandler) Caught() bool {
 	return in.caught
 }
 
-// ChildRuns leaves the signals to a child process until ended is called. It is called
-// after whoever starts the child has begun to catch signals, and before the child starts:
-// otherwise a signal in between reaches nobody.
-//
-// Errors: context.Canceled if a signal was caught before. The child must not start then.
+// ChildRuns leaves all signals to a child process until ended is called. Call it before the child starts,
+// but after the code that forwards signals has begun to catch them; otherwise a signal in between would
+// be lost.
 func (in *SignalHandler) ChildRuns() (ended func(), err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -120,15 +125,16 @@ func (in *SignalHandler) ChildRuns() (ended func(), err error) {
 	}, nil
 }
 
-// StartGrace starts the grace period if a signal was caught while a child ran. What
-// the command still has to do then has to be safe to abandon.
+// StartGrace starts the grace period after which Run abandons the command, if a signal arrived while a
+// child process ran. Call it after the child has ended; the command's remaining work must be safe to
+// abandon.
 func (in *SignalHandler) StartGrace() {
 	if in.Caught() {
 		in.overdue <- struct{}{}
 	}
 }
 
-// Within returns normal, or interrupted if a signal was caught.
+// Within returns the duration normal or, if a signal has arrived, the shorter one interrupted.
 func (in *SignalHandler) Within(normal, interrupted time.Duration) time.Duration {
 	if in.Caught() {
 		return interrupted
@@ -136,16 +142,20 @@ func (in *SignalHandler) Within(normal, interrupted time.Duration) time.Duration
 	return normal
 }
 
-// An interruptibleReader reads from a terminal or a pipe until its context is
-// done. A read(2) that waits for input cannot be interrupted, so it runs in a
-// goroutine of its own, which stays behind if the context ends first.
+// An interruptibleReader reads from a terminal or a pipe until its context is done. Since a blocked
+// read(2) cannot be interrupted, it runs in a goroutine, which is left behind if the context ends first.
 type interruptibleReader struct {
-	ctx  context.Context
+	// ctx ends all reads when it is done.
+	ctx context.Context
+
+	// from is the terminal or pipe.
 	from io.Reader
 
-	// waiting receives the result of the read into buffer that is running; nil if none is.
+	// waiting receives the result of the read that is in progress; nil if there is none.
 	waiting chan readResult
-	buffer  []byte
+
+	// buffer is where the goroutine reads to.
+	buffer []byte
 
 	// unread is the part of buffer that was read from the input and not yet returned to the caller.
 	unread []byte
@@ -154,16 +164,20 @@ type interruptibleReader struct {
 	err error
 }
 
+// A readResult is what one call of Read returned.
 type readResult struct {
-	n   int
+	// n is the number of bytes.
+	n int
+
+	// err is the error that Read returned.
 	err error
 }
 
 // readSize is the size of one read from standard input, in bytes.
 const readSize = 64 << 10
 
-// Interruptible reads a file until the command is interrupted. Reading a regular
-// file does not wait, so it needs no goroutine.
+// Interruptible returns a reader of f whose reads fail when the command is interrupted. A regular file is
+// returned as it is, since reading it does not block.
 func (a *App) Interruptible(f *os.File) io.Reader {
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		return f
@@ -171,6 +185,7 @@ func (a *App) Interruptible(f *os.File) io.Reader {
 	return &interruptibleReader{ctx: a.Ctx, from: f}
 }
 
+// Read implements io.Reader. It returns the context's error as soon as the context is done.
 func (r *interruptibleReader) Read(p []byte) (int, error) {
 	for len(r.unread) == 0 {
 		if r.err != nil {
@@ -191,6 +206,7 @@ func (r *interruptibleReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// startRead starts one read into buffer in a goroutine.
 func (r *interruptibleReader) startRead() {
 	if r.buffer == nil {
 		r.buffer = make([]byte, readSize)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ParseSize reads a number of bytes: 4096, 64KB (thousands), 64KiB (1024s), 1G.
+// ParseSize parses a size in bytes: 4096, 64KB (thousands), 64KiB (units of 1024) or 1G.
 func ParseSize(s string) (int64, error) {
 	digits := strings.TrimRight(s, "KMGTiB")
 	n, err := strconv.ParseFloat(digits, 64)
@@ -19,6 +19,8 @@ func ParseSize(s string) (int64, error) {
 	return int64(n * unit), nil
 }
 
+// sizeUnit returns the number of bytes of a unit such as "KB" or "MiB", and whether the unit exists; ""
+// is one byte.
 func sizeUnit(s string) (float64, bool) {
 	switch s {
 	case "", "B":
@@ -43,7 +45,8 @@ func sizeUnit(s string) (float64, bool) {
 	return 0, false
 }
 
-// ParseRotate reads a size or a duration: sizes have capital units.
+// ParseRotate parses the value of --rotate, at which a new capture file begins: a size such as 500MB, or
+// a duration such as 15m. The other result is 0.
 func ParseRotate(s string) (size int64, age time.Duration, err error) {
 	if age, err = time.ParseDuration(s); err == nil && age > 0 {
 		return 0, age, nil

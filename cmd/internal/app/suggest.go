@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// otherNames are names that other tools have for what a command does, with the commands.
+// otherNames maps names that other tools use for a task to the unwire commands for it.
 var otherNames = map[string][]string{
 	"anonymize":    {"redact"},
 	"annotate":     {"note"},
@@ -70,7 +70,8 @@ func isGroup(cmd *cobra.Command) bool {
 	return cmd.HasAvailableSubCommands() && (!cmd.HasParent() || cmd.Use == cmd.Name())
 }
 
-// firstArgument is the first argument that is neither a flag nor the value of --color.
+// firstArgument returns the first argument that is neither a flag nor the value of --color; "" if there
+// is none.
 func firstArgument(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
@@ -88,9 +89,9 @@ func firstArgument(args []string) string {
 // maxSuggestions bounds the commands that are suggested for one name.
 const maxSuggestions = 3
 
-// suggestions are the commands that a user may have meant by a name below parent: what
-// other tools call so, and the same name elsewhere; or else names that are spelled alike.
-// Those below parent come first.
+// suggestions returns up to three commands that a user may have meant by an unknown name below parent:
+// commands with a similar name, and commands for which other tools use a similar name. Names are compared
+// by edit distance. Commands below parent come first.
 func suggestions(root, parent *cobra.Command, name string) []string {
 	name = strings.ToLower(name)
 	all := allCommands(root)
@@ -132,7 +133,8 @@ func suggestions(root, parent *cobra.Command, name string) []string {
 	return list
 }
 
-// within is 1 if the path of a command is below parent, and parent is not the root.
+// within returns 1 if the command path is below parent and parent is not the root, and otherwise 0, for
+// sorting.
 func within(path string, parent *cobra.Command) int {
 	if parent.HasParent() && strings.HasPrefix(path, parent.CommandPath()+" ") {
 		return 1
@@ -140,7 +142,7 @@ func within(path string, parent *cobra.Command) int {
 	return 0
 }
 
-// rank returns the sort order of a suggested command: subcommands of parent come before all others.
+// rank returns the sort key of a suggested command: 0 for a direct subcommand of parent, 1 for others.
 func rank(cmd, parent *cobra.Command) int {
 	if cmd.Parent() == parent {
 		return 0

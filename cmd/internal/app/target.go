@@ -29,13 +29,20 @@ type Target struct {
 	Live bool
 	// Allow lists the hosts to which requests may be sent if Live is set (--allow-host).
 	Allow []string
-	// UpstreamCA is a file with certificates that verify the server, and Insecure disables the
-	// verification.
+
+	// UpstreamCA is a PEM file with CA certificates for verifying the server, in addition to the system's
+	// (--upstream-ca).
 	UpstreamCA string
-	Insecure   bool
-	// Credentials is the reference to the secrets, and OmitSecrets sends the request without
-	// missing ones.
+
+	// Insecure disables the verification of the server's certificate.
+	Insecure bool
+
+	// Credentials names the source of the secrets to send: a file, env:NAME or keyring:SERVICE/ACCOUNT
+	// (--credentials).
 	Credentials string
+
+	// OmitSecrets sends a request without those of its headers whose secrets are not available, instead of
+	// failing.
 	OmitSecrets bool
 }
 
@@ -44,7 +51,8 @@ func CredentialsUsage() string {
 	return "source of secrets: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
 }
 
-// Server reads the URL, which is nil if there is none, and the policy, but for the CAs.
+// Server returns the URL in To, nil if To is "", and the policy about allowed hosts. The policy does not
+// have the CAs yet; Load adds them.
 func (t *Target) Server() (to *url.URL, p outbound.Policy, err error) {
 	p = outbound.Policy{Live: t.Live, AllowHosts: t.Allow, Insecure: t.Insecure}
 	if t.Live && len(t.Allow) == 0 {
@@ -60,7 +68,7 @@ func (t *Target) Server() (to *url.URL, p outbound.Policy, err error) {
 	return to, p, nil
 }
 
-// Load reads the files of CAs and credentials into options.
+// Load reads the CA file and the credentials, and stores them in o.
 func (t *Target) Load(o *replay.Options) (err error) {
 	if o.Roots, err = UpstreamRoots(t.UpstreamCA); err != nil {
 		return err
@@ -115,17 +123,27 @@ func OpenJournal(path string, resume bool) (*os.File, error) {
 	return j, nil
 }
 
-// An ObjectStore is how commands reach object stores: s3://BUCKET/… and gs://BUCKET/….
+// An ObjectStore holds the values of the flags for connections to object stores: s3://BUCKET/… and
+// gs://BUCKET/….
 type ObjectStore struct {
-	// Endpoint, CA and Encryption are the values of the flags about the S3 server: its URL, its CA
-	// file, and the server-side encryption.
-	Endpoint, CA, Encryption string
-	// Live allows connections to object stores on the hosts in Allow.
-	Live  bool
+	// Endpoint is the URL of the S3 server.
+	Endpoint string
+
+	// CA is the path of the file with the CA certificate of the S3 server.
+	CA string
+
+	// Encryption is the server-side encryption that the S3 server applies.
+	Encryption string
+
+	// Live allows connections to object stores on other machines (--live).
+	Live bool
+
+	// Allow lists the hosts that Live allows (--allow-host).
 	Allow []string
 }
 
-// AddTo adds the flags. With writes, objects can be encrypted.
+// AddTo adds the flags for object stores to a command. writes also adds the flag for server-side
+// encryption of written objects.
 func (o *ObjectStore) AddTo(flags *pflag.FlagSet, writes bool) {
 	flags.StringVar(&o.Endpoint, "store-endpoint", "", "URL of the S3 service (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's)")
 	flags.StringVar(&o.CA, "store-ca", "", "PEM file of additional CAs to trust for the object store")
@@ -136,9 +154,8 @@ func (o *ObjectStore) AddTo(flags *pflag.FlagSet, writes bool) {
 	flags.StringSliceVar(&o.Allow, "allow-host", nil, "a host that --live may send to: a name, name:port, or *.domain")
 }
 
-// Open opens the store of a URL or path, and returns the key in it. Nothing is sent.
-//
-// Errors: the store is on another machine that the user did not allow.
+// Open returns the object store that a URL or local path names, and the key of the object in it. It sends
+// nothing.
 func (o *ObjectStore) Open(name string) (objectstore.Store, string, error) {
 	if o.Live && len(o.Allow) == 0 {
 		return nil, "", Fail(ExitUsage, errors.New("--live requires --allow-host HOST, which names an allowed host"), "")
@@ -160,7 +177,8 @@ func (o *ObjectStore) Open(name string) (objectstore.Store, string, error) {
 	return s, key, nil
 }
 
-// allow sets the transport to a service that may be reached.
+// allow sets in opts the HTTP transport for an endpoint. It is an error if the endpoint is on another
+// machine and the user has not allowed that.
 func (o *ObjectStore) allow(endpoint *url.URL, opts *objectstore.Options) error {
 	policy := outbound.Policy{Live: o.Live, AllowHosts: o.Allow}
 	if err := outbound.CheckTarget(endpoint, policy.Live, policy.AllowHosts); err != nil {

@@ -8,10 +8,11 @@ import (
 	"unwire/cmd/internal/contract"
 )
 
-// development is the version of a build that has none.
+// development is the version of a program that was built without a version, from a source folder.
 const development = "(devel)"
 
-// Version names the build: the module's version, or the revision it was built from.
+// Version returns the version of the program: the module's version, or the revision from which it was
+// built.
 func Version() string {
 	b := Build()
 	v := b.Version

@@ -26,7 +26,7 @@ import (
 	"unwire/proto"
 )
 
-// Run runs the program with the arguments after its name, and returns its exit status.
+// Run runs the program with the arguments that follow the program's name, and returns its exit status.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	in, stop := app.NewSignalHandler()
 	defer stop()
@@ -52,7 +52,8 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-// sayAbandoned reports an interruption without waiting for a blocked stderr.
+// sayAbandoned prints that the program was interrupted. It waits only briefly, because stderr may be
+// blocked.
 func sayAbandoned(stderr io.Writer) {
 	said := make(chan struct{})
 	go func() {
@@ -70,6 +71,7 @@ func sayAbandoned(stderr io.Writer) {
 // so also work if that file is invalid.
 var withoutProject = []string{"-", "version", "config", "ca", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
+// rootCommand returns the command 'unwire' with all its subcommands and global flags.
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
@@ -118,8 +120,8 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	return root
 }
 
-// completeCaptures completes the captures that a command is about to use, if their recorder
-// was killed.
+// completeCaptures completes the captures that args name if their recorder ('capture --passive') was
+// killed: it imports the packets that the recorder left behind.
 func completeCaptures(cmd *cobra.Command, a *app.App, args []string) {
 	if cmd.Hidden {
 		return

@@ -29,8 +29,8 @@ func commands(a *app.App) []*cobra.Command {
 	return slices.Concat(democmd.Commands(a), record.Commands(a, runner(a)), inspect.Commands(a), annotate.Commands(a), share.Commands(a), schemacmd.Commands(a), replaycmd.Commands(a), probecmd.Commands(a), callcmd.Commands(a), serve.Commands(a), mockcmd.Commands(a), mcpcmd.Commands(a), workbench.Commands(a, runner(a)))
 }
 
-// runner returns the function with which the workbench runs an unwire command as if the user had typed
-// it. Such a command cannot read standard input.
+// runner returns the function with which the workbench (the web page of 'unwire ui') runs an unwire
+// command as if the user had typed it. Such a command cannot read standard input.
 func runner(a *app.App) workbench.Runner {
 	return func(ctx context.Context, args ...string) (stdout, stderr []byte, status int) {
 		var out, said bytes.Buffer

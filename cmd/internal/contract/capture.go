@@ -16,66 +16,105 @@ import (
 // An Exchange is one line of `unwire ls`: a recorded request with its response, or a connection.
 type Exchange struct {
 	version
-	ID         int64           `json:"id"`
-	Method     string          `json:"method"`
-	URL        string          `json:"url"`
-	Service    string          `json:"service"`
-	RPC        string          `json:"rpc"`
-	Protocol   decode.Protocol `json:"protocol"`
-	Codec      string          `json:"codec"`
-	HTTP       string          `json:"http"`
-	Status     int             `json:"status"`
-	Code       string          `json:"code"`
-	FramesUp   int             `json:"frames_up"`
-	FramesDown int             `json:"frames_down"`
 
-	// Bytes of the request and response bodies as transferred, before decompression.
-	BytesUp   int64 `json:"bytes_up"`
+	// ID is the number of the exchange in the capture.
+	ID int64 `json:"id"`
+
+	// Method is the HTTP method; "" for connections without HTTP.
+	Method string `json:"method"`
+
+	// URL is the absolute URL.
+	URL string `json:"url"`
+
+	// Service is the full name of the service; "" if the exchange is not an RPC.
+	Service string `json:"service"`
+
+	// RPC is the name of the method; "" if the exchange is not an RPC.
+	RPC string `json:"rpc"`
+
+	// Protocol is the protocol of the messages, such as connect or grpc.
+	Protocol decode.Protocol `json:"protocol"`
+
+	// Codec is the encoding of the messages, such as proto or json.
+	Codec string `json:"codec"`
+
+	// HTTP is the version of HTTP that the client used: 1.0, 1.1 or 2; "" for connections without HTTP.
+	HTTP string `json:"http"`
+
+	// Status is the HTTP status; 0 until it is known.
+	Status int `json:"status"`
+
+	// Code is the code with which the call ended, such as ok or not_found.
+	Code string `json:"code"`
+
+	// FramesUp is the number of frames from the client.
+	FramesUp int `json:"frames_up"`
+
+	// FramesDown is the number of frames from the server.
+	FramesDown int `json:"frames_down"`
+
+	// BytesUp is the size of the request body as transferred, before decompression.
+	BytesUp int64 `json:"bytes_up"`
+
+	// BytesDown is the size of the response body as transferred, before decompression.
 	BytesDown int64 `json:"bytes_down"`
 
-	// The path of the capture file; missing if only one is listed.
+	// File is the path of the capture; missing if only one capture is listed.
 	File string `json:"file,omitempty"`
 
-	Started    string  `json:"started"` // RFC 3339, nanoseconds
-	DurationMS float64 `json:"duration_ms"`
-	Complete   bool    `json:"complete"`
-	Outcome    string  `json:"outcome"` // "" while it goes on
-	Error      string  `json:"error,omitempty"`
+	// Started is when the request began, in RFC 3339 with nanoseconds.
+	Started string `json:"started"`
 
-	// The certificate of the server was not verified when the exchange was recorded.
+	// DurationMS is the time from the start to the end, in milliseconds.
+	DurationMS float64 `json:"duration_ms"`
+
+	// Complete means that both directions ended normally.
+	Complete bool `json:"complete"`
+
+	// Outcome is how the exchange ended: complete, reset, canceled, incomplete or failed; "" while it is
+	// in flight.
+	Outcome string `json:"outcome"`
+
+	// Error is why the exchange failed, or what was not stored.
+	Error string `json:"error,omitempty"`
+
+	// Unverified means that the certificate of the server was not verified when the exchange was recorded.
 	Unverified bool `json:"unverified,omitempty"`
 
-	// The CA by which the server was trusted; only of a single exchange.
+	// CA is the certificate authority by which the server was trusted; only for a single exchange.
 	CA *captures.Authority `json:"ca,omitempty"`
 
-	// "requested" if the server asked for a client certificate and got none.
+	// ClientCertificate is "requested" if the server asked for a client certificate and got none, and
+	// "sent" if it got one.
 	ClientCertificate captures.ClientCertificate `json:"client_certificate,omitempty"`
 
-	// The program that opened the connection; missing if not known.
+	// Process is the program that opened the connection; missing if not known.
 	Process *Process `json:"process,omitempty"`
 
-	// "websocket", "tls" or "tcp" for an exchange that is not HTTP; missing for HTTP.
+	// Transport is "websocket", "tls" or "tcp" for an exchange that is not HTTP; missing for HTTP.
 	Transport captures.Transport `json:"transport,omitempty"`
 
-	// How the exchange is related to other exchanges, such as a retry of one.
+	// Relations say how the exchange is related to other exchanges, such as a retry of one.
 	Relations []Relation `json:"relations,omitempty"`
 
-	// The number of the first exchange of the conversation to which this exchange belongs; missing if
-	// it belongs to none.
+	// Joined is the number of the first exchange of the conversation to which this exchange belongs;
+	// missing if it belongs to none.
 	Joined int64 `json:"joined,omitempty"`
 
-	// All pieces, if the exchange is the head of a conversation.
+	// Parts are the numbers of all exchanges of the conversation, if this exchange is the first of them.
 	Parts []int64 `json:"parts,omitempty"`
 
-	// The mark that a user gave to the exchange, and the text of the note.
+	// Mark is the mark that a user gave to the exchange.
 	Mark string `json:"mark,omitempty"`
+
+	// Note is the text of the note that a user wrote about the exchange.
 	Note string `json:"note,omitempty"`
 
-	// A rewriting rule changed the traffic of the exchange.
+	// Edited means that a rewriting rule changed the traffic of the exchange.
 	Edited bool `json:"edited,omitempty"`
 
-	// The number of notes about the exchange, its frames and fields, plus the number of marked frames
-	// and fields.
+	// Notes is the number of notes about the exchange, its frames and fields, plus the number of marked
+	// frames and fields.
 	Notes int `json:"notes,omitempty"`
 }
 
@@ -96,13 +135,19 @@ func NewExchange(ex *conversation.Listed, relations []captures.Relation) *Exchan
 	return e
 }
 
-// A Relation describes how an exchange is related to another one. Its members are numbers of exchanges.
+// A Relation says how an exchange is related to another one.
 type Relation struct {
-	Kind     captures.RelationKind `json:"kind"`     // "handshake" …
-	Exchange int64                 `json:"exchange"` // a WebSocket
-	Target   int64                 `json:"target"`   // what opened it
+	// Kind is the kind of the relation, such as handshake or retry of.
+	Kind captures.RelationKind `json:"kind"`
 
-	// The id of the capture with the related exchange, in hex; missing if it is the same capture.
+	// Exchange is the number of the exchange that has the relation, such as a WebSocket.
+	Exchange int64 `json:"exchange"`
+
+	// Target is the number of the exchange that it refers to, such as the handshake of the WebSocket.
+	Target int64 `json:"target"`
+
+	// Capture is the id of the capture with the related exchange, in hex; missing if it is the same
+	// capture.
 	Capture string `json:"capture,omitempty"`
 }
 
@@ -115,16 +160,23 @@ func NewRelations(list []captures.Relation) []Relation {
 	return out
 }
 
-// A Process is the program that made the connection of an exchange. Any member may be
+// A Process is the program that made the connection of an exchange. Members that are not known are
 // missing.
 type Process struct {
-	PID     int    `json:"pid,omitempty"`
-	Name    string `json:"name,omitempty"`    // of the executable
-	Client  string `json:"client,omitempty"`  // what the client calls itself
-	Version string `json:"version,omitempty"` // of the client
+	// PID is the process id.
+	PID int `json:"pid,omitempty"`
+
+	// Name is the name of the executable.
+	Name string `json:"name,omitempty"`
+
+	// Client is the product that the client names in its User-Agent.
+	Client string `json:"client,omitempty"`
+
+	// Version is the version of that product.
+	Version string `json:"version,omitempty"`
 }
 
-// NewProcess is a program's member of a line; nil if nothing is known.
+// NewProcess returns the JSON object for a program; nil if nothing is known about it.
 func NewProcess(p captures.Process) *Process {
 	if p == (captures.Process{}) {
 		return nil
@@ -132,40 +184,44 @@ func NewProcess(p captures.Process) *Process {
 	return &Process{PID: p.PID, Name: p.Name, Client: p.Client, Version: p.Version}
 }
 
-// milliseconds is a duration in milliseconds, to the microsecond.
+// milliseconds returns a duration in milliseconds, rounded down to microseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // A Frame is one line of `unwire show`: one message or other unit of a decoded stream.
 type Frame struct {
 	decode.Line // its version, too: frames of a HAR file are such lines
 
-	// The full name of the message's type, from the definitions.
+	// Type is the full name of the message's type, from the definitions.
 	Type string `json:"type,omitempty"`
 
-	// In a conversation in pieces, the exchange that carried the frame, and the frame's
-	// number in the client's half.
-	Exchange int64  `json:"exchange,omitempty"`
-	Number   *int64 `json:"append_seqno,omitempty"`
+	// Exchange is the number of the exchange that carried the frame, if several exchanges carry the
+	// conversation.
+	Exchange int64 `json:"exchange,omitempty"`
 
-	// The program that opened the connection; missing if not known.
+	// Number is the number of the message among those of the client, if several exchanges carry the
+	// conversation.
+	Number *int64 `json:"append_seqno,omitempty"`
+
+	// Process is the program that opened the connection; missing if not known.
 	Process *Process `json:"process,omitempty"`
 
-	// Irregularities, such as a missing or repeated sequence number.
+	// Anomalies are irregularities, such as a missing or repeated sequence number.
 	Anomalies []string `json:"anomalies,omitempty"`
 
-	// The error status with which the call ended; missing if it ended well.
+	// Status is the error with which the call ended; missing if it ended without an error.
 	Status *callStatus `json:"status,omitempty"`
 
-	// The notes that a user wrote about the frame and its fields.
+	// Notes are the notes that a user wrote about the frame and its fields.
 	Notes []*PlaceNote `json:"notes,omitempty"`
 
-	// If a rule changed the frame: the rule, and the frame as it was received, with its framing. The other members
-	// of the line are those of the received frame.
-	Rule     string `json:"rule,omitempty"`
+	// Rule is the rule that changed the frame. The other members describe the frame as it was received.
+	Rule string `json:"rule,omitempty"`
+
+	// Received is the frame as it was received, with its framing; only for a frame that a rule changed.
 	Received []byte `json:"received,omitempty"`
 
-	// The bytes, with framing, that a rewriting rule forwarded instead of the frame: empty if it
-	// dropped the frame, missing if it changed nothing.
+	// Forwarded are the bytes, with framing, that a rewriting rule forwarded instead of the frame: empty
+	// if it dropped the frame, missing if it changed nothing.
 	Forwarded *[]byte `json:"forwarded,omitempty"`
 }
 
@@ -173,15 +229,19 @@ type Frame struct {
 type Edited struct {
 	version
 
-	// "added" if the bytes were inserted and replace no received frame.
+	// Event is "added" if the bytes were inserted and replace no received frame.
 	Event string `json:"event,omitempty"`
-	Dir   string `json:"dir,omitempty"`
-	Rule  string `json:"rule"`
 
-	// The forwarded bytes, with framing.
+	// Dir is the direction, up or down.
+	Dir string `json:"dir,omitempty"`
+
+	// Rule is the rule that changed or added the bytes.
+	Rule string `json:"rule"`
+
+	// Forwarded are the forwarded bytes, with framing.
 	Forwarded []byte `json:"forwarded"`
 
-	// The frames decoded from the forwarded bytes.
+	// Frames are the frames decoded from the forwarded bytes.
 	Frames []decode.Frame `json:"-"`
 }
 
@@ -201,18 +261,25 @@ func (f *Frame) AddEdit(received *decode.Frame, e *Edited) {
 
 // A callStatus is the error status at the end of a call, with its details decoded.
 type callStatus struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
+	// Code is the name of the Connect or gRPC code.
+	Code string `json:"code"`
+
+	// Message is the error message.
+	Message string `json:"message"`
+
+	// Details are the detail messages of the error.
 	Details []statusDetail `json:"details"`
 }
 
 // A statusDetail is one detail message of an error status, with its decoded fields.
 type statusDetail struct {
 	envelope.Detail
+
+	// Tree are the fields of the detail message.
 	Tree []*field.Field `json:"tree"`
 }
 
-// newCallStatus decodes the details of an error; fieldsOf reads a message by the name of
+// newCallStatus returns the JSON object for an error. fieldsOf decodes a detail message by the name of
 // its type.
 func newCallStatus(e *envelope.Error, fieldsOf func(*wire.Tree, string) []*field.Field) *callStatus {
 	s := &callStatus{e.Code, e.Message, []statusDetail{}}
@@ -222,10 +289,11 @@ func newCallStatus(e *envelope.Error, fieldsOf func(*wire.Tree, string) []*field
 	return s
 }
 
+// setVersion sets the version number, which is in the embedded type.
 func (f *Frame) setVersion() { f.V = 1 }
 
-// NewFrame is the line of a frame of an exchange as a view reads it. FieldsOf reads the
-// details of an error by the name of their type.
+// NewFrame returns the JSON object for a frame of the exchange at, with its message read as view says.
+// fieldsOf decodes a detail message of an error by the name of its type.
 func NewFrame(at conversation.Resolved, f *decode.Frame, view decode.View, fieldsOf func(t *wire.Tree, name string) []*field.Field) *Frame {
 	l := &Frame{Line: view.Line(f), Process: NewProcess(at.Process)}
 	if at.Joined != nil {
@@ -245,8 +313,8 @@ func NewFrame(at conversation.Resolved, f *decode.Frame, view decode.View, field
 	return l
 }
 
-// Anomalies describes the irregularities at a frame of a conversation: before lists gaps in front of
-// the frame, after everything else.
+// Anomalies describes what is irregular at a frame of a conversation. before are gaps before the frame,
+// and after is everything else.
 func Anomalies(c *conversation.Conversation, f *decode.Frame) (before, after []string) {
 	for _, an := range c.AnomaliesAt(f) {
 		if an.Kind == conversation.Gap {
@@ -261,84 +329,163 @@ func Anomalies(c *conversation.Conversation, f *decode.Frame) (before, after []s
 // A Reading is one line of `unwire show --choices`: the type that the user chose for a field.
 type Reading struct {
 	version
+
+	// Method is the service and the method, with slashes.
 	Method string `json:"method"`
-	Dir    string `json:"dir"`
-	Path   string `json:"path"`
-	Type   string `json:"type"`
+
+	// Dir is the direction, up or down.
+	Dir string `json:"dir"`
+
+	// Path is the path of the field.
+	Path string `json:"path"`
+
+	// Type is the chosen type.
+	Type string `json:"type"`
 }
 
-// An Explanation is a line of `--explain`: why a field is read as it is.
+// An Explanation is a line of `--explain`: the evidence for the type by which a field is read.
 type Explanation struct {
 	version
+
+	// Path is the path of the field.
 	Path string `json:"path"`
-	Dir  string `json:"dir,omitempty"`
-	Off  int    `json:"off"`
+
+	// Dir is the direction, up or down.
+	Dir string `json:"dir,omitempty"`
+
+	// Off is the offset of the field in the message.
+	Off int `json:"off"`
 
 	// Messages is the number of messages from which the evidence was collected.
 	Messages int `json:"messages"`
 
-	// Seen is the number of parent messages that contain the field, Occurs the number of its values,
-	// and Most the largest number of values in one message.
-	Seen   int64 `json:"seen"`
-	Occurs int64 `json:"occurs"`
-	Most   int64 `json:"most"`
+	// Seen is the number of parent messages that contain the field.
+	Seen int64 `json:"seen"`
 
-	Declared string             `json:"declared,omitempty"`
-	Chosen   bool               `json:"chosen,omitempty"`
-	Type     string             `json:"type,omitempty"` // that was chosen
-	Error    string             `json:"error,omitempty"`
+	// Occurs is the number of values of the field.
+	Occurs int64 `json:"occurs"`
+
+	// Most is the largest number of values in one message.
+	Most int64 `json:"most"`
+
+	// Declared is the type in the definitions; missing if they do not declare the field.
+	Declared string `json:"declared,omitempty"`
+
+	// Chosen means that a user chose the type.
+	Chosen bool `json:"chosen,omitempty"`
+
+	// Type is the type that the user chose.
+	Type string `json:"type,omitempty"`
+
+	// Error is why the value cannot be read as the chosen type.
+	Error string `json:"error,omitempty"`
+
+	// Readings are the possible types, the most likely first.
 	Readings []ExplainedReading `json:"readings"`
-	Settle   string             `json:"settle,omitempty"`
-	Form     string             `json:"form,omitempty"`
-	Shape    string             `json:"shape,omitempty"`
-	Note     string             `json:"note,omitempty"`
+
+	// Settle says which values would decide between the possible types.
+	Settle string `json:"settle,omitempty"`
+
+	// Form is what a string looks like, such as uuid.
+	Form string `json:"form,omitempty"`
+
+	// Shape is the well-known type that a message looks like.
+	Shape string `json:"shape,omitempty"`
+
+	// Note has further remarks.
+	Note string `json:"note,omitempty"`
 }
 
 // An ExplainedReading is one possible type of a field, with the evidence for and against it.
 type ExplainedReading struct {
-	Kind string         `json:"kind"`
-	Type string         `json:"type"`
-	P    float64        `json:"p"`
-	Why  []kind.Feature `json:"why"`
+	// Kind is the kind of value, such as string or varint.
+	Kind string `json:"kind"`
+
+	// Type is the type, such as int64.
+	Type string `json:"type"`
+
+	// P is the probability of the type.
+	P float64 `json:"p"`
+
+	// Why is the evidence for and against the type.
+	Why []kind.Feature `json:"why"`
 }
 
 // A Match is one line of `unwire grep`: a place where the pattern was found.
 type Match struct {
 	version
-	Address  string `json:"address"`
-	Exchange int64  `json:"exchange"`
-	Dir      string `json:"dir"`
-	Frame    *int   `json:"frame,omitempty"`  // none for what is of no frame
-	Frames   []int  `json:"frames,omitempty"` // that the match spans
-	Path     string `json:"path"`
-	Kind     string `json:"kind"`
-	Match    string `json:"match"`
-	Before   string `json:"before"`
-	After    string `json:"after"`
+
+	// Address is the address of the frame, or of the exchange for a match outside frames.
+	Address string `json:"address"`
+
+	// Exchange is the number of the exchange.
+	Exchange int64 `json:"exchange"`
+
+	// Dir is the direction, up or down.
+	Dir string `json:"dir"`
+
+	// Frame is the number of the frame; missing for a match outside frames, such as in a header.
+	Frame *int `json:"frame,omitempty"`
+
+	// Frames are the numbers of the frames that the match extends over, if there are several.
+	Frames []int `json:"frames,omitempty"`
+
+	// Path is the path of the field.
+	Path string `json:"path"`
+
+	// Kind is the kind of the field.
+	Kind string `json:"kind"`
+
+	// Match is the text that matched.
+	Match string `json:"match"`
+
+	// Before is the text before it.
+	Before string `json:"before"`
+
+	// After is the text after it.
+	After string `json:"after"`
 
 	// Name is Path with field names instead of numbers, as far as definitions are available.
 	Name string `json:"name,omitempty"`
 }
 
-// MatchedExchange is a line of `unwire grep -l` and `-c`: an exchange that has matches.
+// A MatchedExchange is a line of `unwire grep -l` and `-c`: an exchange that has matches.
 type MatchedExchange struct {
 	version
-	Address  string `json:"address"`
-	Exchange int64  `json:"exchange"`
-	Count    *int   `json:"count,omitempty"`
+
+	// Address is the address of the exchange.
+	Address string `json:"address"`
+
+	// Exchange is the number of the exchange.
+	Exchange int64 `json:"exchange"`
+
+	// Count is the number of matches; missing without -c.
+	Count *int `json:"count,omitempty"`
 }
 
-// A TimelineLine is a run of frames of one exchange and direction in a timeline of several
-// exchanges: `unwire show --timeline`.
+// A TimelineLine is a line of `unwire show --timeline`: a run of similar frames of one exchange and
+// direction.
 type TimelineLine struct {
 	version
-	Exchange  int64  `json:"exchange"`
-	Direction string `json:"dir"` // "up" or "down"
-	First     int    `json:"first"`
-	Last      int    `json:"last"`
 
-	// Milliseconds since the first frame of the timeline.
+	// Exchange is the number of the exchange.
+	Exchange int64 `json:"exchange"`
+
+	// Direction is "up" or "down".
+	Direction string `json:"dir"`
+
+	// First is the number of the first frame of the run.
+	First int `json:"first"`
+
+	// Last is the number of the last frame of the run.
+	Last int `json:"last"`
+
+	// Milliseconds is the time of the first frame of the run since the first frame of the timeline.
 	Milliseconds float64 `json:"t_ms"`
-	Bytes        int     `json:"bytes"` // of the payloads as they were sent
-	Summary      string  `json:"summary"`
+
+	// Bytes is the total size of the payloads as they were sent.
+	Bytes int `json:"bytes"`
+
+	// Summary describes the content of the frames for people.
+	Summary string `json:"summary"`
 }

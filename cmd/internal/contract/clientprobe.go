@@ -2,17 +2,18 @@ package contract
 
 import "unwire/replay/clientprobe"
 
-// ClientProbePlan is what probe-client would run.
+// ClientProbePlan is the output of `unwire probe-client --dry-run`: what the command would run.
 type ClientProbePlan struct {
 	version
 	*clientprobe.Plan
 }
 
-// ClientProbe is what probe-client found: which fields of a server's answers a client reads.
+// ClientProbe is the result of `unwire probe-client`: which fields of a server's responses a client
+// reads.
 type ClientProbe struct {
 	version
 
-	// Client is the command.
+	// Client is the command line of the client.
 	Client []string `json:"client"`
 
 	// Isolated means that the client ran in a network namespace in which only the mock answers.

@@ -20,30 +20,40 @@ import (
 	"unwire/captures/safetext"
 )
 
-// An Object is a type of this package that is printed as a line.
+// An Object is a type of this package that an Encoder can write as a line.
 type Object interface {
 	setVersion()
 }
 
-// A version holds the version number of the JSON format, which is the first member of every object.
+// A version has the version number of the JSON format. It is embedded as the first member of objects.
 type version struct {
+	// V is the version number, always 1.
 	V int `json:"v"`
 }
 
+// setVersion sets the version number to 1.
 func (v *version) setVersion() { v.V = 1 }
 
-// An escapedVersion is the version of objects in whose strings <, > and & are escaped,
-// as package json does by default.
+// An escapedVersion is the version of objects in whose strings <, > and & are escaped, as the package
+// json does by default.
 type escapedVersion struct{ version }
 
+// escapesHTML marks the objects for which Encode escapes these characters.
 func (*escapedVersion) escapesHTML() {}
 
-// An Encoder writes JSON Lines. Characters that would drive a terminal are escaped.
-type Encoder struct{ lines *json.Encoder }
+// An Encoder writes objects as JSON Lines. It escapes characters that a terminal would interpret.
+type Encoder struct {
+	// lines encodes the lines and writes them to a safeWriter.
+	lines *json.Encoder
+}
 
-// A safeWriter escapes the lines that an Encoder writes.
-type safeWriter struct{ w io.Writer }
+// A safeWriter escapes the characters that a terminal would interpret in JSON lines.
+type safeWriter struct {
+	// w is the underlying writer.
+	w io.Writer
+}
 
+// Write writes a complete line to the underlying writer after escaping it.
 func (s safeWriter) Write(line []byte) (int, error) {
 	if _, err := s.w.Write(safetext.JSON(line)); err != nil {
 		return 0, err

@@ -10,19 +10,21 @@ type Change struct {
 	// with the call.
 	diff.Change
 
-	// Name is the path in field names; missing if no schema is known.
+	// Name is the path with field names; missing if there are no definitions.
 	Name string `json:"name,omitempty"`
 
-	// OldHex and NewHex are the differing bytes of both sides in hex; missing unless --hex was given.
+	// OldHex are the differing bytes of the first side in hex; missing without --hex.
 	OldHex string `json:"old_hex,omitempty"`
+
+	// NewHex are the differing bytes of the second side in hex; missing without --hex.
 	NewHex string `json:"new_hex,omitempty"`
 }
 
-// Variation is how one path varies over a series of messages or exchanges.
+// Variation is a path whose values were compared over a series of messages or exchanges.
 type Variation struct {
 	version
 	diff.Variation
 
-	// Name is the path in field names; missing if no schema is known.
+	// Name is the path with field names; missing if there are no definitions.
 	Name string `json:"name,omitempty"`
 }

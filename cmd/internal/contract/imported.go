@@ -5,10 +5,12 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Connection is a TCP connection that was found in packets.
+// Connection is the event of a TCP connection that an import found in a packet file.
 type Connection struct {
 	version
-	Event string `json:"event"` // "connection"
+
+	// Event is "connection".
+	Event string `json:"event"`
 	pcap.Connection
 }
 
@@ -17,31 +19,38 @@ func NewConnection(c pcap.Connection) *Connection {
 	return &Connection{Event: "connection", Connection: c}
 }
 
-// ImportedPackets is the last event of an import of packets.
+// ImportedPackets is the last event of an import of a packet file.
 type ImportedPackets struct {
 	version
-	Event string `json:"event"` // "imported"
+
+	// Event is "imported".
+	Event string `json:"event"`
 	pcap.Summary
 }
 
-// NewImportedPackets returns the line for an import of packets.
+// NewImportedPackets builds the JSON object for the summary of an import of packets.
 func NewImportedPackets(s pcap.Summary) *ImportedPackets {
 	return &ImportedPackets{Event: "imported", Summary: s}
 }
 
-// Imported is the last event of an import from a format of whole exchanges.
+// Imported is the last event of an import from a format that contains whole exchanges, such as HAR.
 type Imported struct {
 	version
-	Event     string `json:"event"` // "imported"
-	Exchanges int    `json:"exchanges"`
+
+	// Event is "imported".
+	Event string `json:"event"`
+
+	// Exchanges is the number of imported exchanges.
+	Exchanges int `json:"exchanges"`
 
 	// Skipped counts records that are no exchange or could not be read.
 	Skipped int `json:"skipped"`
 
-	// Problems lists data that was left out or is doubtful, each with its place in the input; More
-	// counts further ones that are not listed.
+	// Problems describes data that was left out or may be wrong, each with its place in the input.
 	Problems []string `json:"problems"`
-	More     int      `json:"more_problems"`
+
+	// More is the number of further problems, which are not in the list.
+	More int `json:"more_problems"`
 }
 
 // NewImported builds the JSON object for the report of an import.

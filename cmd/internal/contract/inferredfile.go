@@ -9,7 +9,8 @@ import (
 	"unwire/schema/infer"
 )
 
-// NewInferredFiles returns the files of an inference, in the order of their paths, with their texts.
+// NewInferredFiles builds the JSON objects for the .proto files of an inference, in the order of their
+// paths.
 func NewInferredFiles(in *infer.Inferred) []*InferredFile {
 	var list []*InferredFile
 	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
@@ -26,8 +27,8 @@ func NewInferredFiles(in *infer.Inferred) []*InferredFile {
 	return list
 }
 
-// countTypes counts the messages and enums of a file or a message, nested ones too, without
-// the entries of maps.
+// countTypes returns the number of messages and enums in a file or message, including nested ones. It
+// does not count map entries.
 func countTypes(of interface {
 	Messages() protoreflect.MessageDescriptors
 	Enums() protoreflect.EnumDescriptors

@@ -3,8 +3,12 @@ package contract
 // CA describes unwire's local certificate authority.
 type CA struct {
 	version
-	File   string `json:"file"`   // the certificate
-	SHA256 string `json:"sha256"` // of the certificate, in hexadecimal
+
+	// File is the path of the certificate.
+	File string `json:"file"`
+
+	// SHA256 is the SHA-256 hash of the certificate, in hex.
+	SHA256 string `json:"sha256"`
 
 	// NotAfter is the last day on which the CA is valid, as in 2027-01-31.
 	NotAfter string `json:"not_after"`
@@ -34,8 +38,16 @@ type Build struct {
 // Check is the result of one check of `unwire doctor`.
 type Check struct {
 	version
-	Check  string `json:"check"`        // what was looked at
-	Status string `json:"status"`       // "ok", "warn" or "fail"
-	What   string `json:"what"`         // what was found
-	Do     string `json:"do,omitempty"` // what to do about it
+
+	// Check is what was checked.
+	Check string `json:"check"`
+
+	// Status is "ok", "warn" or "fail".
+	Status string `json:"status"`
+
+	// What is the result in words.
+	What string `json:"what"`
+
+	// Do tells the user what to do about it.
+	Do string `json:"do,omitempty"`
 }

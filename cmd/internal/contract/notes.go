@@ -8,11 +8,16 @@ import (
 
 // A PlaceNote is a note inside the object of a frame or exchange, which already has the address.
 type PlaceNote struct {
-	Kind  captures.NoteKind `json:"kind"` // "note" or "mark"
-	Path  string            `json:"path,omitempty"`
-	Value string            `json:"value"`
+	// Kind is "note" or "mark".
+	Kind captures.NoteKind `json:"kind"`
 
-	// When the note was written, in RFC 3339 with nanoseconds.
+	// Path is the path of the field; missing for a note about a whole frame or exchange.
+	Path string `json:"path,omitempty"`
+
+	// Value is the text of the note, or the name of the mark.
+	Value string `json:"value"`
+
+	// Changed is when the note was written, in RFC 3339 with nanoseconds.
 	Changed string `json:"changed,omitempty"`
 }
 
@@ -29,11 +34,17 @@ func NewPlaceNote(n *captures.Note) *PlaceNote {
 type Note struct {
 	version
 
-	// The address of the exchange or frame that the note is about, as `unwire show` accepts it.
-	Address  string `json:"address"`
-	Exchange int64  `json:"exchange"`
-	Dir      string `json:"dir,omitempty"`
-	Frame    *int   `json:"frame,omitempty"`
+	// Address is the address of the exchange or frame that the note is about, as `unwire show` accepts it.
+	Address string `json:"address"`
+
+	// Exchange is the number of the exchange.
+	Exchange int64 `json:"exchange"`
+
+	// Dir is the direction of the frame; missing for an exchange.
+	Dir string `json:"dir,omitempty"`
+
+	// Frame is the number of the frame; missing for an exchange.
+	Frame *int `json:"frame,omitempty"`
 
 	PlaceNote
 }
@@ -47,7 +58,8 @@ func NewNote(address string, n *captures.Note) *Note {
 	return l
 }
 
-// AddNote adds a user's note or mark to the JSON object of the exchange.
+// AddNote adds a user's note or mark to the JSON object of the exchange, or counts it if it is about a
+// frame or field.
 func (l *Exchange) AddNote(n *captures.Note) {
 	switch {
 	case n.Frame == captures.NoFrame && n.Kind == captures.MarkNote:
@@ -108,11 +120,17 @@ type ProjectKey struct {
 // keeps.
 type KeptDefinition struct {
 	version
-	Kind  captures.DefinitionKind `json:"kind"` // "proto" or "descriptors"
-	Name  string                  `json:"name"`
-	Bytes int                     `json:"bytes"`
 
-	// When the definition was stored, in RFC 3339 with nanoseconds.
+	// Kind is "proto" or "descriptors".
+	Kind captures.DefinitionKind `json:"kind"`
+
+	// Name is the path of a .proto file, or another name.
+	Name string `json:"name"`
+
+	// Bytes is the size of the definition.
+	Bytes int `json:"bytes"`
+
+	// Changed is when the definition was stored, in RFC 3339 with nanoseconds.
 	Changed string `json:"changed,omitempty"`
 }
 

@@ -15,6 +15,7 @@ type ProbePlan struct {
 // probe's results.
 type ProbeResult struct{ *probe.Result }
 
+// setVersion sets the version number, which is in the embedded type.
 func (r *ProbeResult) setVersion() { r.V = 1 }
 
 // VerifyPlan describes the first requests that a verification would send.

@@ -58,34 +58,60 @@ type FailureDetail struct {
 // itself.
 type Credential struct {
 	version
+
+	// Reference names the credentials, such as the name of a profile.
 	Reference string `json:"reference"`
-	What      string `json:"what"` // "token", "API key"
-	// "found", "missing", "expired", "expiring" (too soon to be sent)
+
+	// What is the kind of secret: "token" or "API key".
+	What string `json:"what"`
+
+	// State is "found", "missing", "expired", or "expiring" if the secret expires too soon to be sent.
 	State string `json:"state"`
-	From  string `json:"from"` // where it is; "" if it is nowhere
-	// expiry in RFC 3339; "" if not known
-	Expires  string   `json:"expires"`
-	Issuer   string   `json:"issuer"`
+
+	// From is where the secret is read from; "" if it was not found.
+	From string `json:"from"`
+
+	// Expires is when the secret expires, in RFC 3339; "" if not known.
+	Expires string `json:"expires"`
+
+	// Issuer is who issued the token; "" if not known.
+	Issuer string `json:"issuer"`
+
+	// Audience is for whom the token was issued.
 	Audience []string `json:"audience"`
-	// hosts to which the secret may be sent; empty: those of --allow-host
+
+	// Hosts are the hosts to which the secret may be sent; empty for the hosts of --allow-host.
 	Hosts []string `json:"hosts"`
-	Error string   `json:"error"`
+
+	// Error is why the secret cannot be read; "" if it can.
+	Error string `json:"error"`
 }
 
 // Experiment is the result of one experiment of a replay suite.
 type Experiment struct {
 	version
-	File  string `json:"file"`
+
+	// File is the path of the experiment.
+	File string `json:"file"`
+
+	// About is the description in the file.
 	About string `json:"about,omitempty"`
-	OK    bool   `json:"ok"`
-	// expectations that were not met, or the reason why the experiment did not run
-	Failed   []string      `json:"failed"`
-	Result   *ReplayResult `json:"result,omitempty"`
-	Duration float64       `json:"duration_ms"`
+
+	// OK means that all expectations were met.
+	OK bool `json:"ok"`
+
+	// Failed are the expectations that were not met, or the reason why the experiment did not run.
+	Failed []string `json:"failed"`
+
+	// Result is the result of the replay; missing if the experiment did not run.
+	Result *ReplayResult `json:"result,omitempty"`
+
+	// Duration is the duration of the experiment in milliseconds.
+	Duration float64 `json:"duration_ms"`
 }
 
-// NewExperiment returns the line for an outcome; failed are the expectations that were
-// not met, or why it was not run.
+// NewExperiment builds the JSON object for the outcome of an experiment. failed are the expectations that
+// were not met, or the reason why the experiment did not run.
 func NewExperiment(o *suite.Outcome, failed []string) *Experiment {
 	e := &Experiment{
 		File: o.File, About: o.About, OK: len(failed) == 0, Failed: failed,
@@ -97,6 +123,7 @@ func NewExperiment(o *suite.Outcome, failed []string) *Experiment {
 	return e
 }
 
+// setVersion sets the version number of the experiment and of its result.
 func (e *Experiment) setVersion() {
 	e.version.setVersion()
 	if e.Result != nil {

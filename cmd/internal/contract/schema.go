@@ -13,14 +13,14 @@ import (
 	"unwire/schema/update"
 )
 
-// SchemaCheck is how far definitions explain captures. Package check reads it back as
-// the list of findings that are known.
+// SchemaCheck is the output of `unwire schema check`: how far definitions explain captures. Package check
+// reads this object back as the list of known findings.
 type SchemaCheck struct {
 	escapedVersion
 	*check.Report
 }
 
-// FieldProposal is a field that captures have and definitions lack.
+// FieldProposal is a field that captures contain and definitions do not declare.
 type FieldProposal struct {
 	escapedVersion
 	check.Proposal
@@ -31,20 +31,20 @@ type SchemaChange struct {
 	version
 	compare.Change
 
-	// Captures are the addresses of the exchanges that have the element.
+	// Captures are the addresses of the exchanges that contain the element.
 	Captures []string `json:"captures,omitempty"`
 
 	// Replays are the files of the experiments that use the changed element.
 	Replays []string `json:"replays,omitempty"`
 
-	// Proto is Outdated where the user's definitions are still as the old version is.
+	// Proto is Outdated if the user's definitions agree with the old version, and missing otherwise.
 	Proto string `json:"proto,omitempty"`
 }
 
 // Outdated is the value of SchemaChange.Proto.
 const Outdated = "outdated"
 
-// SchemaUpdate is a change that an update makes to .proto files, or a conflict.
+// SchemaUpdate is a change of `unwire schema update` to .proto files, or a conflict that prevents one.
 type SchemaUpdate struct {
 	version
 	update.Change
@@ -58,10 +58,10 @@ type SchemaMatch struct {
 	// one message each.
 	Target string `json:"target"`
 
-	// Path is the field's path below Target; "" for all of a frame.
+	// Path is the field's path below Target; "" for the whole message.
 	Path string `json:"path"`
 
-	// Message is the best candidate's full name; "" without a match.
+	// Message is the full name of the best type; "" if no type matches.
 	Message string `json:"message"`
 
 	// Frames are the addresses of the first frames that contain the message or field.
@@ -78,17 +78,31 @@ func NewSchemaMatch(t *match.Target, r *match.Result) *SchemaMatch {
 // SchemaExtraction counts the definitions extracted from one input.
 type SchemaExtraction struct {
 	version
-	Input      string              `json:"input"`
-	Form       string              `json:"form"`
-	Messages   int                 `json:"messages"`
-	Enums      int                 `json:"enums"`
-	Services   int                 `json:"services"`
-	Fields     int                 `json:"fields"`
+
+	// Input is the path of the input.
+	Input string `json:"input"`
+
+	// Form is what kind of input it is.
+	Form string `json:"form"`
+
+	// Messages is the number of messages.
+	Messages int `json:"messages"`
+
+	// Enums is the number of enums.
+	Enums int `json:"enums"`
+
+	// Services is the number of services.
+	Services int `json:"services"`
+
+	// Fields is the number of fields.
+	Fields int `json:"fields"`
+
+	// Unresolved are the elements whose definitions are incomplete.
 	Unresolved []unresolvedElement `json:"unresolved"`
 }
 
-// NewSchemaExtraction counts the definitions extracted from one input; set must contain only that
-// input.
+// NewSchemaExtraction builds the JSON object for one input; set must contain the definitions of that
+// input alone.
 func NewSchemaExtraction(src *extract.Source, set *extract.Set) *SchemaExtraction {
 	n := set.Count()
 	x := &SchemaExtraction{
@@ -103,24 +117,39 @@ func NewSchemaExtraction(src *extract.Source, set *extract.Set) *SchemaExtractio
 	return x
 }
 
-// An unresolvedElement is an element of shipped code whose definition is not complete.
+// An unresolvedElement is an element of generated code whose definition could not be read completely.
 type unresolvedElement struct {
+	// Element is the full name of the element.
 	Element string `json:"element"`
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Offset  int    `json:"offset"`
-	Reason  string `json:"reason"`
+
+	// File is the path of the file, which can be inside an archive.
+	File string `json:"file"`
+
+	// Line is the line of the file; missing if not known.
+	Line int `json:"line,omitempty"`
+
+	// Column is the column; missing if not known.
+	Column int `json:"column,omitempty"`
+
+	// Offset is the offset in the file.
+	Offset int `json:"offset"`
+
+	// Reason is why the definition is incomplete.
+	Reason string `json:"reason"`
 }
 
-// Definition is the text of a type, a service or a file.
+// Definition is the text of the definition of a type or service, or of a whole file.
 type Definition struct {
 	version
 
 	// Element is the full name of the element, or the path of a file.
 	Element string `json:"element"`
-	File    string `json:"file"`
-	Text    string `json:"text"`
+
+	// File is the path of the file that declares the element.
+	File string `json:"file"`
+
+	// Text is the text in the .proto language.
+	Text string `json:"text"`
 }
 
 // DefinitionListing is one line of `unwire schema ls`: an element of the definitions.
@@ -141,8 +170,8 @@ type DefinitionRef struct {
 	compare.Ref
 }
 
-// FieldJoin is a field number with the name that it has in JSON. Package align reads
-// it back.
+// FieldJoin is a field number with the name that the field has in JSON. Package align reads this object
+// back.
 type FieldJoin struct {
 	version
 	align.Join
@@ -155,7 +184,7 @@ type FieldDoubt struct {
 	align.Doubt
 }
 
-// HistoryChange is a line of schema history: what changed between two versions of a client.
+// HistoryChange is a line of `unwire schema history`: what changed between two versions of a client.
 type HistoryChange struct {
 	version
 	history.Change

@@ -16,18 +16,21 @@ import (
 	"unwire/schema"
 )
 
-// Transcript is the conversation with a model that was found in an exchange.
+// Transcript is the output of `unwire chat`: the conversation with a model that was found in an exchange.
 type Transcript struct {
 	version
+
+	// Exchange is the number of the exchange.
 	Exchange int64 `json:"exchange"`
 	*transcript.Transcript
 
-	// Error replaces that of the embedded transcript: its details are decoded.
+	// Error is the error of the exchange. It replaces the member of the embedded transcript, since its
+	// details are decoded.
 	Error *callError `json:"error,omitempty"`
 }
 
-// NewTranscript returns the transcript of an exchange; defs, which may be nil, decode
-// the details of its error.
+// NewTranscript builds the JSON object for the conversation of an exchange. It decodes the details of the
+// error by defs, which may be nil.
 func NewTranscript(exchange int64, tr *transcript.Transcript, defs *schema.Schema) *Transcript {
 	return &Transcript{Exchange: exchange, Transcript: tr, Error: newCallError(tr.Error, defs)}
 }
@@ -40,14 +43,17 @@ type callError struct {
 	Details []errorDetail `json:"details,omitempty"`
 }
 
+// An errorDetail is one detail message of an error.
 type errorDetail struct {
 	envelope.Detail
 
-	// Text is the detail decoded: by the definitions, as one of the types that this
-	// program contains, as the server decoded it, or without a schema.
+	// Text is the detail as JSON or text. It is decoded by the definitions, by the types that this program
+	// contains, by the server, or without a definition.
 	Text string `json:"text"`
 }
 
+// newCallError builds the JSON object for an error; nil for none. It decodes the details by defs, which
+// may be nil.
 func newCallError(f *transcript.Failure, defs *schema.Schema) *callError {
 	if f == nil {
 		return nil
@@ -59,7 +65,7 @@ func newCallError(f *transcript.Failure, defs *schema.Schema) *callError {
 	return out
 }
 
-// detailText decodes a detail of an error into JSON or text.
+// detailText returns a detail message of an error as JSON or text.
 func detailText(d envelope.Detail, defs *schema.Schema) string {
 	name := d.Type[strings.LastIndexByte(d.Type, '/')+1:]
 	var m proto.Message
@@ -84,15 +90,19 @@ func detailText(d envelope.Detail, defs *schema.Schema) string {
 	return strings.TrimSpace(text.Format(wire.Parse(d.Value, wire.Options{}), nil))
 }
 
-// AnswerDelta is a piece of the answer of an exchange that is being recorded.
+// AnswerDelta is a part of a model's answer in an exchange that is being recorded.
 type AnswerDelta struct {
 	version
 
-	// Event is "delta" if Delta continues the answer, and "reset" if what was printed
-	// before was not the answer and Delta replaces it.
-	Event    string `json:"event"`
-	Exchange int64  `json:"exchange"`
-	Delta    string `json:"delta"`
+	// Event is "delta" if Delta continues the answer, and "reset" if what was printed before was not the
+	// answer and Delta replaces it.
+	Event string `json:"event"`
+
+	// Exchange is the number of the exchange.
+	Exchange int64 `json:"exchange"`
+
+	// Delta is the text.
+	Delta string `json:"delta"`
 }
 
 // Weights are the weights with which transcripts are scored, in the format of a weights file.
@@ -101,7 +111,7 @@ type Weights struct {
 	*transcript.Weights // which writes the version itself
 }
 
-// WeightsFit is how well weights that were fitted to labels predict them.
+// WeightsFit says how well fitted weights predict the labels that they were fitted to.
 type WeightsFit struct {
 	version
 	*transcript.FitReport

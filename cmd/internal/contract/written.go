@@ -40,7 +40,7 @@ type InferredFile struct {
 	Output string `json:"output,omitempty"`
 }
 
-// MergedEvidence reports the file that `unwire schema merge-evidence` has written.
+// MergedEvidence is the output of `unwire schema merge-evidence`, which has written a file.
 type MergedEvidence struct {
 	version
 
@@ -50,6 +50,6 @@ type MergedEvidence struct {
 	// Inputs is the number of evidence files that were merged.
 	Inputs int `json:"inputs"`
 
-	// Fields counts the fields that the evidence is about.
+	// Fields is the number of fields that the evidence is about.
 	Fields int `json:"fields"`
 }

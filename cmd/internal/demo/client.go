@@ -17,18 +17,18 @@ import (
 	"unwire/schema"
 )
 
-// ClientOptions say whom the client talks to. HTTPS_PROXY, SSL_CERT_FILE and
-// SSLKEYLOGFILE are taken from the environment, as a client that is being
-// captured does.
+// ClientOptions select the server with which the demo's client talks, and how. HTTPS_PROXY, SSL_CERT_FILE
+// and SSLKEYLOGFILE are read from the environment, as by any recorded client.
 type ClientOptions struct {
 	// URL is the base URL of the server.
 	URL string
 	// Token is the bearer token. The client's other identifiers are derived from it.
 	Token string
-	// CAFile is a PEM file with a certificate to trust besides the system's.
-	// Empty: none.
+
+	// CAFile is a PEM file with a CA certificate to trust in addition to the system's; "" for none.
 	CAFile string
-	// Heartbeat is the time between the client's heartbeats. Zero: 5 s.
+
+	// Heartbeat is the time between two of the client's heartbeat messages; 0 means 5 s.
 	Heartbeat time.Duration
 	// Prompt is the user's question in the conversation; "" means the one of the scenario.
 	Prompt string
@@ -40,7 +40,7 @@ type ClientOptions struct {
 	Out io.Writer
 }
 
-// The forms in which the fallback carries a client's message.
+// The encodings of a client message in the fallback: hexadecimal text, or bytes.
 const (
 	FallbackHex    = "hex"
 	FallbackBinary = "binary"
@@ -48,11 +48,22 @@ const (
 
 // A client is one run of the demo's scenario against a server.
 type client struct {
-	o       ClientOptions
-	http    *http.Client
-	schema  *schema.Schema
-	sc      *scenario
-	id      *identity
+	// o are the options.
+	o ClientOptions
+
+	// http is the HTTP client with its proxy.
+	http *http.Client
+
+	// schema has the definitions from which messages are built.
+	schema *schema.Schema
+
+	// sc is the scenario to play.
+	sc *scenario
+
+	// id generates the client's identifiers.
+	id *identity
+
+	// session is the value of the header x-session-id.
 	session string
 }
 
@@ -78,6 +89,7 @@ func RunClient(ctx context.Context, o ClientOptions) error {
 	return nil
 }
 
+// newClient returns a client for one run of the scenario, and sets the defaults of its options.
 func newClient(o ClientOptions) (*client, error) {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -105,13 +117,15 @@ func newClient(o ClientOptions) (*client, error) {
 	return &client{o: o, http: hc, schema: s, sc: sc, id: id, session: id.uuid()}, nil
 }
 
+// say prints one line about a step of the scenario.
 func (c *client) say(format string, args ...any) { fmt.Fprintf(c.o.Out, format+"\n", args...) }
 
+// headers sets the headers that every request of the client has.
 func (c *client) headers(h http.Header) {
 	c.id.headers(h, c.sc, c.session, time.Now().UnixMilli())
 }
 
-// models calls the unary method that lists the usable models, in JSON.
+// models calls the unary method that lists the available models, with JSON messages, and prints them.
 func (c *client) models(ctx context.Context) error {
 	rpc, md, err := c.method(agentService, "GetUsableModels", connect.WithProtoJSON())
 	if err != nil {
@@ -134,7 +148,8 @@ func (c *client) models(ctx context.Context) error {
 	return nil
 }
 
-// chat calls the older chat endpoint, whose stream ends with an error.
+// chat calls the older chat endpoint, whose response stream ends with an error, and prints answer and
+// error.
 func (c *client) chat(ctx context.Context) error {
 	rpc, md, err := c.method("aiserver.v1.ChatService", "StreamUnifiedChat")
 	if err != nil {
@@ -185,7 +200,8 @@ func (c *client) chat(ctx context.Context) error {
 	return nil
 }
 
-// details prints the details of an error; only the one message type that this API uses is decoded.
+// details formats the detail messages of an error. Details of types without a definition are given by
+// type and size.
 func (c *client) details(e *connect.Error) string {
 	var b strings.Builder
 	for _, d := range e.Details() {
@@ -210,7 +226,7 @@ func (c *client) details(e *connect.Error) string {
 	return b.String()
 }
 
-// enumName is the name of an enum field's value, or its number.
+// enumName returns the name of an enum field's value or, if it has no name, its number.
 func enumName(m protoreflect.Message, field protoreflect.Name) string {
 	fd := m.Descriptor().Fields().ByName(field)
 	if fd == nil || fd.Enum() == nil {

@@ -38,18 +38,34 @@ import (
 //go:embed testdata/scenario.json testdata/shop
 var files embed.FS
 
-// A scenario is the sequence of questions and answers that the demo's clients play.
+// A scenario is the conversation that the demo's clients play: questions, texts and headers.
 type scenario struct {
-	Prompt         string            `json:"prompt"`
-	ChatBefore     string            `json:"chat_before"`
-	ChatReply      string            `json:"chat_reply"`
-	ChatPrompt     string            `json:"chat_prompt"`
-	Model          json.RawMessage   `json:"model"`
-	Workspace      string            `json:"workspace"`
-	RequestContext json.RawMessage   `json:"request_context"`
-	Headers        map[string]string `json:"headers"`
+	// Prompt is the question on the bidirectional stream.
+	Prompt string `json:"prompt"`
+
+	// ChatBefore is the first message of the conversation with the older chat endpoint.
+	ChatBefore string `json:"chat_before"`
+
+	// ChatReply is the endpoint's answer to ChatBefore, which the request repeats.
+	ChatReply string `json:"chat_reply"`
+
+	// ChatPrompt is the question to the older chat endpoint.
+	ChatPrompt string `json:"chat_prompt"`
+
+	// Model is the model description in requests, as JSON.
+	Model json.RawMessage `json:"model"`
+
+	// Workspace is the path of the made-up folder whose files the model reads.
+	Workspace string `json:"workspace"`
+
+	// RequestContext is the description of the client's environment in requests, as JSON.
+	RequestContext json.RawMessage `json:"request_context"`
+
+	// Headers are the HTTP headers of every request.
+	Headers map[string]string `json:"headers"`
 }
 
+// loadScenario returns the scenario in testdata/scenario.json.
 func loadScenario() (*scenario, error) {
 	data, err := files.ReadFile("testdata/scenario.json")
 	if err != nil {
@@ -69,18 +85,22 @@ func (sc *scenario) workspaceFile(name string) ([]byte, error) {
 	return fs.ReadFile(files, "testdata/shop/"+name)
 }
 
-// An identity generates the identifiers that a real client sends, such as machine and session ids. All
-// are made up, derived from the token.
+// An identity generates the identifiers that a real client would send, such as machine and session ids.
+// All are derived from the token, so that they are reproducible.
 type identity struct {
+	// token is the bearer token.
 	token string
-	n     uint64
+
+	// n is the number of UUIDs generated so far.
+	n uint64
 }
 
+// derive returns a hash of the token, a purpose such as "uuid", and a number.
 func (id *identity) derive(use string, n uint64) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "unwire demo\n%s\n%s\n%d", id.token, use, n))
 }
 
-// uuid returns the next generated identifier.
+// uuid returns the next generated UUID.
 func (id *identity) uuid() string {
 	id.n++
 	b := id.derive("uuid", id.n)
@@ -89,7 +109,8 @@ func (id *identity) uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// headers sets the HTTP headers that every call of the client carries.
+// headers sets the HTTP headers that every request of the client has. nowMS is the time in milliseconds
+// since 1970.
 func (id *identity) headers(h http.Header, sc *scenario, session string, nowMS int64) {
 	for name, value := range sc.Headers {
 		h.Set(name, value)
@@ -101,9 +122,9 @@ func (id *identity) headers(h http.Header, sc *scenario, session string, nowMS i
 	h.Set("x-cursor-checksum", checksumTime(nowMS)+hex.EncodeToString(machine[:]))
 }
 
-// checksumTime is the first part of x-cursor-checksum: the time in units of
-// about seventeen minutes, lightly scrambled. JavaScript shifts wrap at 32
-// bits, so two of its six bytes repeat others.
+// checksumTime returns the first part of the header x-cursor-checksum: the time nowMS (milliseconds since
+// 1970) in units of 1,000,000 ms, about 17 minutes, lightly scrambled and in base64. The original is
+// JavaScript, whose shifts wrap at 32 bits, so two of the six bytes repeat others.
 //
 // Source: RESEARCH.md#checksum
 func checksumTime(nowMS int64) string {
@@ -118,9 +139,8 @@ func checksumTime(nowMS int64) string {
 	return base64.URLEncoding.EncodeToString(b)
 }
 
-// descriptorSet returns the definitions in proto/ as a serialized google.protobuf.FileDescriptorSet
-// with all imports, each file after those that it imports: what a client that is not written in Go
-// builds its messages from.
+// descriptorSet returns the built-in definitions as a serialized google.protobuf.FileDescriptorSet with
+// all imports, each file after those that it imports. The Node client builds its messages from it.
 func descriptorSet() ([]byte, error) {
 	s, err := schema.Load(context.Background(), definitions.Files)
 	if err != nil {

@@ -21,44 +21,86 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A duplex is a bidirectional stream of messages.
+// A duplex is the client's side of a bidirectional stream of messages, over HTTP/2 or split over several
+// calls.
 type duplex interface {
+	// Send sends a message to the server; io.EOF means that the stream has ended.
 	Send(m *message) error
+
+	// Receive returns the server's next message, and io.EOF after the last.
 	Receive() (*message, error)
+
+	// CloseRequest ends the client's half of the stream.
 	CloseRequest() error
+
+	// CloseResponse ends the stream and releases its resources.
 	CloseResponse() error
 }
 
-// inFlight is the largest number of append calls that run at the same time.
+// inFlight is the largest number of calls with client messages that run at the same time.
 const inFlight = 16
 
-// A split is a bidirectional stream for those without HTTP/2: the server's
-// messages are the answer to one call, each of the client's is a call.
+// A split is a bidirectional stream for clients without HTTP/2, divided into several calls: the server's
+// messages are the response of one call (events), and each of the client's messages is a call of its own
+// (append).
 //
 // Source: RESEARCH.md#sse-fallback
 type split struct {
-	c      *client
-	ctx    context.Context
+	// c is the client.
+	c *client
+
+	// ctx ends all calls of the stream; cancel cancels it.
+	ctx context.Context
+
+	// cancel ends all calls of the stream.
 	cancel context.CancelFunc
+
+	// header has the headers of the call for the server's messages; its x-request-id identifies the
+	// stream.
 	header http.Header
+
+	// append makes the calls with the client's messages.
 	append *connect.Client[message, message]
-	input  protoreflect.MessageDescriptor // of append
-	output protoreflect.MessageDescriptor // of the server's messages
-	slots  chan struct{}
-	wg     sync.WaitGroup
 
-	mu     sync.Mutex
+	// input is the type of the append requests.
+	input protoreflect.MessageDescriptor
+
+	// output is the type of the server's messages.
+	output protoreflect.MessageDescriptor
+
+	// slots has an element for each append call in progress.
+	slots chan struct{}
+
+	// wg waits for the append calls.
+	wg sync.WaitGroup
+
+	// mu guards number and failed.
+	mu sync.Mutex
+
+	// number is the sequence number of the next client message, from 0.
 	number int64
-	failed error // of an append
 
-	opened chan struct{} // closed when the answer has begun, or will not
-	body   io.ReadCloser
-	fail   error // why there is no body
-	dec    *envelope.Decoder
-	ready  []envelope.Frame
+	// failed joins the errors of append calls.
+	failed error
+
+	// opened is closed when the response with the server's messages has begun or failed.
+	opened chan struct{}
+
+	// body is that response; nil if it failed.
+	body io.ReadCloser
+
+	// fail is the error that ended the response.
+	fail error
+
+	// dec splits the response into frames.
+	dec *envelope.Decoder
+
+	// ready are frames that have been received and not yet returned.
+	ready []envelope.Frame
 }
 
-// openSplit begins a split stream of a service's method.
+// openSplit starts a split stream for a method, and returns when the request for the server's messages
+// has been sent.
 func (c *client) openSplit(ctx context.Context, service, rpc string) (*split, error) {
 	calls, append, err := c.method("aiserver.v1.BidiService", "BidiAppend", connect.WithSendGzip(), connect.WithCompressMinBytes(512))
 	if err != nil {
@@ -105,7 +147,7 @@ func (c *client) openSplit(ctx context.Context, service, rpc string) (*split, er
 	return s, nil
 }
 
-// open asks for the server's half. The answer may begin only after an append.
+// open makes the call that returns the server's messages. The response may begin only after an append.
 func (s *split) open(req *http.Request) {
 	defer close(s.opened)
 	resp, err := s.c.http.Do(req)
@@ -151,6 +193,7 @@ func (s *split) Send(m *message) error {
 	return nil
 }
 
+// call makes the append call with one client message, data, and its sequence number.
 func (s *split) call(number int64, data []byte, header http.Header) error {
 	form := object{"requestId": object{"requestId": s.header.Get("x-request-id")}, "appendSeqno": number}
 	if s.c.o.Fallback == FallbackBinary {
@@ -212,10 +255,10 @@ func (s *split) Receive() (*message, error) {
 	return m, stableCodec{}.Unmarshal(f.Data, m)
 }
 
-// CloseRequest does nothing: there is no way to say that no append follows.
+// CloseRequest does nothing: the protocol has no way to end the client's half.
 func (s *split) CloseRequest() error { return nil }
 
-// CloseResponse waits for the appends that are under way and ends the call.
+// CloseResponse waits for the append calls in progress, and ends the call with the server's messages.
 func (s *split) CloseResponse() error {
 	s.wg.Wait()
 	s.cancel()

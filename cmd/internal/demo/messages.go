@@ -12,9 +12,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
+// A message is a protobuf message that is built from its definition at run time.
 type message = dynamicpb.Message
 
-// object is a message as decoded JSON.
+// object is the JSON form of a message.
 type object = map[string]any
 
 // build creates a message from its JSON form.
@@ -30,9 +31,8 @@ func build(md protoreflect.MessageDescriptor, form object) (*message, error) {
 	return m, nil
 }
 
-// find follows a path of field names, such as "exec_server_message.read_args.path". ok reports whether
-// the value exists: a message at the end of the path must be set; for a scalar its parent message must
-// be set.
+// find returns the value at a path of field names, such as "exec_server_message.read_args.path". ok is
+// false if a message on the path, or a field with presence at its end, is not set.
 func find(m protoreflect.Message, path string) (v protoreflect.Value, ok bool) {
 	names := strings.Split(path, ".")
 	for i, name := range names {
@@ -51,12 +51,14 @@ func find(m protoreflect.Message, path string) (v protoreflect.Value, ok bool) {
 	return v, true
 }
 
-// A stableCodec is "proto" with the fields in order. A message that is built
-// from a descriptor keeps them in a map: its bytes would differ from run to run.
+// A stableCodec is the connect codec "proto" with deterministic output: without it, the field order of
+// dynamic messages would vary from run to run.
 type stableCodec struct{}
 
+// Name returns the name of the codec.
 func (stableCodec) Name() string { return "proto" }
 
+// Marshal encodes a message with its fields in a fixed order.
 func (stableCodec) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -65,6 +67,7 @@ func (stableCodec) Marshal(v any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
+// Unmarshal decodes a message.
 func (stableCodec) Unmarshal(data []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -73,7 +76,8 @@ func (stableCodec) Unmarshal(data []byte, v any) error {
 	return proto.Unmarshal(data, m)
 }
 
-// method returns a client for one method, with messages generated from its descriptor.
+// method returns a connect client for one method, and the method's definition. Its messages are built
+// from the definition.
 func (c *client) method(service, rpc string, o ...connect.ClientOption) (*connect.Client[message, message], protoreflect.MethodDescriptor, error) {
 	md := c.schema.Method(service, rpc)
 	if md == nil {

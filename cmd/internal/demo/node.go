@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// The environment of the Node client; see node/client.mjs.
+// Environment variables of the Node client, which node/client.mjs reads.
 const (
 	nodeURLVar         = "UNWIRE_DEMO_URL"
 	nodeTokenVar       = "UNWIRE_DEMO_TOKEN"
@@ -19,11 +19,10 @@ const (
 // what is missing.
 var ErrNoNode = errors.New("the Node client cannot run")
 
-// NodeCommand returns the command line and the additional environment that run
-// the Node client of the folder dir (cmd/internal/demo/node of the source tree,
-// with its packages installed) against o.URL. It writes the descriptor set into
-// tempDir. What makes Node trust o.CAFile or a proxy's authority is the
-// launcher's part: NODE_EXTRA_CA_CERTS takes one file.
+// NodeCommand returns the command line and the additional environment variables that run the Node client
+// in the folder dir (cmd/internal/demo/node of the source tree, with its packages installed) against
+// o.URL. It writes the descriptor set that the client needs into tempDir. The caller must make Node trust
+// o.CAFile or the proxy's CA, because NODE_EXTRA_CA_CERTS names a single file.
 //
 // Errors: ErrNoNode.
 func NodeCommand(dir, tempDir string, o ClientOptions) (argv, env []string, err error) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// newHTTPClient returns an HTTP client that uses HTTP/2 (HTTP/1.1 with Fallback) and the proxy in
-// HTTPS_PROXY.
+// newHTTPClient returns an HTTP client that uses the proxy in HTTPS_PROXY, and HTTP/2, or HTTP/1.1 if
+// o.Fallback is set.
 //
 // It reads HTTPS_PROXY and SSL_CERT_FILE itself: net/http bypasses the proxy for loopback, where the
 // stand-in runs, and crypto/x509 supports SSL_CERT_FILE on some systems only.

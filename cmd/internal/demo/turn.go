@@ -13,20 +13,38 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+// agentService is the full name of the service with the bidirectional stream.
 const agentService = "agent.v1.AgentService"
 
-// A turn is one question on the bidirectional stream, with the client's reactions until the answer is
-// complete.
+// A turn is one question on the bidirectional stream, and what the client does until the answer is
+// complete: heartbeats, and answers to the server's tool calls.
 type turn struct {
-	c      *client
-	stream duplex
-	input  protoreflect.MessageDescriptor
-	sendMu sync.Mutex // the heartbeats have their own goroutine
+	// c is the client.
+	c *client
 
-	blobs            map[string][]byte
-	thinking, answer strings.Builder
-	frames           int
-	ended            bool
+	// stream is the open stream.
+	stream duplex
+
+	// input is the type of the client's messages.
+	input protoreflect.MessageDescriptor
+
+	// sendMu serializes sending, since heartbeats are sent from their own goroutine.
+	sendMu sync.Mutex
+
+	// blobs are the binary values that the server asked the client to store, by key.
+	blobs map[string][]byte
+
+	// thinking collects the streamed text of the thinking.
+	thinking strings.Builder
+
+	// answer collects the streamed text of the answer.
+	answer strings.Builder
+
+	// frames counts the received messages.
+	frames int
+
+	// ended is true once the server has ended the turn.
+	ended bool
 }
 
 // turn sends a question, answers the server's requests, and reads the answer to its end.
@@ -62,6 +80,7 @@ func (c *client) turn(ctx context.Context) error {
 	return err
 }
 
+// ask sends the message with the question.
 func (t *turn) ask() error {
 	c := t.c
 	c.say("turn    asked: %s", c.sc.Prompt)
@@ -103,6 +122,8 @@ func (t *turn) heartbeats(ctx context.Context) (done chan struct{}) {
 	return done
 }
 
+// listen handles the server's messages until the stream ends. It is an error if the stream ends before
+// the turn does.
 func (t *turn) listen() error {
 	for {
 		m, err := t.stream.Receive()
@@ -155,7 +176,8 @@ func (t *turn) take(m *message) error {
 	return nil
 }
 
-// execute returns the result of a tool call, and closes the call.
+// execute answers a tool call of the server: it sends the file that the server wants to read, or an error
+// for other tools.
 func (t *turn) execute(m *message) error {
 	id, _ := find(m, "exec_server_message.id")
 	execID, _ := find(m, "exec_server_message.exec_id")
@@ -172,6 +194,7 @@ func (t *turn) execute(m *message) error {
 	return t.send(object{"execClientControlMessage": object{"streamClose": object{"id": id.Uint()}}})
 }
 
+// read returns the result of reading a file of the scenario's workspace, in JSON form.
 func (t *turn) read(path string) object {
 	data, err := t.c.sc.workspaceFile(path)
 	if err != nil {
@@ -183,7 +206,7 @@ func (t *turn) read(path string) object {
 	return object{"success": object{"path": path, "content": string(data), "totalLines": lines, "fileSize": len(data)}}
 }
 
-// blob stores a blob that the server sent, or returns a stored one to it.
+// blob answers a request of the server to store a binary value, or to return a stored one.
 func (t *turn) blob(m *message) error {
 	id, _ := find(m, "kv_server_message.id")
 	reply := object{"id": id.Uint()}
@@ -205,6 +228,8 @@ func (t *turn) blob(m *message) error {
 	return t.send(object{"kvClientMessage": reply})
 }
 
+// send builds a message from its JSON form, and sends it. If the server has already ended the stream, it
+// does nothing.
 func (t *turn) send(form object) error {
 	m, err := build(t.input, form)
 	if err != nil {

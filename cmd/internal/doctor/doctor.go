@@ -28,24 +28,38 @@ const (
 
 // A check is the result of examining one requirement of recording.
 type check struct {
-	Name   string
+	// Name is the name of the requirement, such as "clock".
+	Name string
+
+	// Status is the severity of the result.
 	Status Status
-	What   string // was found
-	Do     string // what to do about it; "" if nothing
+
+	// What describes what was found.
+	What string
+
+	// Do tells the user what to do about it; "" if nothing.
+	Do string
 }
 
-// commandTimeout is how long a program may run to print its version.
+// commandTimeout limits each program that a check runs.
 const commandTimeout = 10 * time.Second
 
-// A Machine gives the checks access to the system: environment, folders, programs.
+// A Machine gives the checks access to the system: environment, folders, programs. Tests replace its
+// parts.
 type Machine struct {
-	CADir  string // of ca.Load
-	Folder string // where captures are written
+	// CADir is the folder of unwire's CA.
+	CADir string
+
+	// Folder is the folder in which captures are written.
+	Folder string
 	// TempDir is the folder in which passive captures store packets and TLS keys while they run.
 	TempDir string
-	// Getenv reads an environment variable, and Now the clock.
+
+	// Getenv reads an environment variable.
 	Getenv func(string) string
-	Now    func() time.Time
+
+	// Now returns the current time.
+	Now func() time.Time
 	// Transparent runs an empty command as `capture --transparent` does, and returns the error if that
 	// fails.
 	Transparent func(context.Context) error
@@ -73,11 +87,17 @@ func Worst(all []check) Status {
 	return worst
 }
 
-func ok(name, what string) []check         { return []check{{name, statusOK, what, ""}} }
-func warn(name, what, do string) []check   { return []check{{name, statusWarn, what, do}} }
+// ok returns the result of a successful check, as a list of one.
+func ok(name, what string) []check { return []check{{name, statusOK, what, ""}} }
+
+// warn returns a warning: what was found, and what to do about it.
+func warn(name, what, do string) []check { return []check{{name, statusWarn, what, do}} }
+
+// failed returns the result of a failed check: what was found, and what to do about it.
 func failed(name, what, do string) []check { return []check{{name, Fail, what, do}} }
 
-// output runs a program from PATH, and returns the first line that it prints.
+// output runs a program from PATH with additional environment variables, and returns the first line that
+// it prints.
 func (m Machine) output(ctx context.Context, env []string, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -93,7 +113,7 @@ func (m Machine) output(ctx context.Context, env []string, argv ...string) (stri
 	return line, err
 }
 
-// lookPath finds a program in the PATH of the machine.
+// lookPath returns the path of a program in the machine's PATH.
 func (m Machine) lookPath(name string) (string, error) {
 	for _, dir := range filepath.SplitList(m.Getenv("PATH")) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && dir != "" {

@@ -9,14 +9,16 @@ import (
 	"unwire/captures/passive"
 )
 
+// Limits of the checks: free disk space in bytes below which disk warns (littleSpace) or fails (noSpace),
+// and the clock's greatest difference from the file system (clockOff).
 const (
 	littleSpace = 1 << 30  // bytes
 	noSpace     = 64 << 20 // bytes
 	clockOff    = 5 * time.Second
 )
 
-// clock checks that the system clock agrees with the file system's clock, and is not before the build
-// date.
+// clock checks that the system clock agrees with the time stamps of new files, and is not obviously
+// wrong.
 func (m Machine) clock(context.Context) []check {
 	const name = "clock"
 	now := m.Now()
@@ -39,7 +41,7 @@ func (m Machine) clock(context.Context) []check {
 	return ok(name, now.Format(time.RFC3339)+", same as the file system")
 }
 
-// leftOver looks for files of passive captures that were killed.
+// leftOver checks for packets and TLS keys that passive captures left behind because they were killed.
 func (m Machine) leftOver(context.Context) []check {
 	const name = "killed captures"
 	left, refused, err := passive.Find(m.TempDir)
@@ -60,7 +62,7 @@ func (m Machine) leftOver(context.Context) []check {
 	return all
 }
 
-// disk looks at the folder that captures are written to.
+// disk checks that the folder for captures is writable and has free space.
 func (m Machine) disk(context.Context) []check {
 	const name = "this folder"
 	f, err := os.CreateTemp(m.Folder, ".unwire-doctor-*")

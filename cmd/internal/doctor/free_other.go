@@ -4,5 +4,5 @@ package doctor
 
 import "errors"
 
-// freeBytes returns an error, because free disk space cannot be read on this system.
+// freeBytes returns an error, because this program cannot read the free disk space on this system.
 func freeBytes(string) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// proxyVariables checks the environment for proxy settings that already exist.
+// proxyVariables checks whether the environment already has proxy settings, which affect recording.
 func (m Machine) proxyVariables(context.Context) []check {
 	const name = "proxy variables"
 	var all []check
@@ -46,7 +46,8 @@ func withoutUser(proxy string) string {
 	return proxy
 }
 
-// coversLoopback returns the entry of a NO_PROXY list that local servers match.
+// coversLoopback returns the first entry of a NO_PROXY list that excludes local servers from the proxy;
+// "" if there is none.
 func coversLoopback(list string) string {
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.TrimSpace(entry)

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// oldestNode is the first major version with which captures are tested.
+// oldestNode is the oldest major version of Node.js with which recording is tested.
 const oldestNode = 20
 
-// node checks that Node.js is installed, and that it honours NODE_OPTIONS.
+// node checks that Node.js, if it is installed, is recent enough and honours NODE_OPTIONS, by which
+// unwire redirects its connections.
 func (m Machine) node(ctx context.Context) []check {
 	const name = "Node"
 	version, err := m.output(ctx, []string{"NODE_OPTIONS="}, "node", "--version")
@@ -37,7 +38,8 @@ func (m Machine) node(ctx context.Context) []check {
 	return checks
 }
 
-// optionNames removes the values from a list of command-line options.
+// optionNames returns the names of the options in a command line, without their values, which may be
+// private.
 func optionNames(options string) string {
 	var names []string
 	for word := range strings.FieldsSeq(options) {
@@ -70,6 +72,7 @@ func (m Machine) tools(ctx context.Context) []check {
 	return all
 }
 
+// isMissing reports whether a program is not in the machine's PATH.
 func isMissing(m Machine, name string) bool {
 	_, err := m.lookPath(name)
 	return err == exec.ErrNotFound

@@ -5,7 +5,8 @@ import (
 	"runtime"
 )
 
-// transparent tries what `capture --transparent` does, with nothing to record.
+// transparent checks that 'capture --transparent' works, by running a command that does nothing in a
+// network namespace.
 func (m Machine) transparent(ctx context.Context) []check {
 	const name = "transparent capture"
 	if runtime.GOOS != "linux" {

@@ -20,7 +20,8 @@ const (
 	soon     = 30 * 24 * time.Hour
 )
 
-// ca checks unwire's CA, without creating one.
+// ca checks unwire's CA: the permissions of its key, and the validity of its certificate. It does not
+// create a CA.
 func (m Machine) ca(context.Context) []check {
 	const name = "CA"
 	key := filepath.Join(m.CADir, keyFile)
@@ -55,6 +56,7 @@ func (m Machine) ca(context.Context) []check {
 	return ok(name, filepath.Join(m.CADir, certFile)+", valid until "+until)
 }
 
+// certificate reads the CA certificate.
 func (m Machine) certificate() (*x509.Certificate, error) {
 	data, err := os.ReadFile(filepath.Join(m.CADir, certFile))
 	if err != nil {
@@ -67,7 +69,7 @@ func (m Machine) certificate() (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// systemTrust checks whether the operating system trusts the CA. Both results are fine.
+// systemTrust checks whether the operating system trusts the CA. Either is acceptable.
 func (m Machine) systemTrust(context.Context) []check {
 	const name = "system store"
 	cert, err := m.certificate()
@@ -84,7 +86,8 @@ func (m Machine) systemTrust(context.Context) []check {
 	return ok(name, "does not trust the CA (not needed: 'unwire capture' sets CA variables for the command that it runs)")
 }
 
-// caVariables are set by people and by capture; the ones of people are replaced.
+// caVariables checks whether the user has set CA variables such as SSL_CERT_FILE, which capture replaces
+// for the command that it runs.
 func (m Machine) caVariables(context.Context) []check {
 	const name = "CA variables"
 	var all []check

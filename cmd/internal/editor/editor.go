@@ -12,11 +12,12 @@ import (
 	"runtime"
 )
 
-// maxEdited bounds in bytes what an editor may hand back.
+// maxEdited is the largest edited text in bytes.
 const maxEdited = 64 << 20
 
-// Edit has the user edit text in $VISUAL or $EDITOR, in a file that only they
-// can read. childRuns is called while the editor runs.
+// Edit lets the user edit a text in $VISUAL or $EDITOR, and returns the edited text. The editor gets a
+// temporary file called name that only the user can read. childRuns is called before the editor starts,
+// and ended after it has exited; in between, signals are the editor's.
 func Edit(childRuns func() (ended func(), err error), name string, text []byte) (edited []byte, err error) {
 	command := os.Getenv("VISUAL")
 	if command == "" {

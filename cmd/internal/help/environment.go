@@ -7,13 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A variable is an environment variable that unwire reads or sets.
+// A variable is an environment variable that unwire reads or sets, as help describes it.
 type variable struct {
-	Name    string
+	// Name is the name; several related names are separated by commas, and * matches any text.
+	Name string
+
+	// Meaning describes the value.
 	Meaning string
 
-	// Commands are the paths of the commands that read it, without "unwire"; empty for
-	// all.
+	// Commands are the commands that read the variable, without "unwire"; empty for all.
 	Commands []string
 
 	// Internal marks variables that unwire sets for its own child processes and for its tests.
@@ -25,7 +27,7 @@ var (
 	recording = []string{"capture"}
 )
 
-// environment is the one table of environment variables.
+// environment lists all environment variables for help and documents.
 var environment = []variable{
 	{Name: "UNWIRE_CONFIG", Meaning: "folder of the local CA and unwire's state (default: unwire in your configuration folder)", Commands: []string{"ca", "capture", "doctor", "standin"}},
 	{Name: "UNWIRE_MAX_READ", Meaning: "maximum size of a decompressed body in memory, such as 512MB"},
@@ -57,7 +59,8 @@ var environment = []variable{
 	{Name: "UNWIRE_EVAL, UNWIRE_LONG, UNWIRE_SEED", Meaning: "settings for tests", Internal: true},
 }
 
-// variablesOf are the variables that a command reads, apart from those that all do.
+// variablesOf returns the variables that a command's help lists: those that only some commands read, this
+// one among them. The topic environmentTopic lists all.
 func variablesOf(cmd *cobra.Command) []variable {
 	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	var list []variable
@@ -73,7 +76,7 @@ func variablesOf(cmd *cobra.Command) []variable {
 // environment`.
 const environmentTopic = "environment"
 
-// EnvironmentCommand is the topic that lists the variables.
+// EnvironmentCommand returns the help topic that lists all environment variables.
 func EnvironmentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   environmentTopic,

@@ -19,34 +19,51 @@ import (
 
 // A Page is the help text of one command, independent of the output format.
 type Page struct {
-	Path string // "unwire schema infer"
+	// Path is the full command, such as "unwire schema infer".
+	Path string
 	// Short describes the command in one sentence.
 	Short string
-	// Usage are the usage lines of the command, and Aliases its other names.
-	Usage   []string
+
+	// Usage are the usage lines of the command.
+	Usage []string
+
+	// Aliases are other names of the command.
 	Aliases []string
 	// Examples are example command lines.
 	Examples []string
-	Groups   []section // of the commands below it
-	// Flags are the flags of the command in sections, and Reads the environment variables that it uses.
+
+	// Groups are the subcommands, in titled groups.
+	Groups []section
+
+	// Flags are the flags, in titled groups.
 	Flags []section
+
+	// Reads are the environment variables that the command reads.
 	Reads []variable
-	// Long is the explanation below examples and flags.
+
+	// Long is the longer explanation, which help prints last.
 	Long string
 }
 
 // A section is a titled group of commands or flags in a help text.
 type section struct {
+	// Title is the heading.
 	Title string
-	Rows  []row
+
+	// Rows are the commands or flags.
+	Rows []row
 }
 
 // A row is one command or flag with its description.
 type row struct {
-	Name, Text string
+	// Name is the command or flag.
+	Name string
+
+	// Text is its description.
+	Text string
 }
 
-// manyFlags is the number of flags above which they are shown in groups.
+// manyFlags is the number of flags above which help groups them by topic.
 const manyFlags = 12
 
 // NewPage builds the help page of a command.

@@ -22,7 +22,7 @@ type Style struct {
 	Bold func(string) string
 }
 
-// Text writes a page for people, wrapped to the width of a terminal; 0 if there is none.
+// Text writes the page as text, wrapped to a width in columns; 0 means that there is no terminal.
 func (p *Page) Text(w io.Writer, width int, style Style) error {
 	if width <= 0 {
 		width = noWidth
@@ -82,8 +82,8 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 	return err
 }
 
-// writeRows writes names with their texts in a second column; the text of a long name
-// begins on the next line.
+// writeRows writes commands or flags with their descriptions in a second column. The description of a
+// long name begins on the next line.
 func writeRows(b *strings.Builder, rows []row, width int) {
 	column := 0
 	for _, r := range rows {
@@ -105,8 +105,8 @@ func writeRows(b *strings.Builder, rows []row, width int) {
 	}
 }
 
-// wrapProse wraps paragraphs. Indented lines, such as those of tables, stay as they are,
-// and are folded below their own indentation if they are too wide.
+// wrapProse wraps paragraphs to width. Indented lines, such as those of tables, are kept as lines, and
+// folded only if they are too wide.
 func wrapProse(text string, width int) string {
 	var out, paragraph []string
 	flush := func() {
@@ -132,8 +132,8 @@ func wrapProse(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// foldLine wraps a line that is wider than width. Further lines are indented to the second column of a
-// table, or else like the line itself.
+// foldLine wraps a line that is wider than width. Continuation lines are indented by two more columns
+// than the line itself.
 func foldLine(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line

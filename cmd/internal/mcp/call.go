@@ -24,18 +24,27 @@ import (
 
 // A call is one tool call or one read of a resource by an MCP client.
 type call struct {
+	// Server is the server that got the call.
 	*Server
-	ctx  context.Context //nolint:containedctx // a call is its context
-	app  *app.App        // its diagnostics become the remarks of the answer
+
+	// ctx ends when the client cancels the call, or when its time is up.
+	ctx context.Context
+
+	// app is a copy of the program for this call. Its diagnostics become the remarks of the answer.
+	app *app.App
+
+	// page collects the answer.
 	page *answer.Page
 
+	// remarks has the diagnostics that app has printed.
 	remarks bytes.Buffer
 
-	// opened are the captures that were read as they are, since they had no secrets.
+	// opened are the captures that had no secrets when they were opened, and were therefore read directly
+	// instead of from a redacted copy.
 	opened map[string]bool
 }
 
-// newCall returns the state for a request for one page of an answer. digest identifies the tool and its
+// newCall returns a call with an empty page. r selects the page, and digest identifies the tool and its
 // arguments.
 func (s *Server) newCall(ctx context.Context, r answer.Request, digest string) (*call, error) {
 	page, err := answer.NewPage(r, digest)
@@ -48,16 +57,17 @@ func (s *Server) newCall(ctx context.Context, r answer.Request, digest string) (
 	return c, nil
 }
 
-// errChanging reports a capture into which secrets are recorded while it is read.
+// errChanging reports that secrets were recorded into a capture while it was read, in several attempts.
 var errChanging = errors.New("secrets were recorded into the capture while it was read")
 
-// attempts is how often a call is repeated because of that.
+// attempts is how often a call is tried if secrets are recorded into a capture while it is read.
 const attempts = 3
 
-// run has do fill the page of a new call, and returns the answer. A capture that had no secrets when
-// it was opened may have some when it was read: then all is read again.
+// run creates a call, has do add the items of the answer, and returns the answer. If secrets were
+// recorded into a capture after it was opened, run starts again, so that the answer comes from a redacted
+// copy.
 //
-// Errors: those of do, but for a page that is full.
+// Errors: those of do, except that the page is full.
 func (s *Server) run(ctx context.Context, r answer.Request, digest string, do func(*call) error) (*answer.Answer, error) {
 	for range attempts {
 		c, err := s.newCall(ctx, r, digest)
@@ -85,7 +95,7 @@ func (s *Server) run(ctx context.Context, r answer.Request, digest string, do fu
 	return nil, errChanging
 }
 
-// hasNewSecrets reports whether secrets were recorded into a capture since it was opened.
+// hasNewSecrets reports whether secrets were recorded into one of the captures after it was opened.
 func (c *call) hasNewSecrets() (bool, error) {
 	for file := range c.opened {
 		capture, redaction, err := c.opener.OpenRedacted(c.ctx, file)
@@ -102,7 +112,7 @@ func (c *call) hasNewSecrets() (bool, error) {
 	return false, nil
 }
 
-// remarkLines are the remarks of the call, as lines without the name of the program.
+// remarkLines returns the diagnostics of the call as lines without the prefix "unwire: ".
 func (c *call) remarkLines() []string {
 	var list []string
 	for line := range strings.Lines(c.remarks.String()) {
@@ -113,7 +123,8 @@ func (c *call) remarkLines() []string {
 	return list
 }
 
-// open opens a capture that the client may see, with secrets redacted.
+// open opens a capture. If the capture contains secrets, it opens a redacted copy instead, and adds a
+// remark about that.
 func (c *call) open(file string) (*query.Capture, error) {
 	if _, err := os.Stat(file); err != nil {
 		return nil, app.Fail(app.ExitInput, err, "record it with 'unwire capture -o "+file+" -- COMMAND', or name another capture")
@@ -133,8 +144,8 @@ func (c *call) open(file string) (*query.Capture, error) {
 	return capture, nil
 }
 
-// with opens the capture that an address names, and calls do with it. framing selects how connections
-// without HTTP are split into messages.
+// with opens a capture, calls do with it, and closes it. framing selects how connections without HTTP are
+// split into messages.
 func (c *call) with(file, framing string, do func(*query.Capture) error) (err error) {
 	split, err := parseFraming(framing)
 	if err != nil {
@@ -158,7 +169,8 @@ func parseFraming(text string) (decode.Splitting, error) {
 	return split, nil
 }
 
-// withEach is with for each address. Damage ends nothing, and is the error after all of them.
+// withEach calls with for each address. A damaged capture does not stop it; the damage is returned at the
+// end.
 func (c *call) withEach(list []query.Address, framing string, do func(*query.Capture, query.Address) error) error {
 	var damage error
 	for _, at := range list {
@@ -176,8 +188,8 @@ func (c *call) definitions(files ...string) (*schema.Schema, error) {
 	return c.app.LoadDefinitions(c.ctx, c.Proto, files...)
 }
 
-// definitionsOr returns the definitions in texts, which the client sent as .proto files, or else those
-// with which the captures are decoded.
+// definitionsOr compiles the .proto files in texts (contents by path), which the client sent. If there
+// are none, it returns the definitions with which the captures are decoded.
 func (c *call) definitionsOr(texts map[string]string, files ...string) (*schema.Schema, error) {
 	if len(texts) > 0 {
 		return app.CompileDefinitions(c.ctx, texts)
@@ -185,7 +197,7 @@ func (c *call) definitionsOr(texts map[string]string, files ...string) (*schema.
 	return c.definitions(files...)
 }
 
-// add adds a JSON object with its address to the answer.
+// add adds an object to the answer; address is what the object is about.
 func (c *call) add(address string, o contract.Object) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -196,7 +208,8 @@ func (c *call) add(address string, o contract.Object) error {
 // remarkUndecoded adds a remark about the parts of an exchange that could not be decoded.
 func (c *call) remarkUndecoded(ex *decode.Exchange) { c.app.Remark(ex) }
 
-// handler returns the SDK's handler for calls of a tool.
+// handler returns the function with which the MCP library calls a tool. It limits how many calls run at
+// the same time, and the time of each.
 func (s *Server) handler(t tool) sdk.ToolHandler {
 	return func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		select {
@@ -219,7 +232,7 @@ func (s *Server) handler(t tool) sdk.ToolHandler {
 	}
 }
 
-// callTool runs one call of a tool.
+// callTool parses the arguments of a tool call, runs the call, and returns the answer.
 //
 // Errors: argumentError, and the errors of the tool itself.
 func (s *Server) callTool(ctx context.Context, t tool, arguments json.RawMessage) (*answer.Answer, error) {
@@ -237,8 +250,8 @@ func (s *Server) callTool(ctx context.Context, t tool, arguments json.RawMessage
 	return s.run(ctx, request, answer.Digest(t.name, withoutPaging(arguments)), do)
 }
 
-// encode encodes an answer as JSON, with captured text escaped so that a terminal or model does not
-// interpret it.
+// encode encodes an answer as JSON. Characters in captured text that a terminal or a language model could
+// misinterpret are escaped; see answer.Inert.
 func encode(a *answer.Answer) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -249,7 +262,7 @@ func encode(a *answer.Answer) ([]byte, error) {
 	return answer.Inert(bytes.TrimSpace(b.Bytes())), nil
 }
 
-// failure is the result of a call that failed: what failed, where, and what to do.
+// failure returns the MCP result for a failed call of a tool: the error message and the hint.
 func (s *Server) failure(ctx context.Context, t tool, err error) *sdk.CallToolResult {
 	text, hint := s.explain(ctx, err)
 	text = t.name + ": " + text
@@ -259,7 +272,7 @@ func (s *Server) failure(ctx context.Context, t tool, err error) *sdk.CallToolRe
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// explain returns the message and the hint of an error for an MCP client.
+// explain returns the message and the hint for an error, worded for an MCP client.
 func (s *Server) explain(ctx context.Context, err error) (text, hint string) {
 	text, hint = s.App.Explain(ctx, err)
 	switch {

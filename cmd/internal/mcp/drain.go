@@ -21,7 +21,7 @@ const (
 
 // ServeStdio serves one client on standard input and output, until the input or the context ends.
 //
-// Errors: an input that is not of the protocol.
+// Errors: input that is not the Model Context Protocol.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	transport := &drainingTransport{IOTransport: sdk.IOTransport{Reader: io.NopCloser(in), Writer: noClose{out}, MaxLineLength: maxRequest}}
 	session, err := s.server.Connect(ctx, transport, nil)
@@ -45,9 +45,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return nil
 }
 
-// A noClose is a writer whose Close does nothing, because the caller owns it.
+// A noClose is a writer with a Close method that does nothing, because the caller owns the writer.
 type noClose struct{ io.Writer }
 
+// Close does nothing.
 func (noClose) Close() error { return nil }
 
 // A drainingTransport delays the end of its input until all earlier requests are answered, because the
@@ -55,10 +56,12 @@ func (noClose) Close() error { return nil }
 // answer.
 type drainingTransport struct {
 	sdk.IOTransport
+
+	// conn is the wrapped connection, once it is open.
 	conn *drainingConnection
 }
 
-// Connect opens the underlying transport, and wraps its connection.
+// Connect opens the underlying transport, and wraps its connection in a drainingConnection.
 func (t *drainingTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := t.IOTransport.Connect(ctx)
 	if err != nil {
@@ -68,7 +71,8 @@ func (t *drainingTransport) Connect(ctx context.Context) (sdk.Connection, error)
 	return t.conn, nil
 }
 
-// failure is the error that a session ended with: none if the input ended between two messages.
+// failure returns the error to report for a session that ended with err; nil if the input ended
+// regularly, between two messages.
 func (t *drainingTransport) failure(err error) error {
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()
@@ -81,27 +85,40 @@ func (t *drainingTransport) failure(err error) error {
 	return err
 }
 
-// An inputError reports an input that is not of the protocol.
-type inputError struct{ err error }
+// An inputError reports input that is not the Model Context Protocol.
+type inputError struct {
+	// err says what is wrong with the input.
+	err error
+}
 
+// Error returns the text.
 func (e *inputError) Error() string {
 	return "the client sent something that is not a message of the Model Context Protocol: " + e.err.Error()
 }
+
+// Unwrap returns what is wrong with the input.
 func (e *inputError) Unwrap() error { return e.err }
 
-// A drainingConnection counts the requests that are not answered yet.
+// A drainingConnection counts the requests that have not been answered yet, and reports the end of its
+// input only when there are none.
 type drainingConnection struct {
 	sdk.Connection
 
 	// answered receives a value each time a response is written.
 	answered chan struct{}
 
-	mu   sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// open is the number of unanswered requests.
 	open int
-	err  error // of reading
+
+	// err is the error with which reading ended.
+	err error
 }
 
-// Read reads a message. The end of the input is reported when all requests were answered.
+// Read reads a message. It returns the end of the input only after all requests have been answered, or
+// after drainTime.
 func (c *drainingConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
@@ -125,7 +142,7 @@ func (c *drainingConnection) Read(ctx context.Context) (jsonrpc.Message, error) 
 	return m, err
 }
 
-// Write writes a message, and counts a response.
+// Write writes a message. A response counts as the answer to one request.
 func (c *drainingConnection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if _, ok := m.(*jsonrpc.Response); ok {

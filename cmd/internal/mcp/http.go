@@ -26,10 +26,11 @@ const (
 	maxHeader = 64 << 10
 )
 
-// ServeHTTP serves clients that have the token over HTTP (the streamable transport), until ctx ends.
-// The listener must be on loopback. Each request is checked: its Host is the listener's address or
-// localhost, so that a name which an attacker controls does not lead here (DNS rebinding); its
-// Origin, if it has one, is of this server, so that no web page can call; and it has the token.
+// ServeHTTP serves clients over HTTP (MCP's streamable transport) until ctx is done. The listener must be on
+// loopback. A request is refused unless its Host is the listener's address or localhost, so that a DNS name
+// that an attacker controls does not lead here (DNS rebinding); its Origin, if it has one, is this server, so
+// that no web page can make calls; and it has the token. shutdown is called at the end with a function that
+// ends the server.
 func (s *Server) ServeHTTP(ctx context.Context, listener net.Listener, token string, shutdown func(func(context.Context) error)) error {
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.server }, &sdk.StreamableHTTPOptions{
 		SessionTimeout: sessionTime, MaxRequestBodyBytes: maxRequest,
@@ -56,6 +57,7 @@ func (s *Server) ServeHTTP(ctx context.Context, listener net.Listener, token str
 	return nil
 }
 
+// portOf returns the port of a listener as text.
 func portOf(l net.Listener) string {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
@@ -64,13 +66,20 @@ func portOf(l net.Listener) string {
 	return port
 }
 
-// A guard checks HTTP requests before they reach the MCP server: host, origin and token.
+// A guard is an HTTP handler that checks the host, origin and token of requests before the MCP server
+// gets them.
 type guard struct {
-	next  http.Handler
+	// next is the handler of the MCP server.
+	next http.Handler
+
+	// token is the SHA-256 of the token that clients must send.
 	token [sha256.Size]byte
-	port  string
+
+	// port is the port of this server.
+	port string
 }
 
+// ServeHTTP passes a request on to the MCP server if it is allowed.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !g.isOwn(r.Host):
@@ -85,12 +94,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuse answers a request with an HTTP status and a reason.
 func (g *guard) refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	http.Error(w, why, status)
 }
 
-// isOwn reports whether the host and port of a request are those of this server.
+// isOwn reports whether the HOST:PORT in a request is this server's: localhost or a loopback address, and
+// its port.
 func (g *guard) isOwn(hostport string) bool {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil || port != g.port {
@@ -100,8 +111,8 @@ func (g *guard) isOwn(hostport string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// originAllowed reports whether a request's Origin is missing, as of programs that are no browser, or
-// this server's.
+// originAllowed reports whether a request has no Origin header, as from programs other than browsers, or
+// only this server's origin.
 func (g *guard) originAllowed(origins []string) bool {
 	for _, o := range origins {
 		u, err := url.Parse(o)
@@ -112,7 +123,8 @@ func (g *guard) originAllowed(origins []string) bool {
 	return true
 }
 
-// authorized compares the token in a time that does not depend on what is equal.
+// authorized reports whether the Authorization headers of a request have the token. It compares in
+// constant time.
 func (g *guard) authorized(values []string) bool {
 	if len(values) != 1 {
 		return false

@@ -14,6 +14,7 @@ import (
 	"unwire/schema/infer/naming"
 )
 
+// inferArguments are the arguments of the tool infer.
 type inferArguments struct {
 	Captures []string `json:"captures,omitempty" jsonschema:"captures or exchanges to infer from; default: all captures"`
 	Package  string   `json:"package,omitempty" jsonschema:"package of all definitions; default: the packages of the methods"`
@@ -23,6 +24,8 @@ type inferArguments struct {
 	paging
 }
 
+// inferDefinitions implements the tool infer: it adds to the answer the inferred .proto files, and then
+// the evidence for each field.
 func inferDefinitions(c *call, in inferArguments) error {
 	addresses, err := c.shelf.addresses(in.Captures)
 	if err != nil {
@@ -52,9 +55,8 @@ func inferDefinitions(c *call, in inferArguments) error {
 	return damage
 }
 
-// inferFrom infers definitions from captures.
-//
-// Errors: damage is what of the captures could not be read; the rest is in found.
+// inferFrom infers definitions from captures or exchanges. damage reports the parts of the captures that
+// could not be read; found is the result for the others.
 func (c *call) inferFrom(addresses []query.Address, in inferArguments) (found *infer.Inferred, damage, err error) {
 	g := query.Inference{Evidence: infer.NewEvidence()}
 	if g.Messages.Split, err = parseFraming(in.Framing); err != nil {
@@ -82,13 +84,15 @@ func (c *call) inferFrom(addresses []query.Address, in inferArguments) (found *i
 	return found, damage, nil
 }
 
-// An inferredField is an element of the list of fields in a file of evidence.
+// An inferredField is the JSON object for one field: the same as in an evidence file of 'schema infer'.
 type inferredField struct {
+	// V is the version of the format, always 1.
 	V int `json:"v"`
 	*infer.FieldEvidence
 }
 
-// inferred makes definitions of evidence.
+// inferred infers definitions from the evidence in g, and gives fields names from known definitions
+// unless the arguments forbid that.
 func (c *call) inferred(g *query.Inference, in inferArguments, addresses []query.Address) (*infer.Inferred, error) {
 	found, err := infer.Infer(g.Evidence, infer.Options{Package: in.Package, Profile: c.app.Profile()})
 	if err != nil {

@@ -36,12 +36,14 @@ func inspectTools() []tool {
 	}
 }
 
+// listArguments are the arguments of the tool list.
 type listArguments struct {
 	Captures []string `json:"captures,omitempty" jsonschema:"captures to list; default: all"`
 	Filter   string   `json:"filter,omitempty" jsonschema:"terms such as host:api.* method:Run code:!ok status>=400 size>1KB duration>2s is:failed text:\"rate limit\" path:1.7=\"x*\" dir:down note:x"`
 	paging
 }
 
+// list implements the tool list: it adds to the answer the exchanges that the filter selects.
 func list(c *call, in listArguments) error {
 	addresses, err := c.shelf.addresses(in.Captures)
 	if err != nil {
@@ -80,7 +82,7 @@ func list(c *call, in listArguments) error {
 	})
 }
 
-// parseFilter parses a filter expression from a client.
+// parseFilter parses the argument filter.
 func parseFilter(text string) (*filter.Filter, error) {
 	f, err := filter.Parse(text, time.Now())
 	if wrong, ok := errors.AsType[*filter.Error](err); ok {
@@ -89,6 +91,7 @@ func parseFilter(text string) (*filter.Filter, error) {
 	return f, err
 }
 
+// showArguments are the arguments of the tool show.
 type showArguments struct {
 	Address string   `json:"address" jsonschema:"exchange or frame: F.uwc#7 or F.uwc#7/up/0; without the file if there is one capture: 7 or 7/up/0"`
 	ReadAs  []string `json:"read_as,omitempty" jsonschema:"how fields are read in this answer, such as 1.2:string or down:7.2:fixed64; the capture does not remember it"`
@@ -97,6 +100,7 @@ type showArguments struct {
 	paging
 }
 
+// show implements the tool show: it adds to the answer the decoded frames of an exchange, or one frame.
 func show(c *call, in showArguments) error {
 	at, err := c.shelf.exchange(in.Address)
 	if err != nil {
@@ -126,10 +130,10 @@ func show(c *call, in showArguments) error {
 	})
 }
 
-// maxChoices bounds the fields that an answer reads in another way.
+// maxChoices is the largest number of field types that a client can choose in one call.
 const maxChoices = 100
 
-// parseChoices reads how fields are to be read.
+// parseChoices parses the argument read_as: types that the client chooses for fields, such as 1.2:string.
 func parseChoices(texts []string) (list []query.Choice, err error) {
 	if len(texts) > maxChoices {
 		return nil, &argumentError{fmt.Sprintf("read_as has %d fields; the limit is %d", len(texts), maxChoices)}
@@ -144,7 +148,8 @@ func parseChoices(texts []string) (list []query.Choice, err error) {
 	return list, nil
 }
 
-// noFrame adds to the error of an address without a frame where the frames are listed.
+// noFrame adds a hint to the error that an exchange does not have the addressed frame; it returns other
+// errors unchanged.
 func (c *call) noFrame(err error, at query.Address) error {
 	if query.IsNoFrame(err) {
 		return app.Fail(app.ExitInput, err, fmt.Sprintf("show with the address %s#%d lists the frames, which count from 0 in each direction", at.File, at.Exchange))
@@ -152,6 +157,7 @@ func (c *call) noFrame(err error, at query.Address) error {
 	return err
 }
 
+// decodeArguments are the arguments of the tool decode.
 type decodeArguments struct {
 	Address  string `json:"address,omitempty" jsonschema:"frame to decode, such as F.uwc#7/up/0"`
 	Data     string `json:"data,omitempty" jsonschema:"bytes to decode instead of a frame"`
@@ -161,6 +167,8 @@ type decodeArguments struct {
 	paging
 }
 
+// decodeBytes implements the tool decode: it adds to the answer a frame, or bytes that the client sent,
+// as decoded messages.
 func decodeBytes(c *call, in decodeArguments) error {
 	if (in.Address == "") == (in.Data == "") {
 		return &argumentError{"give either the address of a frame or data"}
@@ -207,7 +215,8 @@ func decodeBytes(c *call, in decodeArguments) error {
 	return c.page.AddJSON(address, out.Bytes())
 }
 
-// frameData returns the address and bytes of a frame, and sets in o how they are decoded.
+// frameData returns the address and the bytes of a frame, and sets in o the type and evidence with which
+// they are decoded.
 func (c *call) frameData(at query.Address, o *text.Options) (address string, data []byte, err error) {
 	if at.Frame < 0 {
 		return "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names no frame", at), fmt.Sprintf("name a frame, such as %s/down/0", at))
@@ -233,12 +242,14 @@ func (c *call) frameData(at query.Address, o *text.Options) (address string, dat
 	return at.String(), data, err
 }
 
+// explainArguments are the arguments of the tool explain.
 type explainArguments struct {
 	Address string `json:"address" jsonschema:"exchange or frame with the field: F.uwc#7 or F.uwc#7/up/0"`
 	Path    string `json:"path" jsonschema:"field numbers joined by dots, such as 7.2 or 1.2[0].5; with the prefix up: or down: for one direction"`
 	paging
 }
 
+// explain implements the tool explain: it adds to the answer the evidence for the type of a field.
 func explain(c *call, in explainArguments) error {
 	at, err := c.shelf.exchange(in.Address)
 	if err != nil {
@@ -273,6 +284,8 @@ func explain(c *call, in explainArguments) error {
 	return err
 }
 
+// searchArguments are the arguments of the tool search. At most one of text, regexp, bytes and number can
+// be set.
 type searchArguments struct {
 	Captures   []string `json:"captures,omitempty" jsonschema:"captures, exchanges or frames to search; default: all captures"`
 	Text       string   `json:"text,omitempty" jsonschema:"text to find"`
@@ -282,7 +295,6 @@ type searchArguments struct {
 	Number     string   `json:"number,omitempty" jsonschema:"number to find, in any encoding"`
 	Path       string   `json:"path,omitempty" jsonschema:"only fields with this path; * is one field, ** any number of fields; alone, it lists the fields with their values"`
 
-	// The patterns exclude each other: an answer with matches of two kinds could not be interpreted.
 	Dir     string `json:"dir,omitempty" jsonschema:"up or down; default: both"`
 	Method  string `json:"method,omitempty" jsonschema:"only calls of this method: Run or pkg.Service/Run; * is any text"`
 	Filter  string `json:"filter,omitempty" jsonschema:"only exchanges and frames that match this filter, as for list"`
@@ -291,7 +303,7 @@ type searchArguments struct {
 	paging
 }
 
-// query converts the arguments of the search tool to a search.
+// query converts the arguments to a search, or returns an argumentError.
 func (in *searchArguments) query() (q query.Search, err error) {
 	given := 0
 	for _, s := range []string{in.Text, in.Regexp, in.Bytes, in.Number} {
@@ -338,6 +350,7 @@ func (in *searchArguments) query() (q query.Search, err error) {
 	return q, err
 }
 
+// searchFrames implements the tool search: it adds to the answer all matches.
 func searchFrames(c *call, in searchArguments) error {
 	addresses, err := c.shelf.addresses(in.Captures)
 	if err != nil {
@@ -364,12 +377,15 @@ func searchFrames(c *call, in searchArguments) error {
 	})
 }
 
+// transcriptArguments are the arguments of the tool transcript.
 type transcriptArguments struct {
 	Address string `json:"address,omitempty" jsonschema:"exchange, such as F.uwc#7, or a capture for all its exchanges; default: the only capture"`
 	Parts   bool   `json:"parts,omitempty" jsonschema:"treat each call separately, even if several calls form one conversation"`
 	paging
 }
 
+// transcripts implements the tool transcript: it adds to the answer the conversations in a capture or an
+// exchange.
 func transcripts(c *call, in transcriptArguments) error {
 	// Weights of unwire.yaml apply here as on the command line, so that both give the same answer.
 	at, err := c.shelf.address(in.Address)

@@ -10,13 +10,14 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// noteTools returns the tools that write notes into captures.
+// noteTools returns the tool that reads and writes notes.
 func noteTools() []tool {
 	note := define("note", "Read or write notes", "Reads the notes about a capture, an exchange, a frame or a field, or writes one. A capture that is being recorded gets the note through its recorder. Same objects as 'unwire note --json'.", notes)
 	note.writes = true
 	return []tool{note}
 }
 
+// noteArguments are the arguments of the tool note.
 type noteArguments struct {
 	Address string `json:"address" jsonschema:"place of the note: F.uwc#7, F.uwc#7/up/0, or F.uwc#7/up/0/1.2 for a field; to read, also a capture"`
 	Text    string `json:"text,omitempty" jsonschema:"text of the note; it replaces the note at this place"`
@@ -25,6 +26,8 @@ type noteArguments struct {
 	paging
 }
 
+// notes implements the tool note: it writes or removes a note if the arguments ask for that, and adds the
+// notes at the address to the answer.
 func notes(c *call, in noteArguments) error {
 	at, path, err := c.shelf.place(in.Address)
 	if err != nil {
@@ -48,7 +51,8 @@ func notes(c *call, in noteArguments) error {
 	return c.with(at.File, "", func(capture *query.Capture) error { return c.addNotes(capture, at, path) })
 }
 
-// writeNotes writes into the capture itself: a redacted copy is only for reading.
+// writeNotes writes or removes the note or mark of a place. It changes the capture itself, not a redacted
+// copy.
 func (c *call) writeNotes(in noteArguments, at query.Address, path string) (err error) {
 	capture, err := c.app.OpenCapture(at.File)
 	if err != nil {
@@ -73,7 +77,8 @@ func (c *call) writeNotes(in noteArguments, at query.Address, path string) (err 
 	return nil
 }
 
-// addNotes adds to the answer the notes about an address, and about the frames and fields in it.
+// addNotes adds to the answer the notes on an exchange, frame or field, and on the frames and fields
+// inside it.
 func (c *call) addNotes(capture *query.Capture, at query.Address, path string) error {
 	list, err := capture.NotesAt(c.ctx, at, path)
 	if err != nil {
@@ -93,7 +98,7 @@ func (c *call) addNotes(capture *query.Capture, at query.Address, path string) e
 	return nil
 }
 
-// placeFailure explains that a capture has no exchange, frame or field at an address.
+// placeFailure adds a hint to the error that a capture has no exchange, frame or field at an address.
 func placeFailure(err error, at query.Address) error {
 	if _, ok := errors.AsType[*query.NoPlaceError](err); ok {
 		return app.Fail(app.ExitUsage, err, "a path is field numbers joined by dots, such as 1.2 or 1.2[0].5")

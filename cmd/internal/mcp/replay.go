@@ -17,8 +17,8 @@ import (
 	"unwire/replay/probe/oracle"
 )
 
-// replayTools are the tools of requests. The one that sends them is offered only if the user
-// allows that.
+// replayTools returns the tools about requests to servers. The tool that sends requests is included only
+// if allowSend is set.
 func replayTools(allowSend bool) []tool {
 	list := []tool{
 		define("replay_plan", "Plan a replay", "Plans to send a captured request again, with edits: the bytes of each frame, what is refreshed, which secrets it needs, possible effects, and why it would be refused. Nothing is sent. Same object as 'unwire replay --dry-run --json'.", planReplay),
@@ -40,6 +40,7 @@ const (
 	replayTime = time.Minute
 )
 
+// replayArguments are the arguments of the tool replay_plan.
 type replayArguments struct {
 	Address string   `json:"address" jsonschema:"exchange to send again, such as F.uwc#7"`
 	To      string   `json:"to,omitempty" jsonschema:"URL of the server; default: the server in the capture"`
@@ -49,14 +50,15 @@ type replayArguments struct {
 	paging
 }
 
-// sendArguments are those of a replay that is sent.
+// sendArguments are the arguments of the tool replay_send.
 type sendArguments struct {
 	After []string `json:"after,omitempty" jsonschema:"numbers of exchanges to send first, so that this request uses live IDs from their answers, or auto to detect them"`
 	Learn bool     `json:"learn,omitempty" jsonschema:"send the unedited request twice first, and ignore what differs between the two answers"`
 	replayArguments
 }
 
-// plan plans a replay. What in asks to send first is sent.
+// plan plans to send an exchange again, and calls do with the plan and the exchange's address. Only the
+// exchanges that the argument after names, and for learn the unedited request, are really sent.
 func (c *call) plan(in sendArguments, do func(*replay.Plan, query.Address) error) error {
 	at, err := c.shelf.exchange(in.Address)
 	if err != nil {
@@ -105,7 +107,8 @@ func (c *call) plan(in sendArguments, do func(*replay.Plan, query.Address) error
 	})
 }
 
-// sendFirst sends exchanges before another one, which then uses the IDs that the server issued in them.
+// sendFirst sends the exchanges that the argument after names. The identifiers that the live server
+// returns are stored in changes, and used for the exchange at address at.
 func (c *call) sendFirst(capture *query.Capture, at query.Address, after []string, changes *replay.Changes, o replay.Options) error {
 	if len(after) == 0 {
 		return nil
@@ -131,7 +134,8 @@ func (c *call) sendFirst(capture *query.Capture, at query.Address, after []strin
 	return err
 }
 
-// parseEdits reads edits.
+// parseEdits parses the argument edits; each text is an operation and its operand, such as "set
+// 1.2=hello".
 func parseEdits(texts []string) ([]edit.Edit, error) {
 	if len(texts) > maxEdits {
 		return nil, &argumentError{fmt.Sprintf("there are %d edits; the limit is %d", len(texts), maxEdits)}
@@ -148,6 +152,7 @@ func parseEdits(texts []string) ([]edit.Edit, error) {
 	return list, nil
 }
 
+// planReplay implements the tool replay_plan: it adds to the answer what a replay would send.
 func planReplay(c *call, in replayArguments) error {
 	return c.plan(sendArguments{replayArguments: in}, func(plan *replay.Plan, at query.Address) error {
 		shown := plan.Description()
@@ -155,6 +160,8 @@ func planReplay(c *call, in replayArguments) error {
 	})
 }
 
+// sendReplay implements the tool replay_send: it sends a request again, and adds to the answer how the
+// response differs from the recorded one.
 func sendReplay(c *call, in sendArguments) error {
 	if in.Cursor != "" {
 		return &argumentError{"replay_send has no pages: each call sends the request again; use a larger max_bytes"}
@@ -179,7 +186,7 @@ func sendReplay(c *call, in sendArguments) error {
 	})
 }
 
-// nameAnswer adds the address of the recorded response of a replay to the answer.
+// nameAnswer adds to the answer where the live response of a replay was recorded, or why it was not.
 func (c *call) nameAnswer(result *replay.Result) {
 	switch {
 	case result.Comparison == replay.Refused:
@@ -193,6 +200,7 @@ func (c *call) nameAnswer(result *replay.Result) {
 	}
 }
 
+// probeArguments are the arguments of the tool probe_plan.
 type probeArguments struct {
 	Address  string   `json:"address,omitempty" jsonschema:"captured exchange of the method, whose headers and values to use"`
 	To       string   `json:"to,omitempty" jsonschema:"URL of the server; default: the server of the exchange"`
@@ -208,6 +216,7 @@ type probeArguments struct {
 	paging
 }
 
+// planProbe implements the tool probe_plan: it adds to the answer what a probe would ask a server.
 func planProbe(c *call, in probeArguments) error {
 	if in.Address == "" && (in.To == "" || in.Method == "") {
 		return &argumentError{"give to and method, or the address of an exchange of the method"}
@@ -255,10 +264,11 @@ func planProbe(c *call, in probeArguments) error {
 	return c.add(address, &contract.ProbePlan{Plan: plan})
 }
 
-// maxNames bounds the names that a probe tries.
+// maxNames is the largest number of field names that a probe can try.
 const maxNames = 100_000
 
-// addQuestions adds the fields of a request whose type is ambiguous according to the captures.
+// addQuestions adds to a probe questions about the fields of the request whose type is ambiguous in the
+// captures.
 func (c *call) addQuestions(o *probe.Options) error {
 	addresses, err := c.shelf.addresses(nil)
 	if err != nil {
@@ -284,7 +294,8 @@ func (c *call) addQuestions(o *probe.Options) error {
 	return damage
 }
 
-// probeTarget sets the server of a probe, and what a captured exchange of the method shows.
+// probeTarget sets in o the server of a probe, and copies method, headers and protocol of the exchange
+// that the arguments name. It returns the address of that exchange, or "".
 func (c *call) probeTarget(in probeArguments, o *probe.Options) (address string, err error) {
 	target := c.Target
 	target.To = in.To

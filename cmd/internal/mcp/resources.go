@@ -26,8 +26,8 @@ const (
 	jsonType = "application/json"
 )
 
-// addResources offers captures, exchanges and frames as resources. Their list is made when it is
-// asked for, since captures grow.
+// addResources offers captures, exchanges and frames as MCP resources. Their list is computed on each
+// request, since captures grow.
 func (s *Server) addResources() {
 	for _, t := range []struct{ template, name, about string }{
 		{"uwc://{+capture}", "capture", "The exchanges of a capture, as the tool list returns them; with #7 an exchange and with #7/up/0 a frame of it, as the tool show returns them"},
@@ -45,7 +45,7 @@ func (s *Server) addResources() {
 	})
 }
 
-// listResources returns captures and their exchanges as MCP resources.
+// listResources returns one page of the list of captures and exchanges as MCP resources.
 func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (*sdk.ListResourcesResult, error) {
 	first := 0
 	if r.Params != nil && r.Params.Cursor != "" {
@@ -66,8 +66,8 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 	return result, nil
 }
 
-// resources are the captures with their exchanges, up to maxResources. A capture that cannot be
-// read has no exchanges in the list: the tool list reports the reason.
+// resources returns the captures and their exchanges as MCP resources, at most maxResources. A capture
+// that cannot be read is listed without exchanges; the tool list reports the reason.
 func (s *Server) resources(ctx context.Context) (all []*sdk.Resource) {
 	for _, file := range s.shelf.files() {
 		if len(all) >= maxResources {
@@ -97,14 +97,14 @@ func (s *Server) resources(ctx context.Context) (all []*sdk.Resource) {
 	return all
 }
 
-// resourceURI is the URI of an address. Characters of file names that URIs do not have are escaped.
+// resourceURI returns the URI of the capture, exchange or frame at an address.
 func resourceURI(address string) string {
 	at := query.ParseAddress(address)
 	file := (&url.URL{Path: at.File}).EscapedPath()
 	return scheme + strings.ReplaceAll(file, ":", "%3A") + strings.TrimPrefix(address, at.File)
 }
 
-// parseResource returns the address in the URI of a resource.
+// parseResource returns the address in a resource's URI, the inverse of resourceURI.
 func parseResource(uri string) (string, error) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	if !ok || rest == "" {
@@ -118,8 +118,8 @@ func parseResource(uri string) (string, error) {
 	return address, nil
 }
 
-// readResource returns, for the URI of a capture or exchange, the same result as the tools list or
-// show.
+// readResource returns the content of a resource: for a capture the same as the tool list, and for an
+// exchange or frame the same as the tool show.
 func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -130,6 +130,7 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: jsonType, Text: string(text)}}}, nil
 }
 
+// resource returns the content of the resource with a URI, as JSON.
 func (s *Server) resource(ctx context.Context, uri string) ([]byte, error) {
 	address, err := parseResource(uri)
 	if err != nil {

@@ -33,6 +33,7 @@ func schemaTools() []tool {
 	}
 }
 
+// diffArguments are the arguments of the tool diff.
 type diffArguments struct {
 	A        string   `json:"a,omitempty" jsonschema:"address of a capture, exchange or frame"`
 	B        string   `json:"b,omitempty" jsonschema:"address to compare it with, of the same kind"`
@@ -44,6 +45,8 @@ type diffArguments struct {
 	paging
 }
 
+// differences implements the tool diff: it adds to the answer the differences between two captures,
+// exchanges or frames, or how the fields of a series vary.
 func differences(c *call, in diffArguments) error {
 	texts := in.Series
 	switch {
@@ -91,6 +94,8 @@ func differences(c *call, in diffArguments) error {
 	return nil
 }
 
+// diffOptions returns the options of the comparison for the arguments; parts are the addresses to
+// compare.
 func (c *call) diffOptions(in diffArguments, parts []string) (query.DiffOptions, error) {
 	split, err := parseFraming(in.Framing)
 	if err != nil {
@@ -127,7 +132,7 @@ func (c *call) series(parts []string, method string, o query.DiffOptions) error 
 	return nil
 }
 
-// diffFailure adds a hint to an error of a comparison.
+// diffFailure adds a hint to the error of a comparison.
 func diffFailure(err error) error {
 	e, ok := errors.AsType[*query.DiffError](err)
 	if !ok {
@@ -142,7 +147,7 @@ func diffFailure(err error) error {
 	return app.Fail(app.ExitUsage, err, addressHint)
 }
 
-// texts are addresses as they are written.
+// texts returns addresses as text.
 func texts(addresses []query.Address) []string {
 	list := make([]string, len(addresses))
 	for i, at := range addresses {
@@ -151,10 +156,11 @@ func texts(addresses []query.Address) []string {
 	return list
 }
 
-// maxMentioned is how many exchanges an answer about captures names.
+// maxMentioned is the largest number of exchanges that an answer about a whole capture lists.
 const maxMentioned = 50
 
-// mentionCalls names the exchanges that an answer about a capture is drawn from.
+// mentionCalls adds to the answer the addresses of the exchanges from which it was derived: that of one
+// exchange, or those of a capture's RPCs and connections without HTTP.
 func (c *call) mentionCalls(capture *query.Capture, at query.Address) {
 	if at.Exchange != 0 {
 		c.page.Mention(at.String())
@@ -179,12 +185,15 @@ func (c *call) mentionCalls(capture *query.Capture, at query.Address) {
 	}
 }
 
+// checkArguments are the arguments of the tool check.
 type checkArguments struct {
 	Captures    []string          `json:"captures,omitempty" jsonschema:"captures or exchanges to check; default: all captures"`
 	Definitions map[string]string `json:"definitions,omitempty" jsonschema:"your own .proto files, by path with their text; default: the definitions that apply to the captures"`
 	paging
 }
 
+// checkDefinitions implements the tool check: it adds to the answer the report on how far definitions
+// explain the recorded messages.
 func checkDefinitions(c *call, in checkArguments) error {
 	addresses, err := c.shelf.addresses(in.Captures)
 	if err != nil {
@@ -231,6 +240,7 @@ func checkDefinitions(c *call, in checkArguments) error {
 	return damage
 }
 
+// matchArguments are the arguments of the tool match.
 type matchArguments struct {
 	Address     string            `json:"address" jsonschema:"capture, exchange or frame with the messages"`
 	Path        string            `json:"path,omitempty" jsonschema:"field whose payloads are the messages, such as 1.2; default: everything that the definitions leave open"`
@@ -241,6 +251,8 @@ type matchArguments struct {
 	paging
 }
 
+// matchTypes implements the tool match: it adds to the answer the known message types that fit messages
+// of unknown type.
 func matchTypes(c *call, in matchArguments) error {
 	at, err := c.shelf.address(in.Address)
 	if err != nil {
@@ -302,6 +314,8 @@ func matchTypes(c *call, in matchArguments) error {
 	return damage
 }
 
+// matchDefinitions returns the definitions whose types are candidates: those that the client sent, or
+// those of the capture.
 func (c *call) matchDefinitions(in matchArguments, at query.Address) (*schema.Schema, error) {
 	if len(in.Definitions) > 0 {
 		return app.CompileDefinitions(c.ctx, in.Definitions)
@@ -309,6 +323,7 @@ func (c *call) matchDefinitions(in matchArguments, at query.Address) (*schema.Sc
 	return c.app.NeedDefinitions(c.ctx, c.Proto, "match", at.String())
 }
 
+// definitionArguments are the arguments of the tool definitions.
 type definitionArguments struct {
 	Find    string `json:"find,omitempty" jsonschema:"words to search for in names and comments"`
 	Element string `json:"element,omitempty" jsonschema:"type, service or file whose .proto text to print"`
@@ -320,9 +335,11 @@ type definitionArguments struct {
 	paging
 }
 
-// maxHits is how many elements a search finds.
+// maxHits is the largest number of elements that a search in definitions returns.
 const maxHits = 200
 
+// readDefinitions implements the tool definitions: it adds to the answer the results of a search, the
+// text of an element, the uses of a type, or a list of all elements.
 func readDefinitions(c *call, in definitionArguments) error {
 	files := c.shelf.files()
 	if in.Capture != "" {
@@ -363,7 +380,7 @@ func readDefinitions(c *call, in definitionArguments) error {
 	return addEach(c, all, nil, func(l *compare.Listing) contract.Object { return &contract.DefinitionListing{Listing: *l} })
 }
 
-// addEach adds an object for each element of a list, unless there is an error.
+// addEach adds an object to the answer for each element of a list. If err is not nil, it returns err.
 func addEach[T any](c *call, list []T, err error, object func(*T) contract.Object) error {
 	if err != nil {
 		return err
@@ -415,7 +432,7 @@ func (c *call) listUses(defs *schema.Schema, name string) error {
 	return addEach(c, compare.Refs(defs, name), nil, func(r *compare.Ref) contract.Object { return &contract.DefinitionRef{Ref: *r} })
 }
 
-// lookupFailure adds to the error of an unknown name which names there are.
+// lookupFailure adds to the error about an unknown or ambiguous name a hint that lists possible names.
 func lookupFailure(err error) error {
 	e, ok := errors.AsType[*compare.LookupError](err)
 	switch {

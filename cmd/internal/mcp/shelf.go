@@ -13,18 +13,19 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// captureSuffix is the file extension of the captures that are found in folders.
+// captureSuffix is the extension of the files in a folder that are captures.
 const captureSuffix = ".uwc"
 
-// maxListed is how many captures of a folder are offered.
+// maxListed is the largest number of captures that are offered.
 const maxListed = 1000
 
-// A shelf is the set of captures that an MCP client may read.
+// A shelf finds the captures that an MCP client may read.
 type shelf struct {
-	names []string // as the user wrote them: captures, and folders of captures
+	// names are the paths of captures and folders of captures, as the user wrote them.
+	names []string
 }
 
-// files are the paths of the captures, each once. Those in folders are found anew each time.
+// files returns the paths of the captures, each once. Folders are read again each time.
 func (s *shelf) files() []string {
 	var list []string
 	add := func(path string) {
@@ -50,10 +51,8 @@ func (s *shelf) files() []string {
 	return list
 }
 
-// file finds the capture that a client means by a name: a path, or the name of a file if there is
-// one with that name. Without a name it is the only capture.
-//
-// Errors: that say which captures there are.
+// file returns the path of the capture that a client names by its path, or by its base name if that is
+// unique. If name is "", there must be only one capture. Its errors list the captures.
 func (s *shelf) file(name string) (string, error) {
 	files := s.files()
 	switch {
@@ -81,6 +80,7 @@ func (s *shelf) file(name string) (string, error) {
 	return "", app.Fail(app.ExitUsage, fmt.Errorf("there are several captures with the name %q", name), "use the path: "+nameList(found))
 }
 
+// samePath reports whether two relative or absolute paths are the same.
 func samePath(a, b string) bool {
 	first, err1 := filepath.Abs(a)
 	second, err2 := filepath.Abs(b)
@@ -96,13 +96,14 @@ func nameList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// bareAddress is an address without a capture: 7, #7, 7/up/0.
+// bareAddress matches an address without a capture, such as 7, #7 or 7/up/0.
 var bareAddress = regexp.MustCompile(`^#?([0-9]{1,18}(?:/.*)?)$`)
 
-// maxAddress bounds the text of an address.
+// maxAddress is the largest size of an address in bytes.
 const maxAddress = 4096
 
-// place reads the address of a capture, an exchange, a frame or a field in a capture of the shelf.
+// place parses the address of a capture, an exchange, a frame or a field that the client may read. path
+// is the path of the field, or "".
 func (s *shelf) place(text string) (at query.Address, path string, err error) {
 	if len(text) > maxAddress {
 		return at, "", app.Usagef("the address has %d bytes; the limit is %d", len(text), maxAddress)
@@ -122,6 +123,7 @@ func (s *shelf) place(text string) (at query.Address, path string, err error) {
 	return at, path, err
 }
 
+// addressHint is the hint for errors about addresses.
 const addressHint = "an address is F.uwc#7 for an exchange, F.uwc#7/up/0 for a frame; list gives the numbers of exchanges, and frames count from 0"
 
 // address parses the address of a capture, exchange or frame, without a field.

@@ -21,28 +21,43 @@ import (
 
 // A tool is one MCP tool: its name, description, arguments and handler.
 type tool struct {
-	name, title, about string
-	schema             *jsonschema.Schema
+	// name is the name by which clients call the tool.
+	name string
 
-	// writes means that the tool changes files, and sends that it sends requests to servers.
-	writes, sends bool
+	// title is its name for people.
+	title string
 
-	// prepare reads arguments. It returns the page that they ask for, and what answers them.
+	// about is its description.
+	about string
+
+	// schema is the JSON Schema of the arguments.
+	schema *jsonschema.Schema
+
+	// writes means that the tool changes files.
+	writes bool
+
+	// sends means that the tool sends requests to servers.
+	sends bool
+
+	// prepare parses the arguments of a call. It returns the requested page, and a function that adds the
+	// items of the answer.
 	prepare func(arguments json.RawMessage) (answer.Request, func(*call) error, error)
 }
 
-// A request holds the arguments of one tool call.
+// A request is the type of the arguments of a tool.
 type request interface {
 	// Paging returns the arguments that limit the size of the answer.
 	Paging() answer.Request
 }
 
-// paging holds the arguments that all tools share.
+// paging has the arguments about size and page that all tools share.
 type paging struct{ answer.Request }
 
+// Paging returns these arguments.
 func (p paging) Paging() answer.Request { return p.Request }
 
-// define returns a tool whose JSON arguments are decoded into the type In.
+// define returns a tool with the arguments In, a struct from which the JSON Schema is derived. do
+// implements the tool.
 func define[In request](name, title, about string, do func(*call, In) error) tool {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -82,6 +97,7 @@ var outputSchema = json.RawMessage(`{"type":"object","required":["items","left_o
 // An argumentError reports invalid arguments of a tool call.
 type argumentError struct{ text string }
 
+// Error returns the text.
 func (e *argumentError) Error() string { return e.text }
 
 // readArguments decodes the arguments of a tool into a struct. It reports arguments that are unknown,

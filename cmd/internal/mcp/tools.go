@@ -2,15 +2,22 @@ package mcp
 
 import "slices"
 
-// tools returns the tools that the server offers.
+// tools returns the tools that this server offers.
 func (s *Server) tools() []tool {
 	return slices.Concat(inspectTools(), schemaTools(), replayTools(s.AllowSend), noteTools())
 }
 
-// A ToolText describes a tool in documents: Name is the name that clients call, About its description.
-type ToolText struct{ Name, About string }
+// A ToolText describes a tool in documents.
+type ToolText struct {
+	// Name is the name by which clients call the tool.
+	Name string
 
-// ToolTexts are the texts of all tools, also of those that are not always offered.
+	// About is its description.
+	About string
+}
+
+// ToolTexts returns the names and descriptions of all tools, including the one that is offered only if
+// the user allows sending.
 func ToolTexts() []ToolText {
 	var list []ToolText
 	for _, t := range slices.Concat(inspectTools(), schemaTools(), replayTools(true), noteTools()) {

@@ -37,14 +37,16 @@ type Meaning struct {
 	// flag's type.
 	Value string
 
-	// Types are the types that the flag may have. They are empty, like Text, if only one
-	// command has it, whose help then says what it means.
+	// Types are the types that the flag may have in different commands. Like Text, it is empty if only one
+	// command has the flag, whose help then describes it.
 	Types []string
-	Text  string
+
+	// Text describes the flag, for all commands that have it.
+	Text string
 }
 
-// Meanings has the one meaning of each flag. A name that has another meaning in a command
-// is a hidden alias there: see Alias.
+// Meanings has the meaning of each flag name. A flag whose name means something else in other commands
+// keeps that name only as a hidden alias; see Alias.
 var Meanings = map[string]Meaning{
 	// Input
 	"allow":           {Topic: topicInputs, Value: "FILE"},

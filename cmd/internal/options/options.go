@@ -8,8 +8,8 @@ package options
 
 import "github.com/spf13/pflag"
 
-// aliasOf is the annotation of a hidden flag with the name that replaces it.
-const aliasOf = "unwire_alias_of" // tests read it
+// aliasOf is the annotation of a hidden flag whose value is the name of the flag that replaces it.
+const aliasOf = "unwire_alias_of"
 
 // Alias adds old as a hidden alias of the flag name. Both share one value: the last one on the command
 // line wins, and the flag counts as changed whichever was given.
@@ -26,12 +26,16 @@ func Alias(set *pflag.FlagSet, old, name string) {
 	})
 }
 
-// An alias is the pflag.Value of an alias: setting it sets the other flag.
+// An alias is the pflag.Value of a flag's old name: setting it sets the flag itself.
 type alias struct {
+	// Value is the value of the flag itself.
 	pflag.Value
+
+	// flag is the flag itself.
 	flag *pflag.Flag
 }
 
+// Set sets the flag's value, and marks the flag as given on the command line.
 func (a *alias) Set(s string) error {
 	err := a.Value.Set(s)
 	if err == nil {
@@ -40,8 +44,8 @@ func (a *alias) Set(s string) error {
 	return err
 }
 
-// Hide hides the old flag, which remains for existing scripts. Unlike an Alias its value has another
-// type than that of the flag name, which replaces it.
+// Hide hides the flag old, which existing scripts may still use, from help. Unlike with Alias, its value
+// has another type than the flag name that replaces it.
 func Hide(set *pflag.FlagSet, old, name string) {
 	flag := set.Lookup(old)
 	flag.Hidden = true

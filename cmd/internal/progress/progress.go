@@ -22,6 +22,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
+// The progress line appears after delay, and is redrawn at the interval every.
 const (
 	delay = time.Second
 	every = 250 * time.Millisecond
@@ -32,42 +33,68 @@ const (
 
 // Options configure a progress line.
 type Options struct {
-	// Out and Err are stdout and stderr. Writing to either of them removes the progress line first.
-	Out, Err *term.Output
+	// Out is stdout. Writing to it removes the progress line first.
+	Out *term.Output
+
+	// Err is stderr. Writing to it removes the progress line first.
+	Err *term.Output
 
 	// What describes the work with a verb, such as "checking".
 	What string
 
-	// Files is how many files are to be read; 0: not known.
+	// Files is the number of files to be read; 0 if it is not known.
 	Files int
 
-	// Unit is the name of a step that Step counts, such as "request". Steps is the total number of
-	// steps; 0 if not known.
-	Unit  string
+	// Unit is the name of a step that Step counts, such as "request".
+	Unit string
+
+	// Steps is the total number of steps; 0 if it is not known.
 	Steps int
 
-	// Total, if set, returns how many bytes are to be read; 0: not known. It is called once,
-	// when the line appears for the first time.
+	// Total, if set, returns how many bytes will be read; 0 if that is not known. It is called once,
+	// before the line appears for the first time.
 	Total func(ctx context.Context) int64
 }
 
 // A Meter counts finished work and draws the progress line. The methods of a nil Meter do nothing.
 type Meter struct {
-	o       Options
+	// o are the options.
+	o Options
+
+	// columns is the width of the terminal.
 	columns int
-	began   time.Time
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
 
-	// out and err are stdout and stderr themselves, without the wrapper that removes the progress line
-	// before each write.
-	out, err io.Writer
+	// began is when the work began.
+	began time.Time
 
-	mu    sync.Mutex
+	// cancel ends the goroutine that draws, and ended waits for it.
+	cancel context.CancelFunc
+
+	// ended waits for the goroutine that draws.
+	ended sync.WaitGroup
+
+	// out is stdout itself, without the wrapper that removes the progress line before each write.
+	out io.Writer
+
+	// err is stderr itself, without that wrapper.
+	err io.Writer
+
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// steps is the number of finished steps.
 	steps int
-	files map[string]bool // that were begun
+
+	// files are the files of which at least one byte has been read.
+	files map[string]bool
+
+	// bytes is the number of bytes read so far.
 	bytes int64
+
+	// total is the number of bytes to be read; 0 if it is not known.
 	total int64
+
+	// drawn means that the progress line is on the screen.
 	drawn bool
 
 	// midLine means that the terminal's current line contains output other than the progress line, so
@@ -75,7 +102,8 @@ type Meter struct {
 	midLine bool
 }
 
-// Start begins to count. Work done with the returned context is counted.
+// Start starts a progress line for work that begins now. Reads of captures with the returned context are
+// counted. The Meter is nil if stderr is not a terminal.
 func Start(ctx context.Context, o Options) (context.Context, *Meter) {
 	if !o.Err.TTY {
 		return ctx, nil
@@ -222,12 +250,17 @@ func size(n float64) string {
 	return fmt.Sprintf("%.1f %s", n, units[i])
 }
 
-// A watched writer wraps stdout or stderr, and removes the progress line before it writes.
+// A watched is a writer that removes the progress line before it writes. It replaces stdout and stderr
+// while the line is shown.
 type watched struct {
+	// m is the meter that shows the progress line.
 	m *Meter
+
+	// w is the underlying writer.
 	w io.Writer
 }
 
+// Write removes the progress line, and writes p.
 func (w *watched) Write(p []byte) (int, error) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
@@ -238,7 +271,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// Reader returns a reader of a file that adds the bytes read to the progress.
+// Reader returns a reader that counts the bytes read from r as progress. file identifies the source.
 func (m *Meter) Reader(file string, r io.Reader) io.Reader {
 	if m == nil {
 		return r
@@ -253,12 +286,19 @@ func (m *Meter) Reader(file string, r io.Reader) io.Reader {
 	return counted
 }
 
+// A reader counts the bytes that are read through it.
 type reader struct {
-	m    *Meter
+	// m is the meter to which the bytes are reported.
+	m *Meter
+
+	// file is the file that the bytes belong to.
 	file string
-	r    io.Reader
+
+	// r is the underlying reader.
+	r io.Reader
 }
 
+// Read reads from the underlying reader.
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	r.m.Add(r.file, n)

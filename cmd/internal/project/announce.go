@@ -11,18 +11,19 @@ import (
 	"strings"
 )
 
-// announcedFile has the files that were announced, a line each: the digest and the path.
+// announcedFile is the name of the file that lists the announced unwire.yaml files, one on each line:
+// digest and path.
 const announcedFile = "announced"
 
-// The limits of the remembered announcements; the oldest are dropped.
+// Limits of that list, in lines and bytes; the oldest lines are dropped.
 const (
 	maxAnnounced      = 1000
 	maxAnnouncedBytes = 1 << 20
 )
 
-// Announce calls say with a description of the settings in an unwire.yaml, the first time that a file
-// with this content is used. The folder state stores which contents were announced; if that folder
-// cannot be written, the announcement is repeated each time.
+// Announce calls say with a summary of the settings in an unwire.yaml, the first time that a file with
+// this path and content is used. The folder state stores what was announced; if it cannot be written to,
+// the announcement is repeated each time.
 func Announce(f *File, state string, say func(text string)) {
 	line := f.Digest + "\t" + fmt.Sprintf("%q", f.Path)
 	name := filepath.Join(state, announcedFile)
@@ -34,7 +35,7 @@ func Announce(f *File, state string, say func(text string)) {
 	_ = remember(name, append(before, line)) // it is said again
 }
 
-// announced reads the list of earlier announcements from a file.
+// announced returns the lines of the list of earlier announcements; nil if the file cannot be read.
 func announced(name string) []string {
 	f, err := os.Open(name)
 	if err != nil {

@@ -14,8 +14,8 @@ func ownedByUser(_ string, info fs.FileInfo) bool {
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
 
-// writableByOthers reports whether others than the owner may write to a file. A group with
-// the number of the owner is taken for the owner's own, as many systems set it up.
+// writableByOthers reports whether users other than the owner may write to a file. A group with the same
+// number as the owner is assumed to have no other members, as on systems that give each user a group.
 func writableByOthers(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && st.Gid != st.Uid

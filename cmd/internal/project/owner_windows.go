@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ownedByUser reports whether a file or folder belongs to the user, the administrators or
-// the system.
+// ownedByUser reports whether a file or folder belongs to the user, the administrators or the system.
 func ownedByUser(path string, _ fs.FileInfo) bool {
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION)
 	if err != nil {
@@ -24,6 +23,6 @@ func ownedByUser(path string, _ fs.FileInfo) bool {
 	return err == nil && owner.Equals(user.User.Sid)
 }
 
-// writableByOthers reports nothing: files have no mode that says so, and take the rights of
-// their folder, which Find goes no further up than the user's.
+// writableByOthers returns false: on Windows, files have no mode bits. They inherit the permissions of
+// their folder, which Find requires to belong to the user.
 func writableByOthers(fs.FileInfo) bool { return false }

@@ -13,20 +13,27 @@ import (
 	"unwire/captures/profile"
 )
 
-// maxFaults is how many faults of a file are reported.
+// maxFaults is the largest number of errors that are reported for a file.
 const maxFaults = 10
 
 // A parser reads the YAML nodes of an unwire.yaml and collects the errors in them.
 type parser struct {
-	file     *File
-	folder   string
+	// file is the result.
+	file *File
+
+	// folder is the folder of the unwire.yaml, below which all paths must be.
+	folder string
+
+	// profiles are the valid names of profiles.
 	profiles []string
-	faults   []error
+
+	// faults are the errors found so far.
+	faults []error
 }
 
-// forbidden maps settings that users may expect in unwire.yaml, but that are not allowed there, to the
-// flag to be used. With them a folder from somebody else could send requests, trust a CA, reveal
-// secrets or run commands.
+// forbidden maps settings that users may expect in unwire.yaml, but that are not allowed there, to what
+// to use instead. If they were allowed, an unwire.yaml in a folder from somebody else could send
+// requests, trust a CA, reveal secrets or run commands.
 var forbidden = map[string]string{
 	"host": "--allow-host", "hosts": "--allow-host", "allow-host": "--allow-host", "allow-hosts": "--allow-host", "allow": "--allow-host",
 	"live": "--live", "to": "--to", "upload": "a flag",
@@ -35,6 +42,7 @@ var forbidden = map[string]string{
 	"command": "a flag", "commands": "a flag", "run": "a flag", "exec": "a flag", "header-from": "--header-from", "edit": "--edit", "editor": "EDITOR",
 }
 
+// fault records an error at a YAML node, with the line number.
 func (p *parser) fault(n *yaml.Node, format string, args ...any) {
 	if len(p.faults) < maxFaults {
 		p.faults = append(p.faults, fmt.Errorf("%s:%d: %s", p.file.Path, n.Line, fmt.Sprintf(format, args...)))
@@ -68,7 +76,8 @@ func (p *parser) document(n *yaml.Node) {
 	})
 }
 
-// The formats of items in lists.
+// The syntax of elements of lists: names of HTTP headers, full names of message fields, prefixes of API
+// keys, and names of query parameters or JSON members.
 var (
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	fieldName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
@@ -123,7 +132,8 @@ func (p *parser) key(n *yaml.Node) profile.KeyShape {
 	return k
 }
 
-// members parses a mapping with a function for each key; keys that known lacks are errors.
+// members parses a mapping. known has a function for each valid key, which parses the key's value; other
+// keys are errors.
 func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 	if !p.plain(n, yaml.MappingNode, "a mapping, such as 'definitions: proto/'") {
 		return
@@ -156,7 +166,8 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 	}
 }
 
-// plain checks the kind of a node, and that it is written out: no alias, anchor or tag.
+// plain reports whether a node has the wanted kind, and no alias, anchor or tag. Otherwise it records an
+// error; want describes the expected value.
 func (p *parser) plain(n *yaml.Node, kind yaml.Kind, want string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
@@ -171,7 +182,8 @@ func (p *parser) plain(n *yaml.Node, kind yaml.Kind, want string) bool {
 	return false
 }
 
-// textNode is a node that is a text of bounded length, or nil.
+// textNode returns n if it is a non-empty string of at most maxText bytes; otherwise it records an error
+// and returns nil.
 func (p *parser) textNode(n *yaml.Node) *yaml.Node {
 	if !p.plain(n, yaml.ScalarNode, "a text") {
 		return nil
@@ -183,7 +195,7 @@ func (p *parser) textNode(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// text is the value of a node that is a text, or "".
+// text returns the value of a string node; "" after an error.
 func (p *parser) text(n *yaml.Node) string {
 	if n = p.textNode(n); n == nil {
 		return ""
@@ -191,7 +203,7 @@ func (p *parser) text(n *yaml.Node) string {
 	return n.Value
 }
 
-// items returns the nodes of a list, and reports a list that is too long.
+// items returns the elements of a list node; nil after an error, for instance if the list is too long.
 func (p *parser) items(n *yaml.Node) []*yaml.Node {
 	if !p.plain(n, yaml.SequenceNode, "a list, such as [one, two]") {
 		return nil
@@ -203,7 +215,8 @@ func (p *parser) items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// list are the texts of a list, which look like form.
+// list returns the strings in a list node. It records an error for each that does not match form; want
+// describes the expected form.
 func (p *parser) list(n *yaml.Node, form *regexp.Regexp, want string) (texts []string) {
 	for _, item := range p.items(n) {
 		text := p.text(item)
@@ -229,7 +242,8 @@ func (p *parser) textOrList(n *yaml.Node) (nodes []*yaml.Node) {
 	return nodes
 }
 
-// path is the path that a node names, joined to the file's folder; "" if it leads out of that.
+// path returns the path in a node, joined to the file's folder. A path outside that folder is an error,
+// for which it returns "".
 func (p *parser) path(n *yaml.Node) string {
 	if strings.HasPrefix(n.Value, "reflect:") {
 		p.fault(n, "reflect: is not for this file, which may not send: use --proto, or 'unwire schema extract -o DIR %s'", n.Value)

@@ -35,13 +35,14 @@ import (
 	"unwire/captures/profile"
 )
 
-// Name is the name of the file.
+// Name is the name of the settings file.
 const Name = "unwire.yaml"
 
 //go:embed unwire.schema.json
 var schemaJSON string
 
-// SchemaJSON is the JSON Schema of the file. profiles are the names that profile may have.
+// SchemaJSON returns the JSON Schema of the settings file. profiles are the valid values of its member
+// profile.
 func SchemaJSON(profiles []string) string {
 	names, err := json.Marshal(profiles)
 	if err != nil {
@@ -50,7 +51,8 @@ func SchemaJSON(profiles []string) string {
 	return strings.Replace(schemaJSON, `["PROFILES"]`, strings.ReplaceAll(string(names), ",", ", "), 1)
 }
 
-// Limits of a file.
+// Limits of an unwire.yaml: bytes of the file, elements of a list, bytes of a text, and the least number
+// of bytes of a key's prefix (shorter ones occur by chance).
 const (
 	maxBytes  = 64 << 10
 	maxList   = 1000
@@ -60,13 +62,18 @@ const (
 
 // A File holds the settings of an unwire.yaml.
 type File struct {
-	// Path is the path of the file, and Digest the SHA-256 of its content in hex.
-	Path, Digest string
+	// Path is the path of the file.
+	Path string
 
-	// Definitions are paths of definitions, and Weights is that of weights, "" for none.
-	// They are joined to the file's folder.
+	// Digest is the SHA-256 hash of its content in hex.
+	Digest string
+
+	// Definitions are paths of definitions, joined to the file's folder.
 	Definitions []string
-	Weights     string
+
+	// Weights is the path of the weights for 'unwire chat', joined to the file's folder; "" for the
+	// built-in ones.
+	Weights string
 
 	// Profile is the name of a profile, as for --profile; "" if the file does not choose one.
 	Profile string
@@ -78,10 +85,10 @@ type File struct {
 // errFile is wrapped by errors about a file's content or its permissions.
 var errFile = errors.New(Name + " is invalid")
 
-// Read reads the file at a path. profiles are the names that profile may have.
+// Read reads the unwire.yaml at a path. profiles are the valid values of its member profile.
 //
-// Limits: 64 KiB, no aliases, lists of 1,000.
-// Errors: errFile, with the line for each of up to ten faults.
+// Limits: 64 KiB, no YAML aliases, lists of 1,000 elements. Errors: errFile, with the line of each of up
+// to ten faults.
 func Read(path string, profiles []string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,7 +135,7 @@ func parse(path string, data []byte, profiles []string) (*File, error) {
 	return p.file, nil
 }
 
-// Summary describes in one line the settings that the file changes.
+// Summary returns one line that lists the settings in the file.
 func (f *File) Summary() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

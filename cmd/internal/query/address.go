@@ -8,22 +8,30 @@ import (
 	"unwire/captures"
 )
 
-// An Address names a capture, an exchange of it, or a frame of that:
-// F.uwc, F.uwc#7, F.uwc#7/up/0; F.uwc#7/part and F.uwc#7/part/up/0 where a
-// conversation in pieces goes by exchange 7 and the piece itself is meant.
+// An Address names a capture (F.uwc), an exchange in it (F.uwc#7), or a frame of an exchange
+// (F.uwc#7/up/0). If a conversation was split over several exchanges, F.uwc#7 names the whole
+// conversation if 7 is its first exchange, and F.uwc#7/part the exchange alone.
 type Address struct {
 	// File is the path of the capture.
-	File     string
-	Exchange int64 // 0: the whole capture
-	Part     bool  // the exchange alone, not the conversation that goes by it
+	File string
+
+	// Exchange is the number of the exchange; 0 means the whole capture.
+	Exchange int64
+
+	// Part means the exchange alone, instead of the conversation that begins with it.
+	Part bool
+
 	// Dir is the direction of the frame.
-	Dir   captures.Direction
-	Frame int // -1: the whole exchange
+	Dir captures.Direction
+
+	// Frame is the number of the frame in its direction, from 0; -1 means the whole exchange.
+	Frame int
 }
 
+// fragment matches an address of an exchange or frame.
 var fragment = regexp.MustCompile(`^(.+)#([0-9]{1,18})(/part)?(?:/(up|down)/([0-9]{1,9}))?$`)
 
-// ParseAddress reads an address; what is none names a file.
+// ParseAddress parses an address. A text without "#" and a number is taken as the path of a capture.
 func ParseAddress(s string) Address {
 	a := Address{File: s, Frame: -1}
 	m := fragment.FindStringSubmatch(s)
@@ -42,6 +50,7 @@ func ParseAddress(s string) Address {
 	return a
 }
 
+// String returns the address as text, which ParseAddress reads.
 func (a Address) String() string {
 	if a.Exchange == 0 {
 		return a.File

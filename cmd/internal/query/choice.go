@@ -10,17 +10,20 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Choice is how somebody says that a field is read: 1.2:string, or with the direction,
-// down:1.2:string. With a slash, down/1.2:string, it is still read: older versions wrote
-// it so, but in addresses down/1 is a frame.
+// A Choice is a user's decision that a field has a certain type, such as 1.2:string or, for messages of
+// one direction, down:1.2:string.
 type Choice struct {
+	// Choice is the path of the field and its type.
 	kind.Choice
-	// Dir is the direction of the messages.
-	Dir    captures.Direction
-	HasDir bool // the direction was given
+
+	// Dir is the direction of the messages, if HasDir is set.
+	Dir captures.Direction
+
+	// HasDir means that the choice is for one direction only.
+	HasDir bool
 }
 
-// ParseChoice reads a choice.
+// ParseChoice parses a choice. It also accepts the older form down/1.2:string.
 //
 // Errors: those of kind.ParseChoice.
 func ParseChoice(s string) (Choice, error) {
@@ -38,16 +41,20 @@ func ParseChoice(s string) (Choice, error) {
 	return c, err
 }
 
-// A ChoiceError says why a choice cannot be applied.
+// A ChoiceError reports that a choice cannot be applied. If neither Both nor Unfit is set, no message has
+// the field.
 type ChoiceError struct {
 	// Choice is the choice that cannot be used.
 	Choice kind.Choice
 
-	// Both is set where messages of both directions have the field, and Unfit where no value can be read so. Else no
-	// message has the field.
-	Both, Unfit bool
+	// Both means that messages of both directions have the field, so that the choice must name one.
+	Both bool
+
+	// Unfit means that no value of the field can be read as the chosen type.
+	Unfit bool
 }
 
+// Error returns the text.
 func (e *ChoiceError) Error() string {
 	if e.Both {
 		return fmt.Sprintf("%s: messages of both directions have this field: use up:%s or down:%s", e.Choice, e.Choice, e.Choice)
@@ -58,8 +65,9 @@ func (e *ChoiceError) Error() string {
 	return fmt.Sprintf("%s: no message in the input has this field", e.Choice)
 }
 
-// Choose adds a choice to the views. It returns the reading that a capture remembers,
-// and whether some value of the frames can be read so.
+// Choose adds a choice to the views. frames are the frames of the exchange ex for which the user made it.
+// Choose returns the reading that the capture can store, and whether at least one value in the frames has
+// the chosen type.
 //
 // Errors: ChoiceError.
 func (v *Views) Choose(c Choice, ex *decode.Exchange, frames []decode.Frame) (r captures.Reading, fits bool, err error) {
@@ -75,8 +83,8 @@ func (v *Views) Choose(c Choice, ex *decode.Exchange, frames []decode.Frame) (r 
 	return r, fits, nil
 }
 
-// directionOf finds the direction whose messages have a choice's field, and whether
-// some value can be read as it says.
+// directionOf returns the direction whose frames have the field of a choice, and whether at least one
+// value there has the chosen type.
 func directionOf(c *Choice, frames []decode.Frame) (dir captures.Direction, fits bool, err error) {
 	var has, fit [2]bool
 	for i := range frames {
@@ -101,8 +109,8 @@ func directionOf(c *Choice, frames []decode.Frame) (dir captures.Direction, fits
 	return 0, false, &ChoiceError{Choice: c.Choice}
 }
 
-// fitMessage reports whether a message has the field of a choice; the error says why none of
-// its values can be read so.
+// fitMessage reports whether a message has the field of a choice. The error says why none of the field's
+// values can be read as the chosen type; nil if one can.
 func fitMessage(t *wire.Tree, c kind.Choice) (has bool, err error) {
 	nodes := t.Find(c.Path)
 	if len(nodes) == 0 || c.Type == kind.Auto {

@@ -10,10 +10,10 @@ import (
 	"unwire/schema/reflection"
 )
 
-// KeptDefinitions loads the definitions that the capture keeps; nil if it keeps none. Those
-// of kinds that are not known are left out.
+// KeptDefinitions loads the definitions that 'unwire use' stored in the capture; nil if there are none.
+// Stored definitions of an unknown kind are ignored.
 //
-// Errors: of a damaged capture, and definitions that do not compile or link.
+// Errors: a damaged capture, and definitions that do not compile or link.
 func (c *Capture) KeptDefinitions(ctx context.Context) (*schema.Schema, error) {
 	list, err := c.Definitions(ctx)
 	if err != nil {
@@ -35,8 +35,9 @@ func (c *Capture) KeptDefinitions(ctx context.Context) (*schema.Schema, error) {
 	return schema.FromStored(ctx, texts, sets)
 }
 
-// ReportedDefinitions are the files that servers reported by reflection in the exchange of a
-// number, or for 0 in any. Only URLs are read if there is no such exchange.
+// ReportedDefinitions returns the .proto files that servers reported by gRPC server reflection in the
+// exchange of the given number, or in any exchange if it is 0. If the capture has no call of server
+// reflection, only URLs are read.
 //
 // Errors: those of reflection.FromCapture.
 func (c *Capture) ReportedDefinitions(ctx context.Context, exchange int64) (*reflection.Files, error) {
@@ -48,9 +49,9 @@ func (c *Capture) ReportedDefinitions(ctx context.Context, exchange int64) (*ref
 	return &reflection.Files{}, ctx.Err()
 }
 
-// Methods yields the services and names of the methods that requests of the capture name, each
-// once, and "" once for requests that name none. Only URLs are read. Of a damaged capture there
-// are those that can be read.
+// Methods yields service and name of each RPC method that the capture has a request of, once, and "" and
+// "" once for requests that are not RPCs. It reads only URLs. For a damaged capture, it yields what can
+// be read.
 func (c *Capture) Methods(ctx context.Context) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		seen := map[[2]string]bool{}

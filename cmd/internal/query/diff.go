@@ -21,45 +21,50 @@ import (
 	"unwire/schema"
 )
 
-// DiffOptions say how things are compared.
+// DiffOptions say how frames, exchanges or captures are compared.
 type DiffOptions struct {
+	// Options are the options of the comparison itself.
 	diff.Options
 
-	// Definitions name the fields; nil for no names.
+	// Definitions give names to fields; nil for none.
 	Definitions *schema.Schema
 
-	// Type is the full name of the type of messages that are not from a capture; "" if it
-	// is not known.
+	// Type is the full name of the type of messages in files; "" if it is not known.
 	Type string
 
-	// Open opens a capture, and Read reads a file or standard input.
+	// Open opens a capture.
 	Open func(path string) (*Capture, error)
+
+	// Read reads a file, or standard input for "-".
 	Read func(name string) ([]byte, error)
 
-	// Opened, if set, is called with each capture of which all calls are compared.
+	// Opened, if set, is called with each of two captures that are compared as a whole.
 	Opened func(*Capture)
 }
 
-// A Comparison is the differences of two things.
+// A Comparison has the differences between two frames, files or exchanges.
 type Comparison struct {
-	// Call names the call of which a capture has more than one; "" if there is one pair.
+	// Call names the pair of calls that was compared, such as "pkg.Service/Run[0]", if two captures are
+	// compared; otherwise "".
 	Call string
-	// Changes are the differences.
+
+	// Changes are the differences, including ignored ones.
 	Changes []diff.Change
 
+	// names finds the field names of paths.
 	names namer
 }
 
-// Describe returns a change with its values as the definitions declare them, the field
-// at its path and the path in field names: nil and "" if they are not known.
+// Describe returns a change with its values converted to the types that the definitions declare, the
+// definition of the field, and the path in field names. The latter are nil and "" if they are not known.
 func (c *Comparison) Describe(ch diff.Change) (diff.Change, protoreflect.FieldDescriptor, string) {
 	fd, name := c.names.field(ch.Path)
 	ch.Old, ch.New = declaredValue(ch.Old, ch.OldBytes, fd), declaredValue(ch.New, ch.NewBytes, fd)
 	return ch, fd, name
 }
 
-// Lines returns the changes, ignored ones too, as every front end hands them out. withHex adds the bytes of both
-// sides.
+// Lines returns the changes, including ignored ones, as objects for JSON output. withHex adds the bytes
+// of both sides.
 func (c *Comparison) Lines(withHex bool) []*contract.Change {
 	list := make([]*contract.Change, len(c.Changes))
 	for i := range list {
@@ -73,8 +78,8 @@ func (c *Comparison) Lines(withHex bool) []*contract.Change {
 	return list
 }
 
-// declaredValue is a value of a difference as its field is declared, where that is
-// a fixed number or a packed list; else the value as it is.
+// declaredValue returns the value v of a difference as a number or list of numbers, if the field's
+// definition fd declares a fixed-size number or a packed list; otherwise v. field has the field's bytes.
 func declaredValue(v any, field diff.Bytes, fd protoreflect.FieldDescriptor) any {
 	t := wire.Parse(field.Data, wire.Options{})
 	if v == nil || len(t.Nodes) < 2 {
@@ -86,7 +91,7 @@ func declaredValue(v any, field diff.Bytes, fd protoreflect.FieldDescriptor) any
 	return v
 }
 
-// CountChanges counts the differences that matter, and those that are ignored.
+// CountChanges returns the number of differences that count, and of those that are ignored by default.
 func CountChanges(list []Comparison) (found, ignored int) {
 	for _, c := range list {
 		for i := range c.Changes {
@@ -100,8 +105,8 @@ func CountChanges(list []Comparison) (found, ignored int) {
 	return found, ignored
 }
 
-// Diff compares two frames, two exchanges or two captures by their addresses, or two
-// files of messages.
+// Diff compares two frames, two exchanges or two captures, given by their addresses, or two files of
+// messages.
 //
 // Errors: DiffError, and those of Open and Read.
 func Diff(ctx context.Context, left, right string, o DiffOptions) ([]Comparison, error) {
@@ -125,7 +130,7 @@ func Diff(ctx context.Context, left, right string, o DiffOptions) ([]Comparison,
 	return o.diffMessages(ctx, left, right)
 }
 
-// IsCapture reports whether a file opens as a capture.
+// IsCapture reports whether a file can be opened as a capture.
 func IsCapture(file string) bool {
 	if file == "-" {
 		return false
@@ -138,7 +143,7 @@ func IsCapture(file string) bool {
 	return true
 }
 
-// diffMessages compares two frames, or files that hold messages.
+// diffMessages compares two messages: frames given by addresses, or files.
 func (o *DiffOptions) diffMessages(ctx context.Context, left, right string) ([]Comparison, error) {
 	l, err := o.message(ctx, left)
 	if err != nil {
@@ -155,7 +160,7 @@ func (o *DiffOptions) diffMessages(ctx context.Context, left, right string) ([]C
 	return []Comparison{{Changes: diff.Compare(l.Message, r.Message, o.Options), names: names}}, nil
 }
 
-// diffExchanges compares two exchanges, or the conversations that go by them.
+// diffExchanges compares two exchanges, or the conversations that begin with them.
 func (o *DiffOptions) diffExchanges(ctx context.Context, left, right Address) ([]Comparison, error) {
 	l, err := o.exchange(ctx, left)
 	if err != nil {
@@ -168,7 +173,7 @@ func (o *DiffOptions) diffExchanges(ctx context.Context, left, right Address) ([
 	return []Comparison{{Changes: diff.Exchanges(l, r, o.Options), names: namer{defs: o.Definitions, call: l.Call}}}, nil
 }
 
-// diffCaptures pairs the exchanges of two captures and compares each pair.
+// diffCaptures pairs the exchanges of two captures by their methods, and compares each pair.
 func (o *DiffOptions) diffCaptures(ctx context.Context, left, right Address) ([]Comparison, error) {
 	l, err := o.Open(left.File)
 	if err != nil {
@@ -192,7 +197,7 @@ func (o *DiffOptions) diffCaptures(ctx context.Context, left, right Address) ([]
 	return list, err
 }
 
-// exchange decodes the exchange at an address.
+// exchange decodes the exchange, or the conversation, at an address.
 func (o *DiffOptions) exchange(ctx context.Context, at Address) (*decode.Exchange, error) {
 	c, err := o.Open(at.File)
 	if err != nil {
@@ -203,15 +208,19 @@ func (o *DiffOptions) exchange(ctx context.Context, at Address) (*decode.Exchang
 	return ex.Exchange, err
 }
 
-// A located message is one with its exchange, if it is a frame.
+// A locatedMessage is a message to compare, with the exchange that it comes from.
 type locatedMessage struct {
 	diff.Message
-	exchange *decode.Exchange // nil for a file
-	dir      captures.Direction
+
+	// exchange is the exchange of a frame; nil for a message in a file.
+	exchange *decode.Exchange
+
+	// dir is the direction of a frame.
+	dir captures.Direction
 }
 
-// message reads the frame that name is the address of, or else a file: of one message or
-// several, in whatever way it is written, or of JSON.
+// message reads the frame that name addresses, or else a file: one or several protobuf messages in any
+// encoding that 'unwire decode' reads, or JSON.
 func (o *DiffOptions) message(ctx context.Context, name string) (m locatedMessage, err error) {
 	at := ParseAddress(name)
 	if at.Exchange != 0 {
@@ -240,7 +249,7 @@ func (o *DiffOptions) message(ctx context.Context, name string) (m locatedMessag
 	return m, nil
 }
 
-// fileName is the name of a file, or of standard input.
+// fileName returns the name of an input for messages: "stdin" for "-".
 func fileName(name string) string {
 	if name == "-" {
 		return "stdin"
@@ -248,8 +257,8 @@ func fileName(name string) string {
 	return name
 }
 
-// namesOfMessages are the names of the type that was given, or else of the first
-// message that is of a capture.
+// namesOfMessages returns the namer for messages of the type o.Type or, if it is "", of the type of the
+// first message that is a frame.
 func (o *DiffOptions) namesOfMessages(messages ...locatedMessage) (namer, error) {
 	n := namer{defs: o.Definitions}
 	if o.Type != "" {
@@ -270,13 +279,19 @@ func (o *DiffOptions) namesOfMessages(messages ...locatedMessage) (namer, error)
 	return n, nil
 }
 
-// A namer names the paths of differences as definitions have them.
+// A namer translates paths of field numbers to field names, by definitions.
 type namer struct {
+	// defs are the definitions; nil for none.
 	defs *schema.Schema
-	call decode.Call                    // of an exchange
-	root protoreflect.MessageDescriptor // of a message
+
+	// call is the call whose frames are compared, for paths that begin with a frame.
+	call decode.Call
+
+	// root is the type of the compared messages; nil if it is not known.
+	root protoreflect.MessageDescriptor
 }
 
+// frameType returns the message type of a call's frames in one direction; nil if it is not known.
 func (n namer) frameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if n.defs == nil {
 		return nil
@@ -284,8 +299,8 @@ func (n namer) frameType(call decode.Call, dir captures.Direction) protoreflect.
 	return n.defs.FrameType(call, dir)
 }
 
-// field is the field at a path of a difference, with the path in names; nil and
-// "" where it is not known.
+// field returns the definition of the field at a path, and the path in field names; nil and "" if they
+// are not known. The path may begin with a frame, as in "@up/0 1.2".
 func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
 	md := n.root
 	// A path may start with the frame, such as "@up/0 1.2", which determines the type.

@@ -9,17 +9,17 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Misfit is a choice that fits no value of a document, and why not.
+// A Misfit is a choice of a field's type that fits none of the field's values in a document.
 type Misfit struct {
-	// Choice is the choice that does not fit, and Why the reason.
+	// Choice is the choice, and Why the reason for which the first value does not have the chosen type.
 	Choice kind.Choice
 	Why    error
 }
 
-// FitDocument finds the choices by which no value of a document's messages can be read.
+// FitDocument returns the choices of field types that fit no value in a document's messages.
 //
-// Errors: ChoiceError for a choice whose field no message has, with the misfits before
-// it; damage of the document.
+// Errors: ChoiceError for a choice whose field no message has, with the misfits found before; a damaged
+// document.
 func FitDocument(doc *text.Document, choices []kind.Choice) ([]Misfit, error) {
 	// A choice fits if it fits one message of the document; the reason of the first misfit is kept.
 	has, fits, why := make([]bool, len(choices)), make([]bool, len(choices)), make([]error, len(choices))
@@ -52,11 +52,11 @@ func FitDocument(doc *text.Document, choices []kind.Choice) ([]Misfit, error) {
 	return misfits, nil
 }
 
-// ExplainDocument calls do with why the fields at a path of a document's messages are
-// read as they are, for each message that has some. Messages is how many the view's
-// evidence was drawn from.
+// ExplainDocument calls do with the evidence for the types of the fields at a path, for each message of a
+// document that has such a field. messages is the number of messages from which the evidence in v was
+// collected.
 //
-// Errors: those of do, which end it.
+// Errors: those of do, which stop it.
 func ExplainDocument(doc *text.Document, v decode.View, path fieldpath.Path, messages int, do func([]contract.Explanation) error) error {
 	return eachMessage(doc, func(t *wire.Tree) error {
 		if list := Explain(t, v, path, messages); len(list) > 0 {
@@ -66,7 +66,7 @@ func ExplainDocument(doc *text.Document, v decode.View, path fieldpath.Path, mes
 	})
 }
 
-// eachMessage parses the messages of a document; the tree is reused.
+// eachMessage calls do with each protobuf message of a document. The tree is reused for the next message.
 func eachMessage(doc *text.Document, do func(*wire.Tree) error) error {
 	tree := new(wire.Tree)
 	return doc.Parts(func(p text.Part) error {

@@ -9,19 +9,26 @@ import (
 	"unwire/decode/diff"
 )
 
-// Edits are the differences between received and forwarded bytes of an exchange.
+// Edits are the differences that rewriting rules made between the received and the forwarded bytes of an
+// exchange. The methods of a nil Edits report no differences.
 type Edits struct {
-	ex    *decode.Exchange
-	list  []captures.Edit
+	// ex is the exchange, decoded from the received bytes.
+	ex *decode.Exchange
+
+	// list are the replaced ranges of the bodies.
+	list []captures.Edit
+
+	// heads are the heads (status and headers) that were forwarded instead of the received ones.
 	heads []captures.ForwardedHead
 
-	// starts are the offsets of the frames in the body of their direction, by their numbers.
+	// starts are the offsets of the frames in the body, by direction and frame number.
 	starts [2][]int64
-	// ends are the sizes of the bodies.
+
+	// ends are the sizes of the bodies, by direction.
 	ends [2]int64
 }
 
-// EditsOf returns what rules changed of an exchange; nil if they changed nothing.
+// EditsOf returns what rewriting rules changed in an exchange; nil if they changed nothing.
 func (c *Capture) EditsOf(ctx context.Context, ex *decode.Exchange) (*Edits, error) {
 	list, err := c.Store.Edits(ctx, ex.ID)
 	if err != nil {
@@ -45,7 +52,7 @@ func (c *Capture) EditsOf(ctx context.Context, ex *decode.Exchange) (*Edits, err
 	return e, nil
 }
 
-// Heads returns the heads that were changed.
+// Heads returns the heads (status and headers) that were forwarded instead of the received ones.
 func (e *Edits) Heads() []captures.ForwardedHead {
 	if e == nil {
 		return nil
@@ -53,7 +60,7 @@ func (e *Edits) Heads() []captures.ForwardedHead {
 	return e.heads
 }
 
-// Of returns what was forwarded in place of a frame, or nil if the frame was forwarded unchanged.
+// Of returns what was forwarded instead of a frame; nil if the frame was forwarded unchanged.
 func (e *Edits) Of(f *decode.Frame) *contract.Edited {
 	if e == nil || f.Seq >= len(e.starts[f.Dir]) {
 		return nil
@@ -81,7 +88,8 @@ func (e *Edits) Of(f *decode.Frame) *contract.Edited {
 	return out
 }
 
-// Added returns what was forwarded in a direction from which no frame was received: an answer that a rule gave.
+// Added returns what was forwarded in a direction in which nothing was received, such as a response that
+// a rule made.
 func (e *Edits) Added() (list []*contract.Edited) {
 	if e == nil {
 		return nil
@@ -95,7 +103,7 @@ func (e *Edits) Added() (list []*contract.Edited) {
 	return list
 }
 
-// decode returns the frames in forwarded bytes.
+// decode returns the frames in forwarded bytes. op is the opcode of a WebSocket frame.
 func (e *Edits) decode(dir captures.Direction, data []byte, op captures.Opcode) (frames []decode.Frame) {
 	ex := e.ex.Exchange
 	for _, h := range e.heads {
@@ -116,7 +124,7 @@ func (e *Edits) decode(dir captures.Direction, data []byte, op captures.Opcode) 
 	return frames
 }
 
-// DiffForwarded compares what was received of an exchange with what was forwarded.
+// DiffForwarded compares the received with the forwarded bytes of the exchange or frame at an address.
 func DiffForwarded(ctx context.Context, at string, o DiffOptions) ([]Comparison, error) {
 	a := ParseAddress(at)
 	if a.Exchange == 0 {

@@ -16,8 +16,9 @@ const (
 	maxEvidence = 8 << 20 // bytes of evidence, decompressed
 )
 
-// evidenceOf returns decode.NewPool of an exchange: the evidence for its fields from its messages
-// and those of up to 200 neighbours. It is computed once, and cached until the capture grows.
+// evidenceOf returns the evidence for the types of an exchange's fields, collected from its messages and
+// those of up to 200 neighbouring exchanges of the method; see decode.NewPool. It is computed once, and
+// cached until the capture grows.
 func (c *Capture) evidenceOf(ctx context.Context, at conversation.Resolved) *decode.Pool {
 	last, err := c.LastNumber(ctx)
 	if err != nil {
@@ -40,8 +41,9 @@ func (c *Capture) evidenceOf(ctx context.Context, at conversation.Resolved) *dec
 	return pool
 }
 
-// keptEvidence is the evidence that is kept under a name, if it was derived from the
-// capture as it is; else nil.
+// keptEvidence returns the cached evidence with a name, from memory or the capture file. It returns nil
+// if there is none, or if it was computed when the capture had fewer exchanges; last is the capture's
+// last number.
 func (c *Capture) keptEvidence(ctx context.Context, name string, last int64) *decode.Pool {
 	c.mu.Lock()
 	value := c.evidence[name]
@@ -66,8 +68,8 @@ func (c *Capture) keptEvidence(ctx context.Context, name string, last int64) *de
 	return pool
 }
 
-// keepEvidence keeps evidence that was derived when the capture's last number was last.
-// A capture that cannot be written to has it derived again in the next run.
+// keepEvidence caches evidence that was computed when the capture's last number was last, in memory and
+// in the capture file. If the file cannot be written to, the evidence is computed again in the next run.
 func (c *Capture) keepEvidence(ctx context.Context, name string, last int64, pool *decode.Pool) {
 	data, err := json.Marshal(pool)
 	if err != nil || len(data) > maxEvidence {
@@ -82,6 +84,7 @@ func (c *Capture) keepEvidence(ctx context.Context, name string, last int64, poo
 	_ = c.PutDerived(ctx, name, value)
 }
 
+// remember caches encoded evidence in memory.
 func (c *Capture) remember(name string, value []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,39 +29,42 @@ const (
 	maxExampleDepth = 60
 )
 
-// FieldExamples are values that a field of a declared message has in a capture.
+// FieldExamples are values that a field has in the messages of a capture.
 type FieldExamples struct {
-	// Messages is how many messages of the type were found, and With how many of them have the field.
+	// Messages is the number of messages of the field's message type, and With how many of them have the
+	// field.
 	Messages int `json:"messages"`
 	With     int `json:"with"`
 
-	// Values is how many values the field has in them.
+	// Values is the number of values that the field has in these messages.
 	Values int `json:"values"`
 
 	// Examples are different values, the most frequent first.
 	Examples []*FieldExample `json:"examples"`
 
-	// Cut reports that not all of the capture was searched, or that there are more values.
+	// Cut means that the capture was not searched completely, or that there are more different values.
 	Cut bool `json:"cut"`
 }
 
-// A FieldExample is a value of a field.
+// A FieldExample is one value of a field.
 type FieldExample struct {
-	// Text is the value as JSON; a message is its number of fields. It may be cut.
+	// Text is the value as JSON, truncated to 200 bytes; for a message, its number of fields.
 	Text string `json:"text"`
 
-	// Count is how many times the field has the value.
+	// Count is how often the field has this value.
 	Count int `json:"count"`
 
-	// Frame is the address of the first frame with the value, and Path leads to it there.
+	// Frame is the address of the first frame with the value, and Path the path of the field in that
+	// frame.
 	Frame string `json:"frame"`
 	Path  string `json:"path"`
 }
 
-// ExamplesOf searches a capture for values of a field, by the definitions that declare its message.
+// ExamplesOf searches a capture for values of the field number of a message type. defs are the
+// definitions that declare the type.
 //
-// Limits: 20,000 frames; 20 values of up to 200 bytes.
-// Errors: of a damaged capture, with what was found.
+// Limits: 20,000 frames; 20 values of up to 200 bytes. Errors: for a damaged capture, the damage together
+// with what was found.
 func (c *Capture) ExamplesOf(ctx context.Context, defs *schema.Schema, message protoreflect.FullName, number protoreflect.FieldNumber) (*FieldExamples, error) {
 	s := &exampleSearch{message: message, number: number, found: &FieldExamples{}, byText: map[string]*FieldExample{}}
 	frames := 0
@@ -101,7 +104,8 @@ func (c *Capture) ExamplesOf(ctx context.Context, defs *schema.Schema, message p
 	return s.result(), nil
 }
 
-// contains reports whether a message is of a type, or can have one in it.
+// contains reports whether md is the message type called name, or has a field that can contain it at any
+// depth. seen has the types that were visited.
 func contains(md protoreflect.MessageDescriptor, name protoreflect.FullName, seen map[protoreflect.FullName]bool) bool {
 	if md.FullName() == name {
 		return true
@@ -118,16 +122,26 @@ func contains(md protoreflect.MessageDescriptor, name protoreflect.FullName, see
 	return false
 }
 
-// An exampleSearch collects the values of a field.
+// An exampleSearch collects the values of one field.
 type exampleSearch struct {
+	// message is the full name of the message type, and number the number of the field.
 	message protoreflect.FullName
-	number  protoreflect.FieldNumber
-	frame   string
-	found   *FieldExamples
-	byText  map[string]*FieldExample
+
+	// number is the number of the field.
+	number protoreflect.FieldNumber
+
+	// frame is the address of the frame that is being searched.
+	frame string
+
+	// found is the result so far.
+	found *FieldExamples
+
+	// byText finds the examples in found by their text.
+	byText map[string]*FieldExample
 }
 
-// walk searches the fields of a message of type md, which is at a path.
+// walk searches the fields of a message of type md. path is the path of that message followed by a dot,
+// or "".
 func (s *exampleSearch) walk(fields []*field.Field, md protoreflect.MessageDescriptor, path string, depth int) {
 	if depth > maxExampleDepth {
 		return
@@ -161,7 +175,7 @@ func (s *exampleSearch) walk(fields []*field.Field, md protoreflect.MessageDescr
 	}
 }
 
-// add adds a value.
+// add adds one value of the field, which is at a path.
 func (s *exampleSearch) add(f *field.Field, path string) {
 	s.found.Values++
 	text := "{" + strconv.Itoa(len(f.Fields)) + " fields}"
@@ -194,6 +208,7 @@ func (s *exampleSearch) add(f *field.Field, path string) {
 	e.Count++
 }
 
+// result returns the examples, the most frequent first.
 func (s *exampleSearch) result() *FieldExamples {
 	slices.SortStableFunc(s.found.Examples, func(a, b *FieldExample) int { return cmp.Compare(b.Count, a.Count) })
 	return s.found

@@ -13,8 +13,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// Explain finds out why the fields of a message at a path are read as they are.
-// Messages is how many the view's evidence was drawn from.
+// Explain returns the evidence for the types of the fields at a path of a message. messages is the number
+// of messages from which the evidence in v was collected.
 func Explain(t *wire.Tree, v decode.View, path fieldpath.Path, messages int) []contract.Explanation {
 	// with what was chosen, and without
 	r, evidence := v.Reader(t), v.Evidence.NewReader(t)
@@ -59,7 +59,8 @@ func Explain(t *wire.Tree, v decode.View, path fieldpath.Path, messages int) []c
 	return out
 }
 
-// declarationText names a field of a definition, which may be nil, and its type.
+// declarationText returns the full name and the type of a field definition, such as "shop.v1.Item.name:
+// string"; "" for nil.
 func declarationText(fd protoreflect.FieldDescriptor) string {
 	switch {
 	case fd == nil:
@@ -70,7 +71,7 @@ func declarationText(fd protoreflect.FieldDescriptor) string {
 	return string(fd.FullName()) + ": " + fd.Kind().String()
 }
 
-// declarationAt is the field that md declares at a path, or nil.
+// declarationAt returns the field that the message type md declares at a path; nil if there is none.
 func declarationAt(md protoreflect.MessageDescriptor, path fieldpath.Path) protoreflect.FieldDescriptor {
 	var fd protoreflect.FieldDescriptor
 	for _, s := range path {

@@ -2,7 +2,7 @@ package query
 
 import "unwire/decode/secret"
 
-// FindingAddress is where a finding in a file is: a frame or an exchange.
+// FindingAddress returns the address of the frame or exchange in which an audit found something.
 func FindingAddress(file string, f *secret.Finding) Address {
 	a := Address{File: file, Exchange: f.Exchange, Part: f.Part, Frame: -1}
 	if f.Place == "frame" {

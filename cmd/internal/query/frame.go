@@ -7,12 +7,16 @@ import (
 	"unwire/decode"
 )
 
-// A noFrameError says that an exchange does not have the frame of an address.
+// A noFrameError reports that an exchange does not have the addressed frame.
 type noFrameError struct {
+	// Address is the address of the frame.
 	Address Address
-	Frames  int // that it has in this direction
+
+	// Frames is the number of frames that the exchange has in that direction.
+	Frames int
 }
 
+// Error returns the text.
 func (e *noFrameError) Error() string {
 	return fmt.Sprintf("%s: no such frame: %d %s", e.Address, e.Frames, e.Address.Dir)
 }
@@ -33,12 +37,13 @@ func FrameAt(ex *decode.Exchange, a Address) (*decode.Frame, error) {
 	return nil, &noFrameError{a, n}
 }
 
-// FrameAddress names a frame of an exchange of a capture file.
+// FrameAddress returns the address of a frame in a capture file. part means that the frame is numbered in
+// its exchange and not in a conversation of several exchanges.
 func FrameAddress(file string, ex *decode.Exchange, f *decode.Frame, part bool) Address {
 	return Address{File: file, Exchange: ex.ID, Part: part, Dir: f.Dir, Frame: f.Seq}
 }
 
-// IsNoFrame reports whether an error says that an exchange does not have a frame.
+// IsNoFrame reports whether err says that an exchange does not have the addressed frame.
 func IsNoFrame(err error) bool {
 	var e *noFrameError
 	return errors.As(err, &e)

@@ -10,24 +10,27 @@ import (
 	"unwire/schema/infer/messages"
 )
 
-// An Inference gathers evidence of captures that are added one after the other.
+// An Inference collects evidence for the inference of definitions from captures, which are added one
+// after the other.
 type Inference struct {
-	// Evidence is of all that was added; others may merge evidence into it.
+	// Evidence is the evidence from everything that was added. Other evidence may be merged into it.
 	Evidence *infer.Evidence
 
-	// Messages are of exchanges that are no calls. Their protobuf messages are in Evidence.
+	// Messages counts the messages of exchanges that are not RPCs, such as WebSockets. The evidence from
+	// their protobuf messages is in Evidence.
 	Messages messages.Set
 
-	// JSONCalls counts the calls whose messages are JSON, which are no evidence, and
-	// FirstJSONCall is the address of the first of them.
-	JSONCalls     int64
+	// JSONCalls is the number of calls with JSON messages, which give no evidence.
+	JSONCalls int64
+
+	// FirstJSONCall is the address of the first of these calls.
 	FirstJSONCall Address
 }
 
-// Add adds the exchanges of a capture that an address names, and returns what of them
-// could not be read.
+// Add adds the exchanges of a capture, or the one that the address names, and returns remarks on the
+// parts that could not be read.
 //
-// Errors: those of infer.Gather; what was read until then was added.
+// Errors: those of infer.Gather; what was read before was added.
 func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]infer.Remark, error) {
 	all, err := infer.Gather(ctx, capture.Store, infer.GatherOptions{Exchange: at.Exchange, Part: at.Part})
 	g.Evidence.Merge(all.Evidence)
@@ -41,8 +44,9 @@ func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]in
 	return all.Remarks, err
 }
 
-// addMessages adds the messages of exchanges that are no calls. Discriminators are found in
-// each capture by itself, so that the evidence does not depend on the order of captures.
+// addMessages adds the messages of exchanges that are not RPCs. Discriminators, the fields whose values
+// select the message types, are found in each capture separately, so that the result does not depend on
+// the order of captures.
 func (g *Inference) addMessages(ctx context.Context, capture *Capture, at Address) error {
 	set := messages.Set{Split: g.Messages.Split}
 	err := set.Add(ctx, capture.Store, at.Exchange, g.Evidence)

@@ -10,11 +10,11 @@ import (
 	"unwire/schema"
 )
 
-// ExchangeLines returns the lines of the exchanges that a filter selects, with their relations
-// and notes. Defs are the definitions for filters that depend on types; they may be nil.
+// ExchangeLines returns the exchanges that a filter selects as objects for JSON output, with their
+// relations and notes. defs, which may be nil, are the definitions for filters that depend on message
+// types.
 //
-// Errors: those of Select. In a damaged capture, there are lines of what can be read, and the
-// error is the damage.
+// Errors: those of Select. For a damaged capture, it returns what can be read together with the damage.
 func (c *Capture) ExchangeLines(ctx context.Context, f *filter.Filter, defs *schema.Schema) ([]*contract.Exchange, error) {
 	list, err := c.Select(ctx, f, defs)
 	if list == nil {
@@ -33,20 +33,21 @@ func (c *Capture) ExchangeLines(ctx context.Context, f *filter.Filter, defs *sch
 	return lines, cmp.Or(err, relatedErr, notesErr, editedErr)
 }
 
-// A FrameLine is the line of a frame with the frame's address.
+// A FrameLine is a decoded frame as an object for JSON output.
 type FrameLine struct {
-	// Address is that of the frame.
+	// Address is the address of the frame.
 	Address Address
 
-	// Line is the frame in the contract's form.
+	// Line is the object.
 	Line *contract.Frame
 }
 
-// EachFrameLine calls do with the lines of the frames that an address names: those of an exchange,
-// or one. It returns the exchange with them; nil if there is none. Choices say how fields are read, in addition to
-// what the capture remembers.
+// EachFrameLine calls do with each frame of an exchange, or with the one frame that the address names.
+// choices are field types that the user chose, in addition to those stored in the capture. It returns the
+// exchange; nil if there is none.
 //
-// Errors: those of do, which end it; noFrameError; ChoiceError; of a damaged capture, after the lines of what can be read.
+// Errors: those of do, which stop it; noFrameError; ChoiceError; for a damaged capture, the damage, after
+// the readable frames.
 func (c *Capture) EachFrameLine(ctx context.Context, at Address, defs *schema.Schema, choices []Choice, do func(FrameLine) error) (*decode.Exchange, error) {
 	found, damage := c.Resolve(ctx, at.Exchange, at.Part)
 	if found.Exchange == nil {
@@ -89,9 +90,9 @@ func (c *Capture) EachFrameLine(ctx context.Context, at Address, defs *schema.Sc
 	return found.Exchange, damage
 }
 
-// ExplainExchange returns why the field at a path of the messages of an exchange, or of the frame
-// that the address names, is read as it is: one list for each direction that has the field, since
-// the evidence of a method is pooled. The address is that of the first frame with the field.
+// ExplainExchange calls do with the evidence for the type of the field at a path, once for each direction
+// in which a frame of the exchange has the field. The address is that of the first such frame. One frame
+// for each direction is enough, because the evidence is collected from all messages of the method.
 //
 // Errors: those of Resolve and FrameAt.
 func (c *Capture) ExplainExchange(ctx context.Context, at Address, path Choice, defs *schema.Schema, do func(Address, []contract.Explanation) error) error {

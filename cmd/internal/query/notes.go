@@ -14,10 +14,12 @@ import (
 	"unwire/decode/fieldpath"
 )
 
+// placeAddress matches the address of a field in a frame.
 var placeAddress = regexp.MustCompile(`^(.+#[0-9]{1,18}(?:/part)?/(?:up|down)/[0-9]{1,9})/(.+)$`)
 
-// ParsePlace reads the address of a place that can have a note: F.uwc#7, F.uwc#7/up/0, or
-// F.uwc#7/up/0/1.2 for a field. What is none names a file.
+// ParsePlace parses the address of an exchange, a frame or a field, each of which can have a note:
+// F.uwc#7, F.uwc#7/up/0 or F.uwc#7/up/0/1.2. path is the path of the field, or "". Other texts are taken
+// as the path of a capture.
 func ParsePlace(s string) (at Address, path string) {
 	if m := placeAddress.FindStringSubmatch(s); m != nil {
 		s, path = m[1], m[2]
@@ -25,14 +27,17 @@ func ParsePlace(s string) (at Address, path string) {
 	return ParseAddress(s), path
 }
 
-// A NoPlaceError says that a frame has no field of a path.
+// A NoPlaceError reports that a frame has no field at a path.
 type NoPlaceError struct {
-	// Address is the exchange or frame, and Path the path that leads nowhere.
+	// Address is the address of the exchange or frame, and Path the path of the field that does not exist.
 	Address Address
 	Path    string
-	err     error
+
+	// err is the reason, if the path is invalid.
+	err error
 }
 
+// Error returns the text.
 func (e *NoPlaceError) Error() string {
 	if e.err != nil {
 		return e.err.Error()
@@ -40,8 +45,9 @@ func (e *NoPlaceError) Error() string {
 	return fmt.Sprintf("%s: no field %s", e.Address, e.Path)
 }
 
-// PlaceOf returns the place at an address, with a field's path or "". A frame of a
-// conversation in pieces is that of the exchange that carried it.
+// PlaceOf returns the exchange, frame or field at an address in the form in which notes are stored; path
+// is the path of the field, or "". If a conversation was split over several exchanges, the result has the
+// exchange that carried the frame.
 //
 // Errors: captures.ErrNoExchange, noFrameError, NoPlaceError, those of decoding.
 func (c *Capture) PlaceOf(ctx context.Context, at Address, path string) (p captures.Place, err error) {
@@ -63,7 +69,7 @@ func (c *Capture) PlaceOf(ctx context.Context, at Address, path string) (p captu
 	return p, err
 }
 
-// placeOfFrame is the place of a frame as a whole.
+// placeOfFrame returns the place of a whole frame, under which its notes are stored.
 func placeOfFrame(at conversation.Resolved, f *decode.Frame) captures.Place {
 	if at.Joined != nil {
 		o := at.Joined.OriginOf(f)
@@ -72,8 +78,8 @@ func placeOfFrame(at conversation.Resolved, f *decode.Frame) captures.Place {
 	return captures.Place{Exchange: at.ID, Dir: f.Dir, Frame: f.Seq}
 }
 
-// placePath is the path of a field of a frame as it is stored: with the index of an
-// element, if the path means one.
+// placePath returns the path of a field in a frame in the form in which notes are stored, with the index
+// of a repeated element.
 func placePath(f *decode.Frame, at Address, path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -100,13 +106,16 @@ func placePath(f *decode.Frame, at Address, path string) (string, error) {
 	return p.String(), nil
 }
 
-// Notes are the notes about what a number of a capture stands for.
+// Notes are the notes on an exchange or conversation, its frames and fields.
 type Notes struct {
-	at   conversation.Resolved
+	// at is the exchange or conversation.
+	at conversation.Resolved
+
+	// list are the notes.
 	list []captures.Note
 }
 
-// NotesOf returns the notes of an exchange, or of all pieces of a conversation.
+// NotesOf returns the notes on an exchange, or on all exchanges of a conversation.
 func (c *Capture) NotesOf(ctx context.Context, at conversation.Resolved) (*Notes, error) {
 	if at.Joined == nil {
 		list, err := c.Notes(ctx, at.ID)
@@ -121,7 +130,7 @@ func (c *Capture) NotesOf(ctx context.Context, at conversation.Resolved) (*Notes
 	return &Notes{at, list}, err
 }
 
-// Whole returns the notes about exchanges as a whole.
+// Whole returns the notes on the exchange as a whole.
 func (n *Notes) Whole() []*contract.PlaceNote {
 	if n == nil {
 		return nil
@@ -129,7 +138,7 @@ func (n *Notes) Whole() []*contract.PlaceNote {
 	return placeNotes(n.list, func(t *captures.Note) bool { return t.Frame == captures.NoFrame })
 }
 
-// Of returns the notes about a frame and its fields.
+// Of returns the notes on a frame and its fields.
 func (n *Notes) Of(f *decode.Frame) []*contract.PlaceNote {
 	if n == nil || len(n.list) == 0 {
 		return nil
@@ -140,6 +149,7 @@ func (n *Notes) Of(f *decode.Frame) []*contract.PlaceNote {
 	})
 }
 
+// placeNotes returns the notes for which is returns true, as objects for JSON output.
 func placeNotes(list []captures.Note, is func(*captures.Note) bool) (out []*contract.PlaceNote) {
 	for i := range list {
 		if is(&list[i]) {
@@ -149,7 +159,7 @@ func placeNotes(list []captures.Note, is func(*captures.Note) bool) (out []*cont
 	return out
 }
 
-// NoteLines returns notes as lines, with addresses at which 'show' finds their places.
+// NoteLines returns notes as objects for JSON output, with addresses that 'unwire show' accepts.
 func (c *Capture) NoteLines(ctx context.Context, list []captures.Note) ([]*contract.Note, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -168,7 +178,7 @@ func (c *Capture) NoteLines(ctx context.Context, list []captures.Note) ([]*contr
 	return lines, nil
 }
 
-// AddNotes adds the notes of exchanges to their lines.
+// AddNotes adds the notes on exchanges to their JSON objects.
 func (c *Capture) AddNotes(ctx context.Context, lines []*contract.Exchange) error {
 	list, err := c.Notes(ctx, 0)
 	if err != nil || len(list) == 0 {
@@ -186,10 +196,10 @@ func (c *Capture) AddNotes(ctx context.Context, lines []*contract.Exchange) erro
 	return nil
 }
 
-// NotesAt returns the notes about a place and what is in it: about a capture, an exchange, a frame,
-// or a field of it with a path.
+// NotesAt returns the notes on a capture, an exchange, a frame or a field, and on everything inside it.
+// path is the path of the field, or "".
 //
-// Errors: those of PlaceOf, and of a damaged capture.
+// Errors: those of PlaceOf, and a damaged capture.
 func (c *Capture) NotesAt(ctx context.Context, at Address, path string) ([]captures.Note, error) {
 	if at.Exchange == 0 {
 		return c.Notes(ctx, 0)

@@ -8,7 +8,7 @@ import (
 	"unwire/decode"
 )
 
-// ServerOf returns the server that an exchange was captured from: its scheme, host and port.
+// ServerOf returns the URL of the server of an exchange: scheme, host and port.
 //
 // Errors: those of decoding.
 func (c *Capture) ServerOf(ctx context.Context, id int64) (*url.URL, error) {

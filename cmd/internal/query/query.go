@@ -29,17 +29,20 @@ import (
 	"unwire/decode/conversation"
 )
 
-// A Capture is a capture file that questions are asked about. It is for any number of
-// goroutines.
+// A Capture is an open capture file, with the questions that can be asked about it as methods. It is safe
+// for concurrent use.
 type Capture struct {
 	*store.Store
 
-	// Splitting says how the bytes of exchanges without HTTP divide into messages; it is
-	// not changed once something was asked.
+	// Splitting selects how the bytes of connections without HTTP are split into messages. It must not
+	// change after the first question.
 	Splitting decode.Splitting
 
-	mu       sync.Mutex
-	evidence map[string][]byte // as storedEvidence has it, by name
+	// mu guards evidence.
+	mu sync.Mutex
+
+	// evidence caches encoded evidence by name; see keepEvidence.
+	evidence map[string][]byte
 }
 
 // Open opens a capture for reading.
@@ -53,9 +56,10 @@ func Open(path string, o store.ReadOptions) (*Capture, error) {
 	return &Capture{Store: s, evidence: map[string][]byte{}}, nil
 }
 
-// List lists the exchanges. What it has to derive is stored for the next time.
+// List returns the exchanges of the capture. Derived data, such as status codes, is stored in the capture
+// for the next time.
 //
-// Errors: all that could not be read; what could be is listed.
+// Errors: all parts that could not be read; the list has the others.
 func (c *Capture) List(ctx context.Context) (*conversation.List, error) {
 	list, err := conversation.ListExchanges(ctx, c.Store)
 	if err == nil {
@@ -65,8 +69,8 @@ func (c *Capture) List(ctx context.Context) (*conversation.List, error) {
 	return list, err
 }
 
-// Related returns the relations of the exchanges, by the numbers of both that they are
-// between.
+// Related returns the relations between exchanges. Each is listed under the numbers of both of its
+// exchanges.
 func (c *Capture) Related(ctx context.Context) (map[int64][]captures.Relation, error) {
 	list, err := c.Relations(ctx, 0)
 	by := map[int64][]captures.Relation{}
@@ -79,11 +83,11 @@ func (c *Capture) Related(ctx context.Context) (map[int64][]captures.Relation, e
 	return by, err
 }
 
-// maxJoined bounds the exchanges of a timeline.
+// maxJoined is the largest number of exchanges in a timeline.
 const maxJoined = 1000
 
-// Joined returns an exchange, the upstream's streams that answered it, and all other
-// requests that these streams answered, by number.
+// Joined returns the numbers of the exchanges that 'unwire serve' linked to an exchange: the upstream
+// streams that answered a client's request, and all other requests that these streams answered.
 func (c *Capture) Joined(ctx context.Context, id int64) ([]int64, error) {
 	related, err := c.Related(ctx)
 	if err != nil {
@@ -106,11 +110,10 @@ func (c *Capture) Joined(ctx context.Context, id int64) ([]int64, error) {
 	return ids, nil
 }
 
-// Resolve decodes what the number of an exchange stands for: the stream that was
-// carried in several calls if the number names its head, unless part is set; else the
-// exchange.
+// Resolve decodes the exchange with a number. If a conversation was split over several exchanges and the
+// number is that of the first, Resolve decodes the whole conversation, unless part is set.
 //
-// Errors: of a damaged capture, with what is readable of the exchange.
+// Errors: for a damaged capture, the damage together with what is readable.
 func (c *Capture) Resolve(ctx context.Context, id int64, part bool) (conversation.Resolved, error) {
 	return conversation.Resolve(ctx, c.Store, id, part, decode.Options{Split: c.Splitting})
 }

@@ -15,59 +15,69 @@ import (
 	"unwire/decode/secret"
 )
 
-// A RedactedOpener opens captures so that no answer contains a secret, whatever is asked. It audits
-// each capture when it is first opened. A capture in which nothing is found is opened as it is.
-// Otherwise, a copy without the secrets is opened instead, as 'unwire redact' writes it. What is
-// asked of the copy cannot contain a secret, and a search cannot find one.
-//
-// The audit is repeated if the capture has changed, such as while it is recorded. It is for any
-// number of goroutines.
+// A RedactedOpener opens captures so that nothing read from them contains a secret. It audits each
+// capture when it is first opened. A capture without secrets is opened directly; for any other, it opens
+// a redacted copy, as 'unwire redact' writes it. The audit is repeated when the capture has changed, for
+// instance because it is being recorded. It is safe for concurrent use.
 //
 // Limits: an audit reads the whole capture. Those of secret.Audit and secret.Clean apply.
 type RedactedOpener struct {
 	// Folder is where copies are written; only the user should have access to it.
 	Folder string
 
-	// Open opens a capture as it is.
+	// Open opens a capture file without redaction.
 	Open func(path string) (*Capture, error)
 
-	// Rules returns the rules for fields that contain secrets in a capture.
+	// Rules returns the rules that find fields with secrets in the capture at path.
 	Rules func(ctx context.Context, path string) (*secret.Rules, error)
 
-	mu      sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// entries has the result of the audit for each path.
 	entries map[string]*redactedEntry
-	copies  int
+
+	// copies is the number of copies that were made.
+	copies int
 }
 
-// A Redaction says how an opened capture differs from the file.
+// A Redaction describes how an opened capture differs from the original file.
 type Redaction struct {
 	// Copied means that the capture is a copy in which secrets were replaced.
 	Copied bool
 
-	// Omitted counts what the copy lacks because it cannot be searched for secrets.
+	// Omitted counts the data that the copy lacks because it cannot be searched for secrets.
 	Omitted secret.Omitted
 }
 
-// A redactedEntry is what is known of one capture.
+// A redactedEntry is the result of auditing one capture.
 type redactedEntry struct {
-	// mu is held while the capture is audited, so that it is audited once.
+	// mu is held during the audit, so that the capture is audited only once.
 	mu sync.Mutex
 
+	// state is the state of the capture that was audited.
 	state captureState
+
+	// known means that the audit has succeeded.
 	known bool
 
-	// path is that of the copy; "" if the capture itself has no secrets.
-	path      string
+	// path is the path of the redacted copy; "" if the capture has no secrets.
+	path string
+
+	// redaction describes the copy.
 	redaction Redaction
 }
 
-// A captureState tells whether a capture has changed.
+// A captureState identifies a version of a capture; two are equal if the capture has not changed.
 type captureState struct {
-	id   string
+	// id is the id of the capture.
+	id string
+
+	// last is the last number in the capture.
 	last int64
 }
 
-// OpenRedacted opens a capture without its secrets.
+// OpenRedacted opens the capture at path or, if it contains secrets, a redacted copy.
 //
 // Errors: those of Open, Rules, secret.Audit and secret.Clean.
 func (o *RedactedOpener) OpenRedacted(ctx context.Context, path string) (*Capture, Redaction, error) {
@@ -98,7 +108,7 @@ func (o *RedactedOpener) OpenRedacted(ctx context.Context, path string) (*Captur
 	return copied, e.redaction, err
 }
 
-// entry is the entry of a path, which is made if it is new.
+// entry returns the entry of a path, a new one if there is none.
 func (o *RedactedOpener) entry(path string) *redactedEntry {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,6 +121,7 @@ func (o *RedactedOpener) entry(path string) *redactedEntry {
 	return o.entries[path]
 }
 
+// stateOf returns the current state of a capture.
 func stateOf(ctx context.Context, c *Capture) (captureState, error) {
 	id, err := c.ID(ctx)
 	if err != nil {
@@ -120,7 +131,8 @@ func stateOf(ctx context.Context, c *Capture) (captureState, error) {
 	return captureState{string(id), last}, err
 }
 
-// audit finds out whether a capture has secrets, and writes the copy if it has.
+// audit searches a capture for secrets, and writes a redacted copy if it has any. The result is stored in
+// e.
 func (o *RedactedOpener) audit(ctx context.Context, e *redactedEntry, path string, original *Capture) error {
 	if e.path != "" {
 		// Captures that are opened already keep reading the copy that was removed.
@@ -151,7 +163,7 @@ func (o *RedactedOpener) audit(ctx context.Context, e *redactedEntry, path strin
 	return nil
 }
 
-// writeClean writes the copy of a capture without its secrets.
+// writeClean writes a redacted copy of a capture to path, and returns what the copy lacks.
 func writeClean(ctx context.Context, path string, original *Capture, rules *secret.Rules) (omitted secret.Omitted, err error) {
 	redactor := redact.New(redact.Options{Profile: original.Profile()}).Omitting()
 	to, err := store.Create(path, store.Options{Redactor: redactor, Profile: original.Profile(), NoAdditions: true})
@@ -163,7 +175,7 @@ func writeClean(ctx context.Context, path string, original *Capture, rules *secr
 	return omitted, err
 }
 
-// copyPath is the path of a new copy.
+// copyPath returns a new path for a redacted copy.
 func (o *RedactedOpener) copyPath() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -171,7 +183,7 @@ func (o *RedactedOpener) copyPath() string {
 	return filepath.Join(o.Folder, fmt.Sprintf("redacted-%d.uwc", o.copies))
 }
 
-// removeCapture removes a capture with the files next to it.
+// removeCapture deletes a capture file and the database files next to it.
 func removeCapture(path string) {
 	files, err := filepath.Glob(path + "*")
 	if err != nil {
@@ -183,8 +195,7 @@ func removeCapture(path string) {
 	}
 }
 
-// HidePath replaces the path of a redacted copy in a text, such as that of an error, by the path
-// that the user knows.
+// HidePath replaces the path of a redacted copy in a text, such as an error, by the path of the original.
 func (o *RedactedOpener) HidePath(text string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,9 +12,8 @@ import (
 	"unwire/decode/secret"
 )
 
-// RedactedFrames calls do with the frames that addresses name, in the order of their
-// exchanges, without their secrets. Each exchange is decoded once. A frame that does
-// not exist is left out.
+// RedactedFrames calls do with the frames at the given addresses, ordered by exchange, with secrets
+// redacted. Each exchange is decoded once. Frames that do not exist are skipped.
 //
 // Errors: those of secret.NewView and of decoding.
 func (c *Capture) RedactedFrames(ctx context.Context, addresses []Address, rules *secret.Rules, do func(Address, *decode.Exchange, *decode.Frame)) error {
@@ -47,8 +46,8 @@ func (c *Capture) RedactedFrames(ctx context.Context, addresses []Address, rules
 	return nil
 }
 
-// decodeRedacted decodes the exchange of an address: the conversation that it is the head
-// of, unless the address names the part.
+// decodeRedacted decodes the exchange at an address from a redacted view, or the conversation that begins
+// with it unless the address has /part.
 func decodeRedacted(ctx context.Context, view *secret.View, joined *conversation.Set, at Address) (*decode.Exchange, error) {
 	if !at.Part && joined.Head(at.Exchange) == at.Exchange {
 		c, err := joined.Decode(ctx, view, at.Exchange, decode.Options{})

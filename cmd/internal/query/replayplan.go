@@ -9,8 +9,8 @@ import (
 	"unwire/replay"
 )
 
-// Plan plans to send an exchange again, with changes. With learn, the unedited request is
-// sent first, to find out what in the answer is volatile; else nothing is sent.
+// Plan returns a plan to send the exchange id again, with changes. Nothing is sent, except with learn:
+// then the unedited request is sent first, to find out which values of the answer vary by themselves.
 //
 // Errors: those of replay.NewRequest, replay.Learn and replay.Request.Plan.
 func (c *Capture) Plan(ctx context.Context, id int64, changes replay.Changes, o replay.Options, learn bool) (*replay.Plan, error) {
@@ -26,8 +26,8 @@ func (c *Capture) Plan(ctx context.Context, id int64, changes replay.Changes, o 
 	return request.Plan(ctx, o)
 }
 
-// Edited returns an exchange with, in addition to its frames, those that changes edit, as
-// they would be sent again. Nothing is sent.
+// Edited returns an exchange with additional frames: the client's frames as they would be sent after the
+// edits in changes. Nothing is sent.
 //
 // Errors: those of Resolve and Plan.
 func (c *Capture) Edited(ctx context.Context, id int64, changes replay.Changes, o replay.Options) (*decode.Exchange, error) {

@@ -16,41 +16,50 @@ import (
 	"unwire/schema"
 )
 
-// A Search is what is looked for, and what is done with it.
+// A Search is a search in a capture: the query, which parts are searched, and callbacks for the result.
 type Search struct {
+	// Query is the text, bytes, number or path that is searched for.
 	search.Query
 
-	Headers bool   // also URLs and headers
-	Dir     string // only "up" or "down"; "" for both
+	// Headers also searches URLs and headers.
+	Headers bool
 
-	// Only calls of this method: Run, pkg.Service/Run, with * for any text; "" for all.
+	// Dir is "up" or "down" to search one direction only; "" for both.
+	Dir string
+
+	// Method selects calls: Run, or pkg.Service/Run, with * for any text; "" for all.
 	Method string
 
-	// Filter, if set, selects frames. URLs, headers and notes are searched where it does not
-	// depend on a frame. Definitions are those of the types that it names; they may be nil.
-	Filter      *filter.Filter
+	// Filter, if set, selects frames. URLs, headers and notes are searched only if the filter's result
+	// does not depend on a frame.
+	Filter *filter.Filter
+
+	// Definitions are the definitions for message types in Filter; nil for none.
 	Definitions *schema.Schema
 
-	// Names loads the definitions that name the fields of matches, when there is a first
-	// match; nil for no names.
+	// Names loads the definitions for the field names of matches, at the first match; nil for no names.
 	Names func() (*schema.Schema, error)
 
-	// Match is called with each match, and says whether to look for more in the exchange.
+	// Match is called with each match. If it returns false, the rest of the exchange is not searched.
 	Match func(*contract.Match) (more bool, err error)
 
-	// Searched is called when an exchange has been searched, with the number of matches;
-	// nil for nothing.
+	// Searched, if set, is called after each exchange with the number of its matches.
 	Searched func(exchange Address, matches int) error
 
-	notes    map[int64][]captures.Note // of the capture, by exchange
-	selector *Selector                 // of Filter
-	listed   map[int64]*conversation.Listed
+	// notes are the notes in the capture, by exchange.
+	notes map[int64][]captures.Note
+
+	// selector evaluates Filter.
+	selector *Selector
+
+	// listed are the exchanges of the capture by number, for Filter.
+	listed map[int64]*conversation.Listed
 }
 
-// Search looks into the exchanges that an address names: a capture's, one, or one frame.
+// Search searches a capture, or the one exchange or frame that the address names.
 //
-// Errors: those of the functions of s, which end it. In a damaged capture what can be
-// read is searched, and the error is the damage.
+// Errors: those of the callbacks, which stop it. A damaged capture is searched as far as it can be read,
+// and the damage is returned.
 func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 	if _, err := path.Match(s.Method, ""); err != nil {
 		return err
@@ -97,7 +106,8 @@ func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 	return damage
 }
 
-// searchExchange looks into one exchange while it is read.
+// searchExchange searches one exchange while it is read. all has the conversations that were split over
+// several exchanges.
 func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, all *conversation.Set, at Address, s *Search) error {
 	call := decode.Classify(rec)
 	if !methodMatches(s.Method, call) {
@@ -144,7 +154,7 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 	return cmp.Or(failed, damage)
 }
 
-// list lists the exchanges of a capture for the filter.
+// list lists the exchanges of the capture, and creates the selector for the filter.
 func (s *Search) list(ctx context.Context, c *Capture) error {
 	list, damage := c.List(ctx)
 	s.listed = map[int64]*conversation.Listed{}
@@ -156,8 +166,8 @@ func (s *Search) list(ctx context.Context, c *Capture) error {
 	return cmp.Or(damage, err)
 }
 
-// selection returns what the filter selects of an exchange: the frames, nil for none, and
-// whether it selects all of it.
+// selection returns a function that reports whether the filter selects a frame of an exchange; nil if it
+// selects none. whole means that it selects the exchange with all its frames.
 func (s *Search) selection(rec *captures.Exchange) (frames func(*decode.Frame) bool, whole bool) {
 	if s.Filter == nil {
 		return func(*decode.Frame) bool { return true }, true
@@ -177,7 +187,7 @@ func (s *Search) selection(rec *captures.Exchange) (frames func(*decode.Frame) b
 	return func(f *decode.Frame) bool { return s.Filter.Frame(x, s.selector.frame(x.Call, f)) == filter.Yes }, false
 }
 
-// nameOf is the path of a match in names; "" if they are not known.
+// nameOf returns the path of a match in field names; "" if they are not known.
 func (s *Search) nameOf(call decode.Call, m *search.Match) (string, error) {
 	if s.Names == nil || m.Frame < 0 || call.Service == "" {
 		return "", nil
@@ -190,8 +200,8 @@ func (s *Search) nameOf(call decode.Call, m *search.Match) (string, error) {
 	return name, nil
 }
 
-// inNotes looks for a text in the notes about an exchange, or about a frame of it. Part says
-// that the exchange is the head of a conversation, whose frames are numbered apart.
+// inNotes returns the matches in the notes on the exchange or frame at an address. part means that the
+// exchange begins a conversation of several exchanges, so that its own frames are addressed with /part.
 func (s *Search) inNotes(at Address, part bool) (list []*contract.Match) {
 	if s.Text == nil || s.Path != nil {
 		return nil
@@ -218,7 +228,7 @@ func (s *Search) inNotes(at Address, part bool) (list []*contract.Match) {
 	return list
 }
 
-// newMatch is a match in an exchange, as the contract has it.
+// newMatch converts a match in the exchange at an address to the object for JSON output.
 func newMatch(at Address, m *search.Match) *contract.Match {
 	at.Dir, at.Frame = m.Dir, m.Frame
 	line := &contract.Match{
@@ -234,7 +244,8 @@ func newMatch(at Address, m *search.Match) *contract.Match {
 	return line
 }
 
-// methodMatches reports whether a pattern such as Run or pkg.Service/* names a call.
+// methodMatches reports whether a call is of the method that a pattern such as Run or pkg.Service/*
+// describes; always true for "".
 func methodMatches(pattern string, c decode.Call) bool {
 	if pattern == "" {
 		return true

@@ -18,22 +18,33 @@ import (
 	"unwire/schema"
 )
 
-// A Selector evaluates a filter for the exchanges of a capture. It reads what the filter
-// depends on, and of that the costly parts only where the others leave it undecided. It is for
-// one goroutine at a time.
+// A Selector evaluates a filter for the exchanges of a capture. It reads only the data on which the
+// filter depends, and the frames of an exchange only if the rest does not decide. It is not safe for
+// concurrent use.
 type Selector struct {
-	c      *Capture
+	// c is the capture.
+	c *Capture
+
+	// filter is the filter.
 	filter *filter.Filter
-	defs   *schema.Schema // for the types of messages; nil for none
-	now    time.Time
-	notes  map[int64][]captures.Note
+
+	// defs are the definitions for message types; nil for none.
+	defs *schema.Schema
+
+	// now is the time to which relative times in the filter refer.
+	now time.Time
+
+	// notes are the notes by exchange, if the filter depends on them.
+	notes map[int64][]captures.Note
+
+	// edited has the exchanges that rewriting rules changed, if the filter depends on that.
 	edited map[int64]bool
 }
 
-// NewSelector returns a Selector for a capture as it is now: it reads the notes if the filter
-// depends on them. Defs are the definitions of messages, or nil.
+// NewSelector returns a Selector for the current state of a capture. If the filter depends on notes, they
+// are read now. defs, which may be nil, are the definitions for message types.
 //
-// Errors: of a damaged capture, with the notes that could be read.
+// Errors: for a damaged capture, the damage together with a Selector that has the readable notes.
 func (c *Capture) NewSelector(ctx context.Context, f *filter.Filter, defs *schema.Schema) (*Selector, error) {
 	s := &Selector{c: c, filter: f, defs: defs, now: time.Now(), notes: map[int64][]captures.Note{}}
 	if strings.Contains(f.String(), "edited") {
@@ -52,7 +63,7 @@ func (c *Capture) NewSelector(ctx context.Context, f *filter.Filter, defs *schem
 	return s, err
 }
 
-// exchange returns a listed exchange in the form that the filter needs.
+// exchange converts a listed exchange to the type that filters evaluate.
 func (s *Selector) exchange(l *conversation.Listed) *filter.Exchange {
 	return &filter.Exchange{
 		Exchange: l.Exchange, Call: l.Call, Code: l.Code, FramesUp: l.FramesUp, FramesDown: l.FramesDown,
@@ -62,7 +73,7 @@ func (s *Selector) exchange(l *conversation.Listed) *filter.Exchange {
 
 // Selects reports whether the filter selects a listed exchange.
 //
-// Errors: of a damaged capture.
+// Errors: a damaged capture.
 func (s *Selector) Selects(ctx context.Context, l *conversation.Listed) (bool, error) {
 	x := s.exchange(l)
 	value := s.filter.Exchange(x)
@@ -83,7 +94,8 @@ func (s *Selector) Selects(ctx context.Context, l *conversation.Listed) (bool, e
 	return value == filter.Yes, nil
 }
 
-// scan evaluates the filter while the frames of an exchange are read, as far as it takes.
+// scan evaluates the filter while it reads the frames of an exchange. It stops reading when the result is
+// certain.
 func (s *Selector) scan(ctx context.Context, x *filter.Exchange) (filter.Truth, error) {
 	scan := s.filter.Scan(x)
 	stream := decode.NewStream(x.Exchange, decode.Options{Profile: s.c.Profile(), Split: s.c.Splitting})
@@ -105,7 +117,7 @@ func (s *Selector) scan(ctx context.Context, x *filter.Exchange) (filter.Truth, 
 	return scan.Result(true), nil
 }
 
-// frame returns a frame in the form that the filter needs.
+// frame converts a frame to the type that filters evaluate.
 func (s *Selector) frame(call decode.Call, f *decode.Frame) filter.Frame {
 	var md protoreflect.MessageDescriptor
 	if s.defs != nil && s.filter.Needs()&filter.Types != 0 {
@@ -114,10 +126,10 @@ func (s *Selector) frame(call decode.Call, f *decode.Frame) filter.Frame {
 	return filter.Frame{Frame: f, Type: md}
 }
 
-// Select lists the exchanges that a filter selects. Defs are the definitions of their
-// messages; they may be nil, and are used if the filter needs types.
+// Select returns the exchanges that a filter selects. defs, which may be nil, are the definitions for
+// filters that depend on message types.
 //
-// Errors: as List. What cannot be read is not selected.
+// Errors: those of List. Exchanges that cannot be read are not selected.
 func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Schema) (*conversation.List, error) {
 	list, damage := c.List(ctx)
 	if list == nil || f.String() == "" {
@@ -143,9 +155,10 @@ func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Sch
 	return list, damage
 }
 
-// Selects reports whether a filter selects an exchange that was not listed with List.
+// Selects reports whether a filter selects one exchange. To evaluate a filter for many exchanges, use a
+// Selector.
 //
-// Errors: of a damaged capture.
+// Errors: a damaged capture.
 func (c *Capture) Selects(ctx context.Context, f *filter.Filter, defs *schema.Schema, l *conversation.Listed) (bool, error) {
 	s, err := c.NewSelector(ctx, f, defs)
 	if err != nil {
@@ -154,11 +167,11 @@ func (c *Capture) Selects(ctx context.Context, f *filter.Filter, defs *schema.Sc
 	return s.Selects(ctx, l)
 }
 
-// maxKnownValues bounds the values of a key that are offered.
+// maxKnownValues is the largest number of values that completion offers for a key of a filter.
 const maxKnownValues = 100
 
-// FilterValues returns the values of a key of the filter language that a capture has, the
-// most frequent first: hosts, methods and what else a listing tells.
+// FilterValues returns the values that a key of the filter language, such as host or method, has in the
+// capture, the most frequent first, for completion.
 func (c *Capture) FilterValues(ctx context.Context, key string) []string {
 	list, err := c.List(ctx)
 	if err != nil {
@@ -173,7 +186,7 @@ func (c *Capture) FilterValues(ctx context.Context, key string) []string {
 	})
 }
 
-// ValuesOf returns the values of a key of the filter language that exchanges have, the most
+// ValuesOf returns the values that a key of the filter language has in the given exchanges, the most
 // frequent first.
 func ValuesOf(key string, exchanges iter.Seq[*conversation.Listed]) []string {
 	counts := map[string]int{}

@@ -13,25 +13,29 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxSeries bounds the exchanges or messages of a series.
+// maxSeries is the largest number of exchanges or messages in a series.
 const maxSeries = 2000
 
-// A Series is how the paths of messages, or of exchanges of one method, vary.
+// A Series describes how the values at each path vary over several messages, or over several exchanges of
+// one method.
 type Series struct {
-	// Variations are the paths that differ.
+	// Variations has one element for each path.
 	Variations []diff.Variation
-	Length     int // messages or exchanges
 
+	// Length is the number of compared messages or exchanges.
+	Length int
+
+	// names finds the field names of paths.
 	names namer
 }
 
-// Field is the field at the path of a variation and the path in field names; nil and ""
-// if they are not known.
+// Field returns the definition of the field at a variation's path, and the path in field names; nil and
+// "" if they are not known.
 func (s *Series) Field(v *diff.Variation) (protoreflect.FieldDescriptor, string) {
 	return s.names.field(v.Path)
 }
 
-// Lines returns the variations as every front end hands them out.
+// Lines returns the variations as objects for JSON output.
 func (s *Series) Lines() []*contract.Variation {
 	list := make([]*contract.Variation, len(s.Variations))
 	for i := range list {
@@ -41,11 +45,10 @@ func (s *Series) Lines() []*contract.Variation {
 	return list
 }
 
-// CompareSeries finds out which paths vary over frames, files of one message, exchanges,
-// or the exchanges of a capture that call a method.
+// CompareSeries compares several frames, files of one message each, or exchanges. A part may also be a
+// capture, all of whose exchanges of the given method are compared.
 //
-// Limits: 2,000 messages or exchanges.
-// Errors: DiffError, and those of Open and Read.
+// Limits: 2,000 messages or exchanges. Errors: DiffError, and those of Open and Read.
 func CompareSeries(ctx context.Context, parts []string, method string, o DiffOptions) (*Series, error) {
 	in := seriesInput{DiffOptions: o, method: method}
 	for _, part := range parts {
@@ -83,15 +86,21 @@ func CompareSeries(ctx context.Context, parts []string, method string, o DiffOpt
 	return s, nil
 }
 
-// A seriesInput is what a series is made of: exchanges or messages.
+// A seriesInput collects what a series consists of: either exchanges or messages.
 type seriesInput struct {
 	DiffOptions
-	method    string
+
+	// method selects the exchanges of captures.
+	method string
+
+	// exchanges are the exchanges added so far.
 	exchanges []*decode.Exchange
-	messages  []locatedMessage
+
+	// messages are the messages added so far.
+	messages []locatedMessage
 }
 
-// addInput adds what an address or the name of a file stands for.
+// addInput adds the frame, exchange, capture or file that name names.
 func (s *seriesInput) addInput(ctx context.Context, name string) error {
 	at := ParseAddress(name)
 	if len(s.exchanges)+len(s.messages) >= maxSeries {
@@ -122,7 +131,7 @@ func (s *seriesInput) addInput(ctx context.Context, name string) error {
 	return nil
 }
 
-// addCalls adds the exchanges of a capture that call the method.
+// addCalls adds the exchanges of the method in a capture.
 func (s *seriesInput) addCalls(ctx context.Context, file string) error {
 	c, err := s.Open(file)
 	if err != nil {
@@ -136,7 +145,7 @@ func (s *seriesInput) addCalls(ctx context.Context, file string) error {
 	})
 }
 
-// A DiffProblem is why things cannot be compared.
+// A DiffProblem is a reason for which inputs cannot be compared.
 type DiffProblem int
 
 const (
@@ -154,12 +163,17 @@ const (
 	UnknownType
 )
 
-// A DiffError says why things cannot be compared.
+// A DiffError reports that inputs cannot be compared.
 type DiffError struct {
-	// Problem is the kind of problem.
+	// Problem is the reason.
 	Problem DiffProblem
-	At      Address // of what is the problem, if that is one thing
-	text    string
+
+	// At is the address of the input that has the problem, if it is a single one.
+	At Address
+
+	// text is the error message.
+	text string
 }
 
+// Error returns the text.
 func (e *DiffError) Error() string { return e.text }

@@ -17,18 +17,20 @@ import (
 	"unwire/decode/transcript/loop"
 )
 
-// TranscriptOptions say how conversations are extracted. The zero value is the default.
+// TranscriptOptions say how conversations with language models are extracted. The zero value is the
+// default.
 type TranscriptOptions struct {
+	// Options are the options of the extraction, such as the weights.
 	transcript.Options
 
-	// Parts has each call extracted alone, where several are one conversation.
+	// Parts treats each call separately, even if several calls form one conversation.
 	Parts bool
 }
 
-// Transcript extracts the conversation of an exchange.
+// Transcript extracts the conversation with a language model from the exchange at an address.
 //
-// Errors: of a damaged capture, with what is readable of the exchange; without an
-// exchange there is no transcript either.
+// Errors: for a damaged capture, the damage together with what is readable. If the exchange cannot be
+// read at all, the results are nil.
 func (c *Capture) Transcript(ctx context.Context, at Address, o TranscriptOptions) (*decode.Exchange, *transcript.Transcript, error) {
 	ex, err := c.Resolve(ctx, at.Exchange, at.Part || o.Parts)
 	if ex.Exchange == nil {
@@ -41,26 +43,28 @@ func (c *Capture) Transcript(ctx context.Context, at Address, o TranscriptOption
 	return ex.Exchange, transcript.Extract(ex.Exchange, o.Options), err
 }
 
-// hasMessages reports an exchange that a conversation can be in.
+// hasMessages reports whether an exchange consists of messages that can contain a conversation: it is
+// HTTP or a WebSocket.
 func hasMessages(ex *captures.Exchange) bool {
 	return ex.Transport == captures.HTTP || ex.Transport == captures.WebSocket
 }
 
-// Limits of waiting for the results of calls.
+// Limits for EachTranscript, which holds back transcripts until the results of their tool calls are
+// known.
 const (
-	// maxWaiting is the maximum number of transcripts that wait.
+	// maxWaiting is the largest number of transcripts that are held back.
 	maxWaiting = 64
 
-	// maxWaitingBytes is the maximum size in bytes of the bodies of their exchanges.
+	// maxWaitingBytes is the total size in bytes of the bodies of their exchanges.
 	maxWaitingBytes = 32 << 20
 )
 
-// EachTranscript calls do with each exchange of a capture and its conversation. The exchanges of a conversation with a
-// stateless API are connected: a call has its result, which the next request brings.
+// EachTranscript calls do with each exchange of a capture and its conversation, in order. For stateless
+// APIs, whose requests repeat the whole conversation, the exchanges are connected: a tool call gets the
+// result that the next request contains.
 //
-// Limits: a transcript whose calls have no results waits for at most 64 further exchanges.
-//
-// Errors: those of do, which end it, and what of the capture could not be read.
+// Limits: a transcript with tool calls without results is held back for at most 64 further exchanges.
+// Errors: those of do, which stop it, and parts of the capture that could not be read.
 func (c *Capture) EachTranscript(ctx context.Context, o TranscriptOptions, do func(*decode.Exchange, *transcript.Transcript) error) error {
 	linker := loop.New()
 	type pair struct {
@@ -112,17 +116,23 @@ func bodySize(ex *decode.Exchange) int64 {
 	return n
 }
 
-// A Label says which role the candidates at a path of an exchange have.
+// A Label says which role the texts at a path of an exchange have, for fitting weights.
 type Label struct {
-	// At is the frame, Path the field in it, and Role the author of its text.
-	At   Address
-	Dir  string // "up", "down", or "" for both
+	// At is the address of the exchange.
+	At Address
+
+	// Dir is "up" or "down"; "" for both directions.
+	Dir string
+
+	// Path is the path of the field.
 	Path string
+
+	// Role is the role of its text, such as assistant.
 	Role transcript.Role
 }
 
-// LabelLines returns the lines of a labels file that say what a label does, and their
-// number: one for each candidate at the path.
+// LabelLines returns the lines of a labels file that record a label, one for each candidate text at its
+// path, and their number.
 func (c *Capture) LabelLines(ctx context.Context, l Label, o TranscriptOptions) ([]byte, int, error) {
 	_, tr, err := c.Transcript(ctx, l.At, o)
 	if err != nil {
@@ -146,10 +156,11 @@ func (c *Capture) LabelLines(ctx context.Context, l Label, o TranscriptOptions) 
 	return lines.Bytes(), count, nil
 }
 
-// MayCome reports whether an exchange that the capture does not have may still be
-// recorded: the capture is empty, or one of its exchanges is going on.
+// MayCome reports whether an exchange that the capture does not have yet may still be recorded: the
+// capture is empty, or one of its exchanges is in flight. It returns false and nil if the exchange
+// exists.
 //
-// Errors: captures.ErrNoExchange if it will not come.
+// Errors: captures.ErrNoExchange if the exchange will not be recorded.
 func (c *Capture) MayCome(ctx context.Context, id int64) (bool, error) {
 	_, missing := c.Exchange(ctx, id)
 	if !errors.Is(missing, captures.ErrNoExchange) {
@@ -171,14 +182,14 @@ func (c *Capture) MayCome(ctx context.Context, id int64) (bool, error) {
 	return true, nil
 }
 
-// followInterval is how often what was recorded meanwhile is looked for, and reported.
+// followInterval is the interval at which new data is read and answers are updated.
 const followInterval = 50 * time.Millisecond
 
-// FollowAnswers calls update with each new part of the answers that are being recorded: until the
-// exchange only has ended or, if only is 0, until ctx ends. ended is set with the last part of an
-// exchange.
+// FollowAnswers calls update with each new part of a language model's answers while they are recorded. It
+// ends when the exchange only has ended or, if only is 0, when ctx is done. ended is true for the last
+// update of an exchange.
 //
-// Errors: those of update, which end it, and what of the capture could not be read.
+// Errors: those of update, which stop it, and parts of the capture that could not be read.
 func (c *Capture) FollowAnswers(ctx context.Context, only int64, o TranscriptOptions, update func(u *follow.Update, ended bool) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	events := c.events(ctx)
@@ -219,13 +230,15 @@ func (c *Capture) FollowAnswers(ctx context.Context, only int64, o TranscriptOpt
 	}
 }
 
-// A recordedEvent is an event of a capture, or why there are no more.
+// A recordedEvent is an event of a capture that is being recorded, or the error that ended the events.
 type recordedEvent struct {
 	captures.Event
+
+	// err is the error that ended the events; nil for an event.
 	err error
 }
 
-// events sends what is recorded until ctx ends.
+// events returns a channel that receives the capture's events while it is recorded, until ctx is done.
 func (c *Capture) events(ctx context.Context) <-chan recordedEvent {
 	events := make(chan recordedEvent)
 	go func() {

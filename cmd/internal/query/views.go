@@ -16,27 +16,32 @@ import (
 	"unwire/schema"
 )
 
-// Views are how the frames of one method are read.
+// Views have everything that decides how the frames of one method are decoded: definitions, evidence from
+// other messages, and field types that a user chose.
 type Views struct {
-	defs    *schema.Schema // nil for none
-	pool    *decode.Pool   // nil for a message's own bytes
+	// defs are the definitions; nil for none.
+	defs *schema.Schema
+
+	// pool is the evidence from other messages of the method; nil to use only that of each message itself.
+	pool *decode.Pool
+
+	// choices are the chosen field types, by direction.
 	choices [2][]kind.Choice
 }
 
-// Views returns how the frames of an exchange are read: by definitions, which may be
-// nil, by what the capture remembers that somebody chose, and by the evidence of the
-// method's other messages.
+// Views returns how the frames of an exchange are decoded: by the definitions defs, which may be nil, by
+// the field types stored in the capture, and by the evidence from the method's other messages.
 func (c *Capture) Views(ctx context.Context, at conversation.Resolved, defs *schema.Schema) *Views {
 	return &Views{defs: defs, pool: c.evidenceOf(ctx, at), choices: at.Choices}
 }
 
-// ViewsOfMethod is Views without evidence, for frames that are read while they are
-// recorded.
+// ViewsOfMethod is like Views without evidence from other messages, for frames that are decoded while
+// they are recorded.
 func (c *Capture) ViewsOfMethod(ctx context.Context, method string, defs *schema.Schema) *Views {
 	return &Views{defs: defs, choices: decode.ChoicesOf(ctx, c.Store, method)}
 }
 
-// Add adds choices to those of the views.
+// Add adds chosen field types. A choice without a direction applies to both.
 func (v *Views) Add(choices []Choice) {
 	for _, c := range choices {
 		for d := range v.choices {
@@ -47,7 +52,7 @@ func (v *Views) Add(choices []Choice) {
 	}
 }
 
-// Of is the view of a call's frames in one direction.
+// Of returns how a call's frames in one direction are decoded.
 func (v *Views) Of(call decode.Call, dir captures.Direction) decode.View {
 	view := decode.View{Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.Definition}
 	if v.defs != nil {
@@ -56,7 +61,7 @@ func (v *Views) Of(call decode.Call, dir captures.Direction) decode.View {
 	return view
 }
 
-// Messages is how many messages the evidence of a direction was drawn from.
+// Messages returns the number of messages from which the evidence for a direction was collected.
 func (v *Views) Messages(dir captures.Direction) int {
 	if v.pool == nil {
 		return 1
@@ -64,12 +69,12 @@ func (v *Views) Messages(dir captures.Direction) int {
 	return v.pool.Frames[dir&1]
 }
 
-// FieldsOf reads a message whose type is named.
+// FieldsOf returns the fields of a message of the named type.
 func (v *Views) FieldsOf(t *wire.Tree, name string) []*field.Field {
 	return decode.View{Type: v.Definition(name), Find: v.Definition}.Fields(t)
 }
 
-// Definition is the definition of a message by its full name, or nil.
+// Definition returns the definition of a message type by its full name; nil if it is not known.
 func (v *Views) Definition(name string) protoreflect.MessageDescriptor {
 	if v.defs != nil {
 		if md := v.defs.Message(name[strings.LastIndexByte(name, '/')+1:]); md != nil {

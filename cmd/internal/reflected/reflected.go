@@ -17,27 +17,33 @@ import (
 	"unwire/replay/reflection"
 )
 
-// prefix marks a source of definitions as the URL of a server with reflection.
+// prefix marks a source of definitions as a server that offers gRPC server reflection: reflect:URL.
 const prefix = "reflect:"
 
-// Names reports whether a source of definitions is a server's URL: reflect:URL.
+// Names reports whether a source of definitions is of the form reflect:URL.
 func Names(name string) bool { return strings.HasPrefix(name, prefix) }
 
-// Name is the name of the definitions of the server at a URL.
+// Name returns the name of a server as a source of definitions: reflect:URL.
 func Name(u *url.URL) string { return prefix + u.String() }
 
-// An Asker fetches definitions from servers by reflection. Its zero value only connects to this
-// machine.
+// An Asker fetches definitions from servers by gRPC server reflection. Its zero value only connects to
+// this machine.
 type Asker struct {
-	policy      outbound.Policy
-	credentials *credential.Credentials
-	host        string // the only one that credentials go to; "" for any
+	// policy says which hosts it may connect to.
+	policy outbound.Policy
 
+	// credentials has the secrets to send; nil for none.
+	credentials *credential.Credentials
+
+	// host is the only HOST:PORT to which credentials are sent; "" for any.
+	host string
+
+	// answers caches the reports by source name.
 	answers map[string]*reflection.Report
 }
 
-// Allow has requests follow a policy, and carry credentials, which may be nil, to the server
-// at to, or if that is nil, to any.
+// Allow sets the hosts to which the Asker may connect, and the credentials, which may be nil. If to is
+// not nil, credentials are sent to that server only.
 func (a *Asker) Allow(p outbound.Policy, c *credential.Credentials, to *url.URL) {
 	a.policy, a.credentials = p, c
 	if to != nil {
@@ -46,14 +52,18 @@ func (a *Asker) Allow(p outbound.Policy, c *credential.Credentials, to *url.URL)
 }
 
 // A NameError reports a "reflect:" source without a valid URL.
-type NameError struct{ name string }
+type NameError struct {
+	// name is the source as the user wrote it.
+	name string
+}
 
+// Error returns the text.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("reflect: wants a URL such as reflect:http://127.0.0.1:8080, not %q", e.name)
 }
 
-// Ask fetches the definitions from the server in a source reflect:URL. It asks each server only once,
-// and then returns the cached report.
+// Ask fetches the definitions from the server in name, reflect:URL. It asks each server once, and then
+// returns the cached report.
 //
 // Errors: a NameError, or an error of reflection.Ask.
 func (a *Asker) Ask(ctx context.Context, name string) (*reflection.Report, error) {

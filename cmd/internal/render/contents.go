@@ -11,17 +11,19 @@ import (
 	"unwire/decode/wire"
 )
 
+// Limits for printing what bytes fields contain.
 const (
-	// maxContents is how deep fields are below which contents of bytes are shown.
+	// maxContents is the depth of nested fields up to which the content of bytes is printed.
 	maxContents = 12
 
-	// mostContents is how many lines of text in bytes are shown.
+	// mostContents is the largest number of lines printed for the content of a field.
 	mostContents = 40
 
-	// minContents is the width that a line of text in bytes has at least.
+	// minContents is the least width in columns of such a line.
 	minContents = 20
 
-	// leastContents is how many bytes chance does not make a text or a message of.
+	// leastContents is the size in bytes below which bytes may be text or a message by chance, and are not
+	// examined.
 	leastContents = 4
 )
 
@@ -30,12 +32,14 @@ type contents struct {
 	// what is the kind of data: "JSON", "text" or "protobuf"; "" if the bytes are none of these.
 	what string
 
-	lines   []string   // of JSON and text
-	message *wire.Tree // of protobuf
+	// lines are the lines of JSON or text.
+	lines []string
+
+	// message is the parsed protobuf message.
+	message *wire.Tree
 }
 
-// contentsOf looks into bytes: a definition that calls them bytes does not say what they
-// contain.
+// contentsOf finds out whether bytes contain JSON, text or a protobuf message.
 func contentsOf(data []byte) contents {
 	if len(data) < leastContents {
 		return contents{}

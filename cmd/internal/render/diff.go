@@ -16,16 +16,27 @@ import (
 	"unwire/decode/transcript/ident"
 )
 
+// Limits of printed differences.
 const (
-	sideWidth   = 120 // columns of two columns off a terminal
-	mostHex     = 256 // bytes of a value that --hex shows
-	mostValue   = 400 // characters of a value without a counterpart
-	mostColumn  = 12  // lines of a value in a column
-	hexPerLine  = 16
-	littleAlike = 0.3 // of a text, that has to be common for marks within it
+	// sideWidth is the width in columns of side-by-side output if stdout is not a terminal.
+	sideWidth = 120
+
+	// mostHex is the largest number of bytes that --hex prints of a value.
+	mostHex = 256
+
+	// mostValue is the largest number of characters printed of a value without a counterpart.
+	mostValue = 400
+
+	// mostColumn is the largest number of lines of a value in one column.
+	mostColumn = 12
+	hexPerLine = 16
+
+	// littleAlike is the least share of two texts that must be common for their changed words to be
+	// marked.
+	littleAlike = 0.3
 )
 
-// DiffOptions choose what is printed about differences.
+// DiffOptions choose what is printed about differences, and how.
 type DiffOptions struct {
 	// Format is "inline", "side" or "tsv". Default: "inline".
 	Format string
@@ -71,7 +82,7 @@ func DifferenceCount(list []query.Comparison) string {
 	return text
 }
 
-// ignoredTimes counts the changes that are ignored because they are times.
+// ignoredTimes returns the number of changes that are ignored because they are times.
 func ignoredTimes(list []query.Comparison) (n int) {
 	for _, c := range list {
 		for i := range c.Changes {
@@ -85,13 +96,23 @@ func ignoredTimes(list []query.Comparison) (n int) {
 
 // A diffPrinter prints differences as text.
 type diffPrinter struct {
-	o      DiffOptions
-	w      *bufio.Writer
-	out    *term.Output
-	rows   [][]string
+	// o are the options.
+	o DiffOptions
+
+	// w buffers the output.
+	w *bufio.Writer
+
+	// out is the output, with its colours and width.
+	out *term.Output
+
+	// rows are the rows of the table that is printed at the end, for the format tsv.
+	rows [][]string
+
+	// titled means that a title has been printed, so that the next one follows an empty line.
 	titled bool
 }
 
+// finish prints the table of the format tsv, and flushes the output.
 func (p *diffPrinter) finish() error {
 	if err := p.w.Flush(); err != nil {
 		return err
@@ -109,6 +130,7 @@ func (p *diffPrinter) finish() error {
 	}})
 }
 
+// title prints the name of a compared pair of calls.
 func (p *diffPrinter) title(s string) {
 	if p.titled {
 		fmt.Fprintln(p.w)
@@ -117,6 +139,7 @@ func (p *diffPrinter) title(s string) {
 	fmt.Fprintln(p.w, p.out.Bold(term.Clean(s)))
 }
 
+// change prints one difference of a comparison.
 func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	c, fd, name := of.Describe(c)
 	if p.o.Format == "tsv" {
@@ -136,7 +159,7 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	}
 }
 
-// heading formats the line that precedes a difference: its path and field name.
+// heading prints the line above a difference: a mark for its kind, its path, and the field name.
 func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
 	line := mark + " " + p.out.Bold(term.Clean(orWhole(&c)))
@@ -152,11 +175,13 @@ func (p *diffPrinter) heading(c diff.Change, name string) {
 	fmt.Fprintln(p.w, line)
 }
 
-// isWholeCall reports whether a change is a call that only one of two captures has.
+// isWholeCall reports whether a change stands for a whole call that only one of two captures has.
 func isWholeCall(c *diff.Change) bool {
 	return c.Path == "" && (c.Op == diff.Add || c.Op == diff.Remove) && c.Old == nil && c.New == nil
 }
 
+// orWhole returns the path of a change or, if it is empty or ends in a dot, a phrase for the changed
+// part.
 func orWhole(c *diff.Change) string {
 	if in, ok := strings.CutSuffix(c.Path, "."); ok {
 		return in + " (bytes that do not parse as a field)"
@@ -175,7 +200,8 @@ func orWhole(c *diff.Change) string {
 	return "(whole message)"
 }
 
-// inline prints old and new below each other, or a text once with marks.
+// inline prints the old value above the new one; similar texts are printed once, with the changed words
+// marked.
 func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
 	old, isOld := c.Old.(string)
 	now, isNew := c.New.(string)
@@ -198,7 +224,7 @@ func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// isMostlyOther reports whether two texts have too little in common for marks.
+// isMostlyOther reports whether two texts have so little in common that marking changed words is useless.
 func isMostlyOther(list []diff.Segment) bool {
 	common, all := 0, 0
 	for _, s := range list {
@@ -210,6 +236,7 @@ func isMostlyOther(list []diff.Segment) bool {
 	return float64(common) < littleAlike*float64(all)
 }
 
+// value prints a value in a colour, with mark ("-" or "+") before each line; nil prints nothing.
 func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor, colour func(string) string) {
 	if v == nil {
 		return
@@ -238,7 +265,7 @@ func (p *diffPrinter) words(list []diff.Segment, context int, side string) strin
 	return b.String()
 }
 
-// mark marks changed words by colour or, without colours, by the brackets open and shut.
+// mark marks changed words by a colour or, without colours, by the brackets open and shut.
 func (p *diffPrinter) mark(open, s, shut string, colour func(string) string, side string) string {
 	if p.out.Color {
 		return colour(s)
@@ -249,8 +276,8 @@ func (p *diffPrinter) mark(open, s, shut string, colour func(string) string, sid
 	return open + s + shut
 }
 
-// elide leaves the middle of what is common out: context words are kept after a
-// change and before one.
+// elide replaces the middle of an unchanged text by "…". context words are kept at its beginning if a
+// change precedes it (after), and at its end if one follows (before).
 func elide(s string, context int, after, before bool) string {
 	words := wordSpan.FindAllStringIndex(s, -1)
 	first, last := 0, len(words) // what is left out
@@ -283,10 +310,11 @@ func elide(s string, context int, after, before bool) string {
 	return b + s[tail:]
 }
 
-// wordSpan matches a word together with adjacent punctuation.
+// wordSpan matches a word with adjacent punctuation.
 var wordSpan = regexp.MustCompile(`\S+`)
 
-// lines prints a text of several lines, with context lines around changes.
+// lines prints the changes of a multi-line text line by line, with some unchanged lines around each
+// change.
 func (p *diffPrinter) lines(list []diff.Segment) {
 	for i, s := range list {
 		lines := strings.SplitAfter(s.Text, "\n")
@@ -312,7 +340,7 @@ func (p *diffPrinter) lines(list []diff.Segment) {
 	}
 }
 
-// side prints the old and the new value side by side.
+// side prints the old value in the left column and the new one in the right column.
 func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 	width := p.out.Width
 	if width < 40 {
@@ -358,7 +386,7 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// columnLines wraps lines to a width; continuation lines keep the indentation.
+// columnLines breaks lines to a width in columns. Continuation lines get the same indentation.
 func columnLines(lines []string, width int) []string {
 	var out []string
 	for _, s := range lines {
@@ -377,8 +405,8 @@ func columnLines(lines []string, width int) []string {
 	return out
 }
 
-// bytes prints the bytes of one side of a difference in hex. It marks the bytes that differ from the
-// other side.
+// bytes prints the bytes b of one side of a difference as a hex dump. Bytes that differ from the other
+// side are coloured.
 func (p *diffPrinter) bytes(mark string, b, other diff.Bytes, colour func(string) string) {
 	if len(b.Data) == 0 {
 		return

@@ -14,14 +14,20 @@ import (
 	"unwire/decode/diff"
 )
 
+// Limits of printed values.
 const (
-	leastTree = 72 // characters of a message that does not stand on one line
-	mostLines = 60 // of one that does not
-	mostLeaf  = 120
+	// leastTree is the length in characters up to which a message is printed on one line.
+	leastTree = 72
+
+	// mostLines is the largest number of lines of a longer message.
+	mostLines = 60
+
+	// mostLeaf is the largest number of characters of a value in such a line.
+	mostLeaf = 120
 )
 
-// valueLines shows a value of a difference: a message or an object of JSON with one line for each
-// field, if it is too long for one line.
+// valueLines formats a value of a difference: on one line of at most about most characters or, for a
+// longer message or JSON object, with one line for each field.
 func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
 	one := shownValue(v, fd, most)
 	if len([]rune(one)) <= leastTree {
@@ -54,7 +60,8 @@ func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
 	return lines
 }
 
-// treeLines appends one line for each field of a message, with field names if md is not nil.
+// treeLines appends to lines one line for each field of a message of type md, which may be nil if it is
+// not known.
 func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescriptor, depth int) []string {
 	const deepest = 20
 	for _, f := range fields {
@@ -87,7 +94,8 @@ func isText(b []byte) bool {
 	return len(b) > 1 && term.CleanText(s) == s && strings.ToValidUTF8(s, "") == s
 }
 
-// shownValue formats a value of a difference on one line of at most about most characters.
+// shownValue formats a value of a difference on one line of at most about most characters. fd, which may
+// be nil, is the field's definition, for names of enum values.
 func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 	s := ""
 	switch v := v.(type) {
@@ -135,7 +143,7 @@ func fieldsText(fields []diff.Field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// ValueText formats a value of a difference on one short line.
+// ValueText formats a value of a difference on one line, truncated to 80 characters.
 func ValueText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -17,8 +17,8 @@ import (
 )
 
 // ExchangeHead prints everything about an exchange except its frames: request line, status, headers,
-// relations, and the notes about the exchange as a whole. If folded is set, it prints the number of
-// headers instead of the headers.
+// relations to other exchanges, and the notes on the exchange. If folded is set, it prints only the
+// number of headers.
 func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote, folded bool) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
 	fmt.Fprint(w, out.Wrap(exchangeFacts(at)))
@@ -47,7 +47,8 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	}
 }
 
-// exchangeFacts are two lines: how an exchange went, and when and between whom.
+// exchangeFacts returns two lines of facts about an exchange: protocol, status, outcome and duration; and
+// time, program, addresses and TLS.
 func exchangeFacts(at conversation.Resolved) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exchange %d · %s", at.ID, at.Protocol)
@@ -119,7 +120,7 @@ func programText(p captures.Process) string {
 	return strings.Join(parts, " ")
 }
 
-// ExchangeBegan writes the head of an exchange that is being recorded.
+// ExchangeBegan prints the request line and the headers of an exchange that is being recorded.
 func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call decode.Call) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(ex.Method+" "+ex.URL))))
 	fmt.Fprintf(w, "exchange %d · %s", ex.ID, call.Protocol)
@@ -130,8 +131,8 @@ func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call de
 	Headers(out, w, "↑", "", ex.RequestHeaders)
 }
 
-// ExchangeEnded writes how an exchange that was being recorded has ended: with the code
-// and the message of its status.
+// ExchangeEnded prints the outcome of an exchange that was being recorded, with the code and message of
+// its status.
 func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, message string) {
 	Headers(out, w, "↓", "trailer ", ex.ResponseTrailers)
 	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
@@ -140,14 +141,15 @@ func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, m
 	}
 }
 
-// Headers writes a section of headers, each with an arrow and the section's name.
+// Headers prints one line for each header: the arrow of its direction, the prefix name (such as "trailer
+// "), and the header.
 func Headers(out *term.Output, w io.Writer, arrow, name string, lines captures.Headers) {
 	for _, h := range lines {
 		fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
 	}
 }
 
-// headerCount writes how many headers a section has, and the content type.
+// headerCount is like Headers, but prints only the number of headers and the content type.
 func headerCount(out *term.Output, w io.Writer, arrow, name string, lines captures.Headers) {
 	if len(lines) == 0 {
 		return
@@ -162,6 +164,7 @@ func headerCount(out *term.Output, w io.Writer, arrow, name string, lines captur
 	fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(text))
 }
 
+// outcomeText returns an outcome in words.
 func outcomeText(o captures.Outcome) string {
 	if o == captures.InFlight {
 		return "in flight"
@@ -169,7 +172,8 @@ func outcomeText(o captures.Outcome) string {
 	return term.Clean(string(o))
 }
 
-// idList joins the numbers of exchanges or, if there are many, returns how many.
+// idList lists the first six numbers of exchanges, such as "#3 #7", followed by their count if there are
+// more.
 func idList(ids []int64) string {
 	const most = 6
 	var parts []string

@@ -10,7 +10,8 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Explanation writes why a field of something is read as it is; of names it, or is "".
+// Explanation prints the evidence for the type of a field. of names the message or file that has the
+// field, or is "".
 func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of string) {
 	head := e.Path
 	if of != "" {
@@ -41,7 +42,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 	}
 }
 
-// evidenceText describes how many messages and values the inference of a field's type is based on.
+// evidenceText describes from how many messages and values the type of a field was inferred.
 func evidenceText(e *contract.Explanation) string {
 	s := fmt.Sprintf("%s of the field", app.Counted(e.Occurs, "value"))
 	if e.Most > 1 {

@@ -18,26 +18,27 @@ import (
 )
 
 const (
-	// Characters of a text, bytes of other values, before they are cut.
+	// maxText is the length in characters to which texts are truncated, and the number of bytes or
+	// elements for other values.
 	maxText = 160
 
 	// surely is the probability from which on an inferred type is printed without its probability.
 	surely = 0.95
 )
 
-// Fields prints fields for people, one on each line, after indent: offset, number and name, kind,
-// value and, if the type is ambiguous, its probability and the runner-up. Nothing in it can control
-// a terminal.
+// Fields prints decoded fields without colours, one on each line, after indent: offset, number and name,
+// type, value and, if the type is ambiguous, its probability and the runner-up. Control characters are
+// escaped.
 //
-// Shape: `0004      1 text: string "Hi"`, nested fields indented.
+// Shape: `0004 1 text: string "Hi"`, nested fields indented.
 func Fields(w io.Writer, fields []*field.Field, indent string) error {
 	p := fieldPrinter{w: bufio.NewWriter(w), out: &term.Output{}}
 	p.fields(fields, indent, 0)
 	return p.w.Flush()
 }
 
-// shownFields is Fields in colours, with the notes about fields, by their offsets, below
-// each. On a terminal it shows what bytes contain, if that is text or a message.
+// shownFields is like Fields, with colours. notes are printed below the fields at their offsets. On a
+// terminal, it also prints text and messages that bytes contain.
 func shownFields(out *term.Output, w io.Writer, fields []*field.Field, indent string, notes map[int][]*contract.PlaceNote) error {
 	p := fieldPrinter{w: bufio.NewWriter(w), out: out, notes: notes}
 	p.fields(fields, indent, 0)
@@ -46,12 +47,17 @@ func shownFields(out *term.Output, w io.Writer, fields []*field.Field, indent st
 
 // A fieldPrinter prints decoded fields, one per line.
 type fieldPrinter struct {
-	w     *bufio.Writer
-	out   *term.Output
-	notes map[int][]*contract.PlaceNote // by the offsets of fields
+	// w buffers the output.
+	w *bufio.Writer
+
+	// out has the colours and the width of the output.
+	out *term.Output
+
+	// notes are the notes on fields, by the offset of the field.
+	notes map[int][]*contract.PlaceNote
 }
 
-// fields writes the fields of a message, which is at a depth.
+// fields prints the fields of a message that is nested depth levels deep.
 func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 	for _, f := range fields {
 		shown := f
@@ -78,7 +84,7 @@ func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 	}
 }
 
-// head formats a field's number and name.
+// head formats the number and the name of a field.
 func (p *fieldPrinter) head(f *field.Field) string {
 	if f.Wire == wire.Garbage.String() {
 		return p.out.Red("garbage") + " "
@@ -90,7 +96,7 @@ func (p *fieldPrinter) head(f *field.Field) string {
 	return head + ": "
 }
 
-// value formats a field's type and value.
+// value formats the type and the value of a field.
 func (p *fieldPrinter) value(f *field.Field) string {
 	typ, value := typeAndValue(f, maxText)
 	if c, ok := f.Value.([]byte); ok && p.out.TTY && contentsOf(c).what != "" {
@@ -109,7 +115,7 @@ func (p *fieldPrinter) value(f *field.Field) string {
 	return p.out.Dim(typ) + " " + value
 }
 
-// doubt colours a remark about an uncertain field type.
+// doubt colours s, a remark about the certainty of a field's type: red unless the user chose the type.
 func (p *fieldPrinter) doubt(f *field.Field, s string) string {
 	if f.Chosen {
 		return p.out.Dim(s)
@@ -141,8 +147,8 @@ func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
 	}
 }
 
-// certainty returns the probability of a field's inferred type and its alternatives; "" if the type is
-// certain.
+// certainty returns a remark with the probability of a field's inferred type and the runner-up; "" if the
+// type is certain.
 func certainty(f *field.Field) string {
 	switch {
 	case f.Chosen:
@@ -155,7 +161,7 @@ func certainty(f *field.Field) string {
 	return ""
 }
 
-// likeness describes the format that a field's value resembles, such as a UUID or a timestamp.
+// likeness returns a remark on what a field's value looks like, such as a UUID or a time; "" if nothing.
 func likeness(f *field.Field) string {
 	word := f.Shape
 	if (kind.Remark{Shape: f.Shape, P: f.ShapeP}).Doubtful() {
@@ -184,8 +190,8 @@ func likeness(f *field.Field) string {
 	return ""
 }
 
-// summary is a field's type and value on one line. A text is cut to limit characters,
-// any other value to limit bytes or elements; a negative limit is none.
+// summary formats a field's type and value on one line. A text is truncated to limit characters, any
+// other value to limit bytes or elements; a negative limit means no truncation.
 func summary(f *field.Field, limit int) string {
 	typ, value := typeAndValue(f, limit)
 	if f.Value == nil {
@@ -194,8 +200,8 @@ func summary(f *field.Field, limit int) string {
 	return typ + " " + value
 }
 
-// typeAndValue formats the type and the value of a field for a summary line. limit is the greatest
-// length of the value.
+// typeAndValue returns the type and the value of a field as text; limit has the same meaning as for
+// summary.
 func typeAndValue(f *field.Field, limit int) (typ, value string) {
 	switch v := f.Value.(type) {
 	case string:
@@ -224,7 +230,8 @@ func typeAndValue(f *field.Field, limit int) (typ, value string) {
 	}
 }
 
-// quote writes text as a Go string, cut to limit characters.
+// quote returns a text as a Go string literal, truncated to limit characters; a negative limit means no
+// truncation.
 func quote(s string, limit int) string {
 	if limit < 0 || len(s) <= limit {
 		return strconv.Quote(s)
@@ -240,6 +247,7 @@ func quote(s string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes)", strconv.Quote(s[:cut]), len(s))
 }
 
+// hexCut returns bytes in hex, truncated to limit bytes.
 func hexCut(b []byte, limit int) string {
 	if limit < 0 || len(b) <= limit {
 		return hex.EncodeToString(b)
@@ -247,10 +255,12 @@ func hexCut(b []byte, limit int) string {
 	return hex.EncodeToString(b[:limit]) + "…"
 }
 
+// listText formats a list: its type with the number of elements, and up to limit elements.
 func listText[T any](typ string, vs []T, limit int) (sized, list string) {
 	return fmt.Sprintf("%s[%d]", typ, len(vs)), listCut(vs, limit)
 }
 
+// listCut formats up to limit elements of a list, separated by spaces.
 func listCut[T any](vs []T, limit int) string {
 	shown := vs
 	if limit >= 0 && len(vs) > limit {

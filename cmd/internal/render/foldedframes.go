@@ -15,9 +15,8 @@ import (
 	"unwire/decode/field"
 )
 
-// FoldedFrames writes a line per run of frames that are about the same: what they are
-// about, with deltas of a text joined. Errors, notes and what was not as in a stream stand
-// below the line of their frame.
+// FoldedFrames prints one line for each run of similar frames: their common path of fields, with streamed
+// pieces of text joined. Errors, notes and irregularities are printed below the line of their frame.
 func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes func(*decode.Frame) []*contract.PlaceNote) {
 	read := func(f *decode.Frame) []*field.Field { return v.Of(at.Call, f.Dir).Fields(f.Tree) }
 	var groups []frameGroup
@@ -63,7 +62,7 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 	flush()
 }
 
-// foldedSummary returns the summary of a frame, also for exchanges without HTTP.
+// foldedSummary summarises the content of a frame. read returns the fields of a frame's message.
 func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
 	switch {
 	case f.Close != nil:
@@ -74,7 +73,7 @@ func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.
 	return summariseFrame(f, read)
 }
 
-// groupLine writes a group on one line, in colours, cut to the terminal.
+// groupLine prints a group of similar frames on one line, truncated to the width of the terminal.
 func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	var l colouredLine
 	l.add(out.Bold, fmt.Sprintf("%s %-7s", g.Arrow, g.Span()))
@@ -115,9 +114,11 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	fmt.Fprintln(w, l.within(width))
 }
 
-// offTerminal is how wide the lines of folded frames are without a terminal.
+// offTerminal is the width of such lines in columns if stdout is not a terminal.
 const offTerminal = 240
 
+// valueColour returns the function that colours a value: text, other values, and values of uncertain type
+// differ.
 func valueColour(out *term.Output, value string, doubtful bool) func(string) string {
 	switch {
 	case doubtful:
@@ -128,16 +129,20 @@ func valueColour(out *term.Output, value string, doubtful bool) func(string) str
 	return out.Yellow
 }
 
-// A colouredLine is a line that is cut where the terminal ends, and coloured after that.
+// A colouredLine is a line of coloured texts. It is truncated before colours are applied, because escape
+// sequences have no width.
 type colouredLine []colouredText
 
+// A colouredText is a text with the function that colours it.
 type colouredText struct {
-	text   string
+	// text is the text without escape sequences.
+	text string
+
+	// colour adds the escape sequences.
 	colour func(string) string
 }
 
-// add appends text in a colour; a nil colour leaves it plain. Control characters in the text are
-// escaped later.
+// add appends text in a colour; a nil colour leaves it plain. Control characters in the text are escaped.
 func (l *colouredLine) add(colour func(string) string, s string) {
 	if colour == nil {
 		colour = func(s string) string { return s }
@@ -145,7 +150,7 @@ func (l *colouredLine) add(colour func(string) string, s string) {
 	*l = append(*l, colouredText{term.Clean(s), colour})
 }
 
-// within returns the line, cut to a width in columns.
+// within returns the coloured line, truncated to a width in columns.
 func (l colouredLine) within(width int) string {
 	total := 0
 	for _, t := range l {

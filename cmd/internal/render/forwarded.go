@@ -13,7 +13,8 @@ import (
 	"unwire/decode/conversation"
 )
 
-// forwarded prints what a rewriting rule forwarded instead of a received frame.
+// forwarded prints what a rewriting rule forwarded instead of a received frame, or that it forwarded
+// nothing.
 func forwarded(out *term.Output, w io.Writer, at conversation.Resolved, dir captures.Direction, e *contract.Edited, v *query.Views) {
 	if len(e.Forwarded) == 0 {
 		fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("not forwarded (%s)", term.Clean(e.Rule))))
@@ -26,7 +27,7 @@ func forwarded(out *term.Output, w io.Writer, at conversation.Resolved, dir capt
 	}
 }
 
-// forwardedFrame writes the content of a frame that was forwarded.
+// forwardedFrame prints the content of a frame that a rule forwarded.
 func forwardedFrame(w io.Writer, f *decode.Frame, view decode.View, v *query.Views) {
 	switch {
 	case f.End != nil:
@@ -38,8 +39,7 @@ func forwardedFrame(w io.Writer, f *decode.Frame, view decode.View, v *query.Vie
 	}
 }
 
-// Added prints the data that rewriting rules inserted, such as mock responses, for which nothing was
-// received.
+// Added prints data that rewriting rules forwarded although nothing was received, such as mock responses.
 func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*contract.Edited, v *query.Views) {
 	for _, e := range list {
 		dir := captures.Up
@@ -51,7 +51,7 @@ func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*cont
 	}
 }
 
-// ForwardedHeads writes the heads that a rule changed.
+// ForwardedHeads prints the heads (request line or status, and headers) that rewriting rules changed.
 func ForwardedHeads(out *term.Output, w io.Writer, heads []captures.ForwardedHead) {
 	for _, h := range heads {
 		if h.Dir == captures.Up {

@@ -18,17 +18,21 @@ import (
 
 // FrameOptions choose how a frame is printed.
 type FrameOptions struct {
-	Hex bool // the bytes beside the fields
-	All bool // with Hex, every byte of every value
+	// Hex prints a hex dump next to the fields.
+	Hex bool
 
-	Notes []*contract.PlaceNote // about the frame and its fields
+	// All prints every byte of every value, with Hex.
+	All bool
+
+	// Notes are the notes on the frame and its fields.
+	Notes []*contract.PlaceNote
 
 	// Edited is the data that was forwarded instead of the frame; nil if the frame was forwarded
 	// unchanged.
 	Edited *contract.Edited
 }
 
-// Frame prints a frame with its fields, and its irregularities such as a gap in sequence numbers.
+// Frame prints one frame with its fields, and irregularities such as a gap in sequence numbers.
 func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Frame, v *query.Views, o FrameOptions) {
 	var before, after []string
 	if at.Joined != nil {
@@ -80,7 +84,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	}
 }
 
-// frameFacts is the first line of a frame: time, size, compression, flags and type.
+// frameFacts returns the first line of a frame: time, size, compression, flags and message type.
 func frameFacts(f *decode.Frame, view decode.View) string {
 	facts := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
 	if f.Opcode != 0 {
@@ -107,7 +111,7 @@ func frameFacts(f *decode.Frame, view decode.View) string {
 	return strings.Join(facts, " · ")
 }
 
-// innerMessage writes a message that travels inside a field of a frame.
+// innerMessage prints a message that is encoded inside a field of a frame.
 func innerMessage(out *term.Output, w io.Writer, f *decode.Frame, in *decode.Inner) {
 	fmt.Fprintf(w, "    %s\n", out.Dim(fmt.Sprintf("in %s, as %s, %s:", f.Tree.PathOf(in.Node), in.Encoding, app.Counted(len(in.Data), "byte"))))
 	if in.Tree == nil {
@@ -117,8 +121,8 @@ func innerMessage(out *term.Output, w io.Writer, f *decode.Frame, in *decode.Inn
 	_ = Fields(w, decode.View{}.Fields(in.Tree), "      ")
 }
 
-// endOfStream prints the status at the end of a stream, or of a failed unary call, with the error
-// details decoded.
+// endOfStream prints the status at the end of a stream, or of a failed unary call, with the error details
+// decoded.
 func endOfStream(w io.Writer, end *envelope.End, v *query.Views) {
 	lines := endLines(end)
 	fmt.Fprintf(w, "    %s\n", term.Clean(lines[0]))

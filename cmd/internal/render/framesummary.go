@@ -17,13 +17,23 @@ import (
 // A frameGroup is a run of consecutive frames in one direction with similar content, which is printed
 // as one line.
 type frameGroup struct {
-	Arrow        string
-	First, Last  int
+	// Arrow is the arrow of the direction.
+	Arrow string
+
+	// First is the number of the first frame.
+	First int
+
+	// Last is the number of the last frame.
+	Last int
+
+	// Milliseconds is the time of the first frame since the exchange began.
 	Milliseconds float64
-	Summary      frameSummary
+
+	// Summary describes the common content.
+	Summary frameSummary
 }
 
-// FrameGroups joins consecutive frames with similar content into groups.
+// FrameGroups divides the frames of an exchange into groups of consecutive frames with similar content.
 func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 	read := func(f *decode.Frame) []*field.Field {
 		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
@@ -44,7 +54,7 @@ func appendToGroups(groups []frameGroup, f *decode.Frame, s frameSummary) []fram
 	return append(groups, frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T), Summary: s})
 }
 
-// Span are the numbers of a group's frames: 3, or 3–10.
+// Span returns the numbers of the group's frames as text: "3" or "3–10".
 func (g *frameGroup) Span() string {
 	if g.Last > g.First {
 		return fmt.Sprintf("%d–%d", g.First, g.Last)
@@ -53,17 +63,29 @@ func (g *frameGroup) Span() string {
 }
 
 // A frameSummary describes the content of a message in short: the path of fields down to where the
-// message branches, followed by the text there, or by the names and values of the fields.
+// message branches, and then either the text there, another single value, or the names and values of
+// several fields.
 type frameSummary struct {
-	path          string
-	text          string
-	leaf          string // the value at the path, if it is no text
-	names, values []string
+	// path is the path of fields, by name or number.
+	path string
+
+	// text is the text at the path, of all frames of a group.
+	text string
+
+	// leaf is the value at the path, if it is not text.
+	leaf string
+
+	// names are the names of the fields at the path, if there are several.
+	names []string
+
+	// values are the values of these fields.
+	values []string
 
 	// doubtful has, for each element of names, whether the type of its value is uncertain.
 	doubtful []bool
 }
 
+// summarise returns the summary of a message with the given fields.
 func summarise(fields []*field.Field) (g frameSummary) {
 	var steps []string
 	for len(fields) == 1 {
@@ -95,6 +117,7 @@ func (g *frameSummary) extend(o *frameSummary) bool {
 	return true
 }
 
+// String formats the summary on one line.
 func (g frameSummary) String() string {
 	switch {
 	case g.text != "":
@@ -111,6 +134,7 @@ func (g frameSummary) String() string {
 	return g.path + " {" + strings.Join(parts, ", ") + "}"
 }
 
+// fieldName returns the name of a field or, if it is not known, its number.
 func fieldName(f *field.Field) string {
 	if f.Name != "" {
 		return f.Name
@@ -118,7 +142,7 @@ func fieldName(f *field.Field) string {
 	return strconv.FormatUint(f.N, 10)
 }
 
-// shortValue formats a field's value if the result is short, and returns "" otherwise.
+// shortValue formats the value of a field in at most 40 columns; "" for bytes and messages.
 func shortValue(f *field.Field) string {
 	const most = 40
 	switch v := f.Value.(type) {
@@ -134,7 +158,7 @@ func shortValue(f *field.Field) string {
 	}
 }
 
-// Arrow returns the arrow for a direction: > for the client's, < for the server's.
+// Arrow returns the arrow for a direction: ↑ from client to server, ↓ from server to client.
 func Arrow(d captures.Direction) string {
 	if d == captures.Up {
 		return "↑"
@@ -142,7 +166,7 @@ func Arrow(d captures.Direction) string {
 	return "↓"
 }
 
-// CutLine cuts s to a width in terminal columns.
+// CutLine truncates s to a width in terminal columns, with "…" at the end.
 func CutLine(s string, width int) string {
 	if len(s) <= width || term.Cells(s) <= width {
 		return s

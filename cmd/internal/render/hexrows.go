@@ -14,7 +14,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// A bytePart classifies the bytes of a field in a hex dump: tag, length, value, and so on.
+// A bytePart is the role of bytes in a hex dump, which determines their colour: tag, length, text, and so
+// on.
 type bytePart int
 
 const (
@@ -28,31 +29,42 @@ const (
 
 // hexOptions are the settings of a hexView. The zero value is the default.
 type hexOptions struct {
-	Columns int // bytes on a line; default 16
+	// Columns is the number of bytes on a line; 0 means 16.
+	Columns int
 
-	// Every byte of every value, and the values in full.
+	// All prints values in full; by default, long values are truncated.
 	All bool
 
-	Indent string // in front of every line
+	// Indent precedes every line.
+	Indent string
 
-	// inside also prints messages that are encoded in values: in hex, base64 or compressed.
+	// Inside also prints messages that are encoded inside values: in hex, base64 or compressed.
 	Inside bool
 
-	Paint func(bytePart, string) string // colours; nil for none
+	// Paint colours a text by the role of its bytes; nil for no colours.
+	Paint func(bytePart, string) string
 }
 
 const (
 	defaultColumns = 16
-	maxHexLines    = 4 // of a value, before it is cut
 
-	maxInsideIndent = 12 // columns, of messages within messages
+	// maxHexLines is the number of lines to which a value is truncated.
+	maxHexLines = 4
+
+	// maxInsideIndent is the indentation in columns up to which messages within messages are printed.
+	maxInsideIndent = 12
 )
 
-// A hexView writes bytes beside the fields that they are, a line or more a
-// field: offset, hex, what it is. Nothing in it can control a terminal.
+// A hexView prints a hex dump with offsets, and next to the bytes the fields that they encode. Control
+// characters are escaped.
 type hexView struct {
-	w    *bufio.Writer
-	o    hexOptions
+	// w buffers the output.
+	w *bufio.Writer
+
+	// o are the options.
+	o hexOptions
+
+	// find finds messages that are encoded inside values.
 	find nested.Finder
 }
 
@@ -67,21 +79,23 @@ func newHexView(w io.Writer, o hexOptions) *hexView {
 	return &hexView{w: bufio.NewWriter(w), o: o}
 }
 
-// flush writes the buffered bytes of the current row.
+// flush writes the buffered output.
 func (v *hexView) flush() error { return v.w.Flush() }
 
-// line prints a line of text that belongs to no bytes.
+// line prints a line of text without bytes.
 func (v *hexView) line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
 
-// A byteRun is a run of consecutive bytes of the same kind.
+// A byteRun is a run of consecutive bytes with the same role.
 type byteRun struct {
+	// part is the role of the bytes.
 	part bytePart
+
+	// data are the bytes.
 	data []byte
 }
 
-// rows writes runs of bytes that follow each other, from offset off on, with
-// text beside the first line. What of the last run is more than a few lines is
-// left out, unless All was asked for.
+// rows prints consecutive runs of bytes that begin at offset off, with text to the right of the first
+// line. Unless All is set, a long run at the end is truncated.
 func (v *hexView) rows(off int, runs []byteRun, text string) {
 	// Long values are cut, since a dump of megabytes helps nobody; --full prints them.
 	total := 0
@@ -132,12 +146,13 @@ func hexBytes(b []byte) string {
 	return string(out)
 }
 
-// tree prints the fields of a message next to their bytes. by supplies types and names; base is the
+// tree prints the fields of a message next to their bytes. by determines types and names; base is the
 // offset of the message's first byte.
 func (v *hexView) tree(t *wire.Tree, by decode.View, base int) {
 	v.fields(t, 0, by.Fields(t), base, 0)
 }
 
+// fields prints the fields inside the node i of a message's tree, which is nested depth levels deep.
 func (v *hexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, depth int) {
 	k := 0
 	for c := range t.Children(i) {
@@ -146,6 +161,7 @@ func (v *hexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, dep
 	}
 }
 
+// field prints one field, the node c of a message's tree, and the fields inside it.
 func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) {
 	n := t.Node(c)
 	if f.Cut != nil {
@@ -174,7 +190,7 @@ func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) 
 	}
 }
 
-// cut prints the available bytes of a truncated field. off is the offset of the field's first byte.
+// cut prints the available bytes of a truncated field; off is the offset of its first byte.
 func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	_, tag := wire.ConsumeVarint(data)
 	head := f.Cut.Val - f.Cut.Off
@@ -189,7 +205,7 @@ func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	v.fields(wire.Parse(data[head:], wire.Options{}), 0, f.Cut.Fields, off+head, depth+1)
 }
 
-// inside prints a message that was encoded inside a value.
+// inside prints the message that is encoded inside a value, if there is one.
 func (v *hexView) inside(data []byte) {
 	c, ok := v.find.Find(data)
 	if !ok || c.Form != nested.Message {
@@ -203,6 +219,7 @@ func (v *hexView) inside(data []byte) {
 	v.find = sub.find
 }
 
+// partOf returns the role of a field's value.
 func partOf(typ wire.Type, f *field.Field) bytePart {
 	switch {
 	case typ == wire.Garbage:
@@ -215,7 +232,7 @@ func partOf(typ wire.Type, f *field.Field) bytePart {
 	return partBytes
 }
 
-// label returns the text to the right of a field's bytes.
+// label returns the text that is printed to the right of a field's bytes: number, name, type and value.
 func (v *hexView) label(f *field.Field, part bytePart) string {
 	limit := 60
 	if v.o.All {

@@ -13,7 +13,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// stdoutHex returns the options of a hex dump that is printed to stdout.
+// stdoutHex returns the options of a hex dump with the colours of an output; all prints values in full.
 func stdoutHex(out *term.Output, all bool) hexOptions {
 	return hexOptions{All: all, Paint: func(p bytePart, s string) string {
 		switch p {
@@ -34,7 +34,8 @@ func stdoutHex(out *term.Output, all bool) hexOptions {
 	}}
 }
 
-// HexDocument prints the messages of a document as a hex dump: bytes in one column, fields in the next.
+// HexDocument prints the messages of a document as a hex dump with their fields. by determines types and
+// names; all prints values in full.
 func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.View, all bool) error {
 	o := stdoutHex(out, all)
 	o.Inside = true
@@ -84,6 +85,7 @@ func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.Vi
 	return v.flush()
 }
 
+// shortText returns data as text, truncated to 60 characters unless all is set.
 func shortText(data []byte, all bool) string {
 	if all {
 		return string(data)
@@ -91,8 +93,8 @@ func shortText(data []byte, all bool) string {
 	return term.Cut(string(data), 60)
 }
 
-// hexFrame prints a frame as a hex dump: bytes in one column, fields in the next. Messages encoded
-// inside values follow.
+// hexFrame prints the message of a frame as a hex dump with its fields, followed by the messages that are
+// encoded inside values.
 func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
 	o := stdoutHex(out, all)
 	o.Indent = "    "
@@ -127,7 +129,7 @@ func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, al
 	return nil
 }
 
-// hexOfBytes writes bytes that are neither text nor a message.
+// hexOfBytes prints a hex dump of bytes that are neither text nor a message.
 func hexOfBytes(out *term.Output, w io.Writer, data []byte, all bool) {
 	o := stdoutHex(out, all)
 	o.Indent = "    "
@@ -136,7 +138,8 @@ func hexOfBytes(out *term.Output, w io.Writer, data []byte, all bool) {
 	_ = v.flush()
 }
 
-// endLines formats the status at the end of a stream, or of a failed unary call.
+// endLines returns the status at the end of a stream or of a failed unary call, and one line for each
+// error detail.
 func endLines(end *envelope.End) []string {
 	if end.Error == nil {
 		return []string{"end of stream: ok"}

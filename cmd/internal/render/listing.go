@@ -17,8 +17,8 @@ import (
 // --upstream-insecure).
 const notVerified = "not verified"
 
-// listed are the columns of a listing, with the text that each has of an exchange. The
-// optional ones are shown where an exchange has something in them.
+// listed are the columns of 'unwire ls', each with a function that returns the text for an exchange.
+// Optional columns are printed only if an exchange has a text in them.
 var listed = []struct {
 	term.Column
 	optional bool
@@ -69,7 +69,8 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	return out.Table(t)
 }
 
-// paintCode colours how an exchange ended: in red what failed, in yellow what is not over.
+// paintCode colours the shown text of the column CODE: red for failures, yellow for exchanges in flight.
+// code is the whole text.
 func paintCode(out *term.Output, code, shown string) string {
 	switch {
 	case code == "ok" || code == "":
@@ -80,12 +81,12 @@ func paintCode(out *term.Output, code, shown string) string {
 	return out.Red(shown)
 }
 
-// framesText counts the frames of both directions: 7↑ 76↓.
+// framesText returns the number of frames in both directions, such as "7↑ 76↓".
 func framesText(l *contract.Exchange) string {
 	return fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown)
 }
 
-// httpText names a version of HTTP; "" for an exchange without HTTP.
+// httpText formats a version of HTTP, such as "HTTP/2"; "" for an exchange without HTTP.
 func httpText(version string) string {
 	if version == "" {
 		return ""
@@ -93,7 +94,7 @@ func httpText(version string) string {
 	return "HTTP/" + version
 }
 
-// statusText formats the HTTP status of an exchange; "" if the exchange is not HTTP.
+// statusText returns the HTTP status of an exchange; "" if the exchange is not HTTP.
 func statusText(l *contract.Exchange) string {
 	if l.Transport != captures.HTTP && l.Status == 0 {
 		return ""
@@ -101,14 +102,14 @@ func statusText(l *contract.Exchange) string {
 	return strconv.Itoa(l.Status)
 }
 
-// maxRelated is how many relations of an exchange a table names.
+// maxRelated is the largest number of relations of an exchange in a table.
 const maxRelated = 4
 
-// answersVerb is the verb in the listing for an upstream stream that produced the responses to client
-// requests. The verb is printed once for all of them.
+// answersVerb is the text for the relation of an upstream stream to the client requests that it answered.
+// It is printed once for several requests.
 const answersVerb = "answers "
 
-// editedText returns a mark for an exchange that a rewriting rule changed; "" for others.
+// editedText returns "edited" for an exchange that a rewriting rule changed; "" for others.
 func editedText(l *contract.Exchange) string {
 	if l.Edited {
 		return "edited"
@@ -116,7 +117,7 @@ func editedText(l *contract.Exchange) string {
 	return ""
 }
 
-// relatedText describes the relations of an exchange to others.
+// relatedText lists the relations of an exchange to other exchanges.
 func relatedText(l *contract.Exchange) string {
 	var texts []string
 	for i, r := range l.Relations {
@@ -155,7 +156,7 @@ func relationText(id int64, r contract.Relation) string {
 	return fmt.Sprintf("#%d is %s this", r.Exchange, term.Clean(string(r.Kind)))
 }
 
-// haveSeveralProcesses reports whether exchanges are of more than one program.
+// haveSeveralProcesses reports whether different programs made the given exchanges.
 func haveSeveralProcesses(lines []*contract.Exchange) bool {
 	first := ""
 	for _, l := range lines {
@@ -171,7 +172,7 @@ func haveSeveralProcesses(lines []*contract.Exchange) bool {
 	return false
 }
 
-// processText names a program by its executable and its number; "" if neither is known.
+// processText returns name and process id of a program; "" if the process id is not known.
 func processText(p *contract.Process) string {
 	switch {
 	case p == nil || p.PID == 0:
@@ -182,8 +183,8 @@ func processText(p *contract.Process) string {
 	return p.Name + " " + strconv.Itoa(p.PID)
 }
 
-// certificateText returns remarks about certificates: that the server's was not verified, or that a
-// client certificate was used.
+// certificateText returns remarks on certificates: that the server's was not verified, or that the server
+// asked for a client certificate and got none.
 func certificateText(l *contract.Exchange) string {
 	var texts []string
 	if l.Unverified {
@@ -206,7 +207,8 @@ func clientCertificateText(c captures.ClientCertificate) string {
 	return ""
 }
 
-// CallName names the call of an exchange: the RPC, or method and URL.
+// CallName returns the name of an exchange's call: service and method of an RPC, and otherwise HTTP
+// method and URL.
 func CallName(l *contract.Exchange) string {
 	if l.Service != "" {
 		return l.Service + "/" + l.RPC
@@ -214,10 +216,10 @@ func CallName(l *contract.Exchange) string {
 	return strings.TrimSpace(l.Method + " " + l.URL)
 }
 
-// inFlight is the text for an exchange that has not ended.
+// inFlight is the text for an exchange that has not ended yet.
 const inFlight = "(in flight)"
 
-// Ending returns the status code of an exchange or, if it did not end cleanly, how it ended.
+// Ending returns the status code of an exchange or, in parentheses, how it ended if that was not cleanly.
 func Ending(l *contract.Exchange) string {
 	switch {
 	case l.Complete:
@@ -231,8 +233,8 @@ func Ending(l *contract.Exchange) string {
 	return "(" + l.Outcome + ")"
 }
 
-// joinedText gives the number of calls that are joined to a head, or the head that a call
-// is joined to.
+// joinedText returns, for the first exchange of a conversation, the number of its calls and, for the
+// others, the number of the first exchange.
 func joinedText(l *contract.Exchange) string {
 	switch l.Joined {
 	case 0:

@@ -8,18 +8,21 @@ import (
 	"unwire/decode/transcript/follow"
 )
 
-// An AnswerWriter prints the answers of a language model while they are recorded: the text to Out, and
-// the exchange that each belongs to, to Err.
+// An AnswerWriter prints the answers of a language model while they are recorded: the text to Out, and to
+// Err which exchange it belongs to.
 type AnswerWriter struct {
-	// Out receives the text of answers, and Err diagnostics.
-	Out, Err *term.Output
+	// Out receives the text of answers.
+	Out *term.Output
 
-	// current is the number of the exchange whose answer is on the last line of Out; 0 if there is
-	// none.
+	// Err receives diagnostics.
+	Err *term.Output
+
+	// current is the number of the exchange whose answer is on the last line of Out; 0 if that line is
+	// finished.
 	current int64
 }
 
-// Update prints the part of an answer that has not been printed yet.
+// Update prints the part of an answer that is new.
 func (a *AnswerWriter) Update(u *follow.Update) error {
 	if !u.Changed {
 		return nil

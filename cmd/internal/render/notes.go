@@ -13,10 +13,11 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// maxListedNote is how many characters of a note a listing shows.
+// maxListedNote is the length to which a note is truncated in a listing, in characters.
 const maxListedNote = 40
 
-// notesText returns the text for the column with an exchange's notes and mark.
+// notesText returns the text for the column NOTES of a listing: the mark, the beginning of the note, and
+// the number of further notes.
 func notesText(l *contract.Exchange) string {
 	var parts []string
 	if l.Mark != "" {
@@ -36,7 +37,7 @@ func notesText(l *contract.Exchange) string {
 	return strings.Join(parts, " ")
 }
 
-// firstLine returns the first line of a note, shortened.
+// firstLine returns the first line of a note, truncated.
 func firstLine(note string) string {
 	line, rest, _ := strings.Cut(note, "\n")
 	text := term.Cut(term.Clean(line), maxListedNote)
@@ -46,8 +47,7 @@ func firstLine(note string) string {
 	return text
 }
 
-// noteText is a note for people: a mark in brackets, or the lines of a text, with an indent
-// in front of all but the first.
+// noteText formats a note: a mark in brackets, or the lines of a text, all but the first indented.
 func noteText(n *contract.PlaceNote, indent string) string {
 	if n.Kind == captures.MarkNote {
 		return "[" + term.Clean(n.Value) + "]"
@@ -59,7 +59,7 @@ func noteText(n *contract.PlaceNote, indent string) string {
 	return strings.Join(lines, "\n"+indent+strings.Repeat(" ", len("note: ")))
 }
 
-// Notes prints notes, each with its kind and the path of the field that it is about.
+// Notes prints notes, each with its kind and the path of the field that it is about, after indent.
 func Notes(out *term.Output, w io.Writer, list []*contract.PlaceNote, indent string) {
 	for _, n := range list {
 		name := string(n.Kind)
@@ -70,8 +70,8 @@ func Notes(out *term.Output, w io.Writer, list []*contract.PlaceNote, indent str
 	}
 }
 
-// fieldNotes splits the notes about a frame: byOffset has those about a field that the frame contains,
-// by the field's offset; rest has those about the whole frame or a missing field.
+// fieldNotes splits the notes on a frame: byOffset has those on a field that the frame contains, by the
+// field's offset; rest has those on the whole frame, or on a field that the frame lacks.
 func fieldNotes(f *decode.Frame, list []*contract.PlaceNote) (byOffset map[int][]*contract.PlaceNote, rest []*contract.PlaceNote) {
 	for _, n := range list {
 		path, err := fieldpath.ParseNumbers(n.Path)

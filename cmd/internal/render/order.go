@@ -10,13 +10,16 @@ import (
 	"unwire/cmd/internal/contract"
 )
 
-// An Order is a sort order of exchanges. The zero value keeps the order.
+// An Order is a sort order for exchanges. The zero value keeps the recorded order.
 type Order struct {
-	compare    func(a, b *contract.Exchange) int
+	// compare compares two exchanges; nil keeps the recorded order.
+	compare func(a, b *contract.Exchange) int
+
+	// descending reverses the order.
 	descending bool
 }
 
-// orders are the properties that exchanges can be sorted by.
+// orders lists the properties by which exchanges can be sorted.
 var orders = []struct {
 	name    string
 	compare func(a, b *contract.Exchange) int
@@ -30,11 +33,12 @@ var orders = []struct {
 	{"method", by(CallName)},
 }
 
-// by returns a function that compares two exchanges by one of their properties.
+// by returns a function that compares two exchanges by the property that of returns.
 func by[T cmp.Ordered](of func(*contract.Exchange) T) func(a, b *contract.Exchange) int {
 	return func(a, b *contract.Exchange) int { return cmp.Compare(of(a), of(b)) }
 }
 
+// hostOf returns the HOST:PORT in the URL of an exchange.
 func hostOf(l *contract.Exchange) string {
 	u, err := url.Parse(l.URL)
 	if err != nil {
@@ -43,8 +47,8 @@ func hostOf(l *contract.Exchange) string {
 	return u.Host
 }
 
-// ParseOrder reads the name of an order, with the prefix - for its reverse; "" is the order
-// as recorded.
+// ParseOrder parses the name of a sort order, such as "size", or "-size" for the reverse; "" is the
+// recorded order.
 func ParseOrder(text string) (Order, error) {
 	name, descending := strings.CutPrefix(text, "-")
 	if name == "" {

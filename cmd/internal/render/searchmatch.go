@@ -9,8 +9,8 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Match writes a match of a search as a line: where it is, the field's path and kind,
-// and the match with what is around it.
+// Match prints a match of a search as a line: the address, the field's path and kind, and the matched
+// text with its surroundings.
 func Match(out *term.Output, w io.Writer, m *contract.Match) error {
 	place := m.Address
 	if m.Frame == nil && m.Dir != "" {

@@ -9,8 +9,7 @@ import (
 	"unwire/decode/diff"
 )
 
-// Series writes a table of the paths that vary over a series; with all set, also of the
-// constant ones.
+// Series prints a table of the paths whose values vary over a series; all adds the constant ones.
 func Series(out *term.Output, s *query.Series, all bool) error {
 	var rows [][]string
 	for i := range s.Variations {
@@ -41,7 +40,7 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 	}})
 }
 
-// SeriesCount returns a phrase with the number of paths whose values vary.
+// SeriesCount returns one line with the number of paths that vary, are volatile, or are constant.
 func SeriesCount(s *query.Series) string {
 	count := map[diff.Class]int{}
 	for i := range s.Variations {

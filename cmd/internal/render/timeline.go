@@ -17,11 +17,11 @@ import (
 	"unwire/schema"
 )
 
-// timelineText is how much of a frame a line of a timeline shows, in characters.
+// timelineText is the length to which a frame's summary is truncated, in characters.
 const timelineText = 240
 
-// Timeline lists the frames of several exchanges in the order in which they passed. Runs of
-// neighbouring frames of one exchange and direction that are about the same are one line.
+// Timeline returns the frames of several exchanges in order of time. Consecutive similar frames of one
+// exchange and direction are combined to one line.
 func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.TimelineLine {
 	type entry struct {
 		at      time.Time
@@ -62,8 +62,8 @@ func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.Tim
 	return lines
 }
 
-// summariseFrame summarises a frame's content: the fields of a message, which read returns, or the
-// members of a JSON object.
+// summariseFrame returns the summary of a frame: of the fields of its message, which read returns, or of
+// its JSON or text.
 func summariseFrame(f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
 	switch {
 	case f.End != nil:
@@ -80,8 +80,9 @@ func summariseFrame(f *decode.Frame, read func(*decode.Frame) []*field.Field) fr
 	return frameSummary{path: strings.TrimSpace(f.Event + " " + text)}
 }
 
-// summariseJSON writes a value on one line. Of an array it shows the number of elements and
-// the last one, since a request repeats its whole transcript; texts are cut.
+// summariseJSON formats a JSON value on one line, with long texts truncated. Of an array, it prints the
+// number of elements and the last one, because requests to language models repeat the whole conversation
+// and add to its end.
 func summariseJSON(v jsontree.Value, depth int) string {
 	// Deep or long values are shortened, because a summary is one line.
 	const deepest, longest = 5, 60
@@ -114,7 +115,7 @@ func summariseJSON(v jsontree.Value, depth int) string {
 	return string(v.Raw())
 }
 
-// WriteTimeline writes the lines for people, on a terminal no wider than it is.
+// WriteTimeline prints the lines of a timeline, truncated to the width of the terminal.
 func WriteTimeline(out *term.Output, lines []*contract.TimelineLine) error {
 	for _, l := range lines {
 		arrow, frames := Arrow(captures.Up), fmt.Sprint(l.First)

@@ -13,13 +13,17 @@ import (
 	"unwire/decode/transcript"
 )
 
+// Lengths to which texts are truncated, in characters.
 const (
-	maxShownTurn   = 4000 // runes of what was said
-	maxShownResult = 600  // of a tool's result or a prompt of the system
+	// maxShownTurn is for the text of a turn.
+	maxShownTurn = 4000
+
+	// maxShownResult is for arguments and results of tool calls.
+	maxShownResult = 600
 )
 
-// Transcript prints the conversation that was found in an exchange, and for each turn the top
-// candidates with their scores.
+// Transcript prints the conversation that was found in an exchange, and then the top candidates: the
+// texts that were considered, with their scores and roles.
 func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract.Transcript, top int) {
 	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(ex.CallName()))))
 	if tr.Continues != 0 {
@@ -67,7 +71,7 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 	fmt.Fprintln(w)
 }
 
-// failureText joins an error's code and message; either may be "".
+// failureText joins the code and message of an error; either may be "".
 func failureText(code, message string) string {
 	code, message = term.Clean(code), term.Clean(message)
 	switch {
@@ -81,7 +85,7 @@ func failureText(code, message string) string {
 	return code + ": " + message
 }
 
-// endedText formats the error with which an exchange ended.
+// endedText returns a phrase for the error with which an exchange ended, to follow "ended".
 func endedText(code, message string) string {
 	if code == "" && message != "" {
 		return "with an error: " + failureText(code, message)
@@ -89,7 +93,7 @@ func endedText(code, message string) string {
 	return "in " + failureText(code, message)
 }
 
-// turnName returns the heading for a turn of a role, such as "assistant".
+// turnName returns the heading for a turn of a role, such as "Answer" for the assistant.
 func turnName(r transcript.Role) string {
 	switch r {
 	case transcript.User:
@@ -102,6 +106,7 @@ func turnName(r transcript.Role) string {
 	return string(r)
 }
 
+// turn prints one turn of a conversation: a text, or a tool call with its result.
 func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.Turn) {
 	place := out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
 	if t.Tool == 0 {
@@ -131,6 +136,7 @@ func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.T
 	}
 }
 
+// usage prints how many tokens an exchange used.
 func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	var parts []string
 	for _, n := range []struct {
@@ -148,7 +154,7 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	fmt.Fprintf(w, "%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note)))
 }
 
-// shorten cuts a text to its first n runes, and appends how many were cut.
+// shorten truncates a text to n characters, and then appends its size in bytes.
 func shorten(s string, n int) string {
 	r := []rune(term.CleanText(s[:min(len(s), 4*n)]))
 	if len(s) <= 4*n && len(r) <= n {
@@ -157,7 +163,7 @@ func shorten(s string, n int) string {
 	return fmt.Sprintf("%s… (%d bytes)", string(r[:min(len(r), n)]), len(s))
 }
 
-// frameSpan names frames shortly: "frame 3", "frames 3…17 (9)".
+// frameSpan names the frames with the given numbers in short: "frame 3" or "frames 3…17 (9)".
 func frameSpan(frames []int) string {
 	switch len(frames) {
 	case 0:
@@ -168,7 +174,7 @@ func frameSpan(frames []int) string {
 	return fmt.Sprintf("frames %d…%d (%d)", frames[0], frames[len(frames)-1], len(frames))
 }
 
-// Reasons formats the top reasons for a score, those of greatest weight, on one line.
+// Reasons formats the first top reasons for a score on one line, each with its weight.
 func Reasons(reasons []transcript.Reason, top int) string {
 	parts := make([]string, 0, top)
 	for i, r := range reasons {
@@ -181,11 +187,12 @@ func Reasons(reasons []transcript.Reason, top int) string {
 	return strings.Join(parts, ", ")
 }
 
+// indent puts by before each line of a text.
 func indent(s, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
 }
 
-// DirArrow is the arrow of a direction that is named "up" or "down".
+// DirArrow returns the arrow for the direction "up" or "down".
 func DirArrow(dir string) string {
 	if dir == captures.Up.String() {
 		return Arrow(captures.Up)

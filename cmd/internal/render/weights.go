@@ -8,8 +8,8 @@ import (
 	"unwire/decode/transcript"
 )
 
-// Weights prints how much each feature adds to the log odds of each role. If changes is set, it prints
-// only the features whose weights differ from the built-in ones.
+// Weights prints a table of how much each feature of a text adds to the log odds of each role. If changes
+// is set, it prints only the features whose weights differ from the built-in ones.
 func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error {
 	columns := []term.Column{{Name: "FEATURE"}}
 	for i, r := range w.Roles() {
@@ -35,7 +35,8 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 	return out.Table(term.Table{Columns: columns, Rows: rows})
 }
 
-// WeightsFit formats the result of fitting weights on one line.
+// WeightsFit returns one line about fitted weights: accuracy and loss, before, after and by
+// cross-validation.
 func WeightsFit(r *transcript.FitReport) string {
 	return fmt.Sprintf("%d labels of %d roles; accuracy: old weights %.3f, new weights %.3f, cross-validation %.3f (%d folds); loss: old weights %.3f, cross-validation %.3f",
 		r.Labels, r.Roles, r.Before, r.After, r.Held, r.Folds, r.LossBefore, r.LossHeld)

@@ -21,8 +21,8 @@ func Cells(s string) int {
 	return n
 }
 
-// FirstCells returns as much of the beginning of s as fits in width cells. What is one
-// character on screen is not divided.
+// FirstCells returns as much of the beginning of s as fits into width cells. Characters that consist of
+// several code points are not divided.
 func FirstCells(s string, width int) string {
 	end, n := 0, 0
 	for g := displaywidth.StringGraphemes(s); g.Next(); {
@@ -34,7 +34,7 @@ func FirstCells(s string, width int) string {
 	return s[:end]
 }
 
-// lastCells returns as much of the end of s as fits in width cells.
+// lastCells returns as much of the end of s as fits into width cells.
 func lastCells(s string, width int) string {
 	excess := Cells(s) - width
 	for g := displaywidth.StringGraphemes(s); excess > 0 && g.Next(); {

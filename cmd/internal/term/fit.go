@@ -6,24 +6,27 @@ import (
 	"sort"
 )
 
-// unlimited is the width of a terminal whose width is unknown.
+// unlimited is used as the width of a terminal whose width is not known.
 const unlimited = math.MaxInt32
 
-// A layout holds which columns of a table are drawn, and their widths.
+// A layout says which columns of a table are drawn, and how wide.
 type layout struct {
-	columns []int // indices of the columns that are drawn
-	widths  []int // in cells, of each of columns
+	// columns are the indices of the columns that are drawn.
+	columns []int
 
-	// dropped are the names of columns that have content and are not drawn.
+	// widths are their widths in cells.
+	widths []int
+
+	// dropped are the names of the columns that have content and are not drawn.
 	dropped []string
 }
 
-// fit decides what of a table is drawn in width cells.
+// fit chooses the columns of a table and their widths so that the table fits into width cells.
 //
-// Columns without content are left out, but for the first. As long as the narrowest form of the table is
-// too wide, the column with the highest Drop is dropped, of equal ones the last. Then
-// all shortenable columns that are wider than a common limit are cut to it; the limit
-// is as high as the width permits, so that short columns stay whole.
+// Columns without content are left out, except the first. While the table is too wide even with its
+// columns at their least widths, the column with the highest Drop is dropped; of several, the last. Then
+// all columns that can be shortened and are wider than a common limit are shortened to it. The limit is
+// as high as possible, so that short columns stay complete.
 func fit(t Table, width int) layout {
 	natural, least := measure(t)
 	var l layout
@@ -75,8 +78,8 @@ func fit(t Table, width int) layout {
 	return l
 }
 
-// measure returns for each column the width of its widest cell without the header, and the least width
-// to which it may be shortened.
+// measure returns for each column the width of its widest cell without the header (natural), and the
+// least width to which it may be shortened.
 func measure(t Table) (natural, least []int) {
 	natural, least = make([]int, len(t.Columns)), make([]int, len(t.Columns))
 	for j, c := range t.Columns {
@@ -95,11 +98,12 @@ func measure(t Table) (natural, least []int) {
 	return natural, least
 }
 
-// mostName is how wide the last part of a name may be that a table makes room for by
-// dropping columns.
+// mostName is the width up to which the last part of a qualified name is kept complete, even if other
+// columns have to be dropped for it.
 const mostName = 44
 
-// total returns the width of a table, including separators, whose columns have these widths.
+// total returns the width of a table with the given columns, including the gaps between them; widths are
+// indexed by column.
 func total(columns, widths []int) int {
 	sum := columnGap * (len(columns) - 1)
 	for _, j := range columns {
@@ -108,7 +112,8 @@ func total(columns, widths []int) int {
 	return sum
 }
 
-// share distributes the available width among the columns.
+// share returns the widths of the given columns so that they fit into width; see fit. natural and least
+// are the results of measure.
 func share(t Table, columns, natural, least []int, width int) []int {
 	widths := func(limit int, floor []int) []int {
 		out := slices.Clone(natural)

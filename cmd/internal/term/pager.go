@@ -12,12 +12,11 @@ import (
 	"syscall"
 )
 
-// defaultPager quits at once where the text fits the screen, and keeps colours.
+// defaultPager exits at once if the text fits on the screen, and keeps colours.
 const defaultPager = "less -FRX"
 
-// PagerCommand is the command line of the pager that the user wants: UNWIRE_PAGER goes
-// before PAGER, and less is the default. It is "" for none, which is said by an empty
-// variable or cat.
+// PagerCommand returns the command line of the user's pager: UNWIRE_PAGER, or else PAGER, or else less.
+// It returns "" for no pager if the variable is empty or "cat". lookup reads an environment variable.
 func PagerCommand(lookup func(string) (string, bool)) string {
 	for _, name := range []string{"UNWIRE_PAGER", "PAGER"} {
 		if command, ok := lookup(name); ok {
@@ -30,19 +29,19 @@ func PagerCommand(lookup func(string) (string, bool)) string {
 	return defaultPager
 }
 
-// errPagerEnded is the error of a write to a pager that has exited.
+// errPagerEnded is returned by a write to a pager that has exited.
 var errPagerEnded = errors.New("the pager has ended")
 
 // ErrStopped is returned by Page if SIGTERM or SIGHUP ended the pager.
 var ErrStopped = errors.New("stopped by a signal")
 
-// Page calls write, and sends the output through a pager if it is longer than the screen. If stdout is
-// no terminal, or command is "", the output is printed directly. The pager handles the terminal's
-// signals while it runs: running is called when it starts, and the function that running returns is
-// called when it has exited.
+// Page calls write, and sends its output through a pager if it is longer than the screen. If o is not a
+// terminal, or command is "", the output is printed directly. running is called when the pager starts,
+// which then handles the terminal's signals; the function that it returns is called when the pager has
+// exited.
 //
-// The context of write is cancelled when the pager exits. That is no error, unless a signal killed the
-// pager: then Page returns ErrStopped.
+// The context of write is cancelled when the pager exits. That is not an error, unless SIGTERM or SIGHUP
+// ended the pager: then Page returns ErrStopped.
 func (o *Output) Page(ctx context.Context, command string, running func() (ended func(), err error), write func(context.Context, *Output) error) error {
 	if !o.TTY || o.Height <= 0 || command == "" {
 		return write(ctx, o)
@@ -63,30 +62,45 @@ func (o *Output) Page(ctx context.Context, command string, running func() (ended
 	return errors.Join(err, closeErr)
 }
 
-// A pager buffers output until it is longer than the screen, and then starts the pager command.
+// A pager buffers output until it is longer than the screen, and then starts the pager command and writes
+// to it.
 type pager struct {
-	out     *Output
-	command string
-	running func() (ended func(), err error)
-	cancel  context.CancelFunc
+	// out is the terminal.
+	out *Output
 
+	// command is the command line of the pager.
+	command string
+
+	// running is called when the command starts; see Output.Page.
+	running func() (ended func(), err error)
+
+	// cancel cancels the context of the function that writes the output.
+	cancel context.CancelFunc
+
+	// held is the output that was buffered before the command started, and rows the number of screen rows
+	// that it takes.
 	held bytes.Buffer
+
+	// rows is the number of screen rows of the buffered output.
 	rows int
 
-	// direct is set if the command could not be started.
+	// direct means that the command could not be started, so that output goes to the terminal.
 	direct bool
 
-	// to is the standard input of the command. ended is closed when that has ended.
-	to    io.WriteCloser
+	// to is the standard input of the command; nil before it starts.
+	to io.WriteCloser
+
+	// ended is closed when the command has exited.
 	ended chan struct{}
 
-	// quit is set if the pager command exited before it had read all output.
+	// quit means that the command exited before it had read all output.
 	quit bool
 
-	// stopped is set if SIGTERM or SIGHUP was passed on to the command.
+	// stopped means that SIGTERM or SIGHUP was passed on to the command.
 	stopped atomic.Bool
 }
 
+// Write buffers b or, once the output is longer than the screen, writes it to the pager command.
 func (p *pager) Write(b []byte) (int, error) {
 	switch {
 	case p.direct:
@@ -124,7 +138,7 @@ func (p *pager) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// start starts the pager command and sends the buffered output to it.
+// start starts the pager command.
 func (p *pager) start() error {
 	cmd := exec.Command("sh", "-c", p.command)
 	cmd.Stdout, cmd.Stderr = p.out.Writer, os.Stderr
@@ -180,8 +194,8 @@ func (p *pager) start() error {
 	return nil
 }
 
-// close writes what is still held back, or waits for the end of the command. It reports
-// whether the command ended before it had been given all.
+// close writes the buffered output if the command was not started, and otherwise waits until it exits.
+// quit means that it exited before it had read all output.
 func (p *pager) close() (quit bool, err error) {
 	if p.to == nil {
 		_, err := p.out.Writer.Write(p.held.Bytes())

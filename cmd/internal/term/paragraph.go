@@ -5,22 +5,24 @@ import (
 	"strings"
 )
 
-// minWidth is the narrowest terminal for which lines are broken.
+// minWidth is the least width to which lines are broken, in columns.
 const minWidth = 20
 
-// Paragraph writes head followed by text, wrapped at spaces to the width of the terminal. Continuation
-// lines are indented by two more spaces. A word is divided only if it is longer than a line.
+// Paragraph appends to b a paragraph: indent, head and text, wrapped at spaces to the width of the
+// terminal. Continuation lines are indented by two more spaces. A word is divided only if it is longer
+// than a line.
 func (o *Output) Paragraph(b *strings.Builder, indent, head, text string) {
 	o.breakWords(b, indent, head, Clean(text))
 }
 
-// Sayf writes sentences. On a terminal, lines that are wider than it are broken at spaces,
-// and the rest of a line is indented.
+// Sayf formats and prints text. On a terminal, lines that are too long are wrapped at spaces, and
+// continuation lines are indented.
 func (o *Output) Sayf(format string, args ...any) {
 	fmt.Fprint(o, o.Wrap(fmt.Sprintf(format, args...)))
 }
 
-// Wrap breaks lines as Sayf does, if the output is a terminal.
+// Wrap wraps lines that are longer than the terminal is wide at spaces. If the output is not a terminal,
+// it returns text unchanged.
 func (o *Output) Wrap(text string) string {
 	if !o.TTY || o.Width <= 0 {
 		return text
@@ -38,7 +40,7 @@ func (o *Output) Wrap(text string) string {
 	return b.String()
 }
 
-// breakWords writes a paragraph of text that is clean.
+// breakWords is like Paragraph for a text without control characters.
 func (o *Output) breakWords(b *strings.Builder, indent, head, text string) {
 	width := max(o.Width, minWidth)
 	if o.Width <= 0 {

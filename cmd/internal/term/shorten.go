@@ -5,6 +5,7 @@ import (
 	"unicode"
 )
 
+// ellipsis marks where a text was cut.
 const ellipsis = "…"
 
 // A Shortening selects the part of a text that is cut if the text is too wide.
@@ -29,9 +30,10 @@ const (
 	Name
 )
 
-// Shorten makes cleaned text at most width cells wide. Wide characters count as two.
+// Shorten cuts a text without control characters to at most width cells, in the way that how selects.
 func Shorten(s string, width int, how Shortening) string { return how.apply(s, width) }
 
+// apply cuts s to at most width cells.
 func (how Shortening) apply(s string, width int) string {
 	if Cells(s) <= width {
 		return s
@@ -49,13 +51,14 @@ func (how Shortening) apply(s string, width int) string {
 	return FirstCells(s, width-1) + ellipsis
 }
 
-// cutMiddle keeps more of the end than of the beginning: names differ there.
+// cutMiddle cuts out the middle of a text. It keeps more of the end than of the beginning, because names
+// often differ at the end.
 func cutMiddle(s string, width int) string {
 	head := FirstCells(s, (width-1)*2/5)
 	return head + ellipsis + lastCells(s, width-1-Cells(head))
 }
 
-// cutStart removes the beginning of a text, up to a slash if the rest contains one.
+// cutStart cuts off the beginning of a text, up to a slash if the rest contains one.
 func cutStart(s string, width int) string {
 	kept := lastCells(s, width-Cells(ellipsis))
 	if at := strings.IndexByte(kept, '/'); at > 0 && at < len(kept)-1 {
@@ -64,7 +67,7 @@ func cutStart(s string, width int) string {
 	return ellipsis + kept
 }
 
-// cutEnd removes the end of a text, at a word boundary unless that would lose more than a third of the
+// cutEnd cuts off the end of a text, at a word boundary unless that would lose more than a third of the
 // width.
 func cutEnd(s string, width int) string {
 	kept := FirstCells(s, width-1)
@@ -76,11 +79,12 @@ func cutEnd(s string, width int) string {
 	return strings.TrimRightFunc(kept, unicode.IsSpace) + ellipsis
 }
 
+// beginsWithSpace reports whether the first character of s is white space.
 func beginsWithSpace(s string) bool {
 	return s != "" && unicode.IsSpace([]rune(s)[0])
 }
 
-// nameBreaks separate the parts of qualified names.
+// nameBreaks are the characters that separate the parts of qualified names.
 const nameBreaks = "./"
 
 // lastName returns the distinguishing part of a qualified name: Service/Method of
@@ -101,7 +105,8 @@ func lastName(s string) string {
 	return s[end+1:]
 }
 
-// cutName removes the beginning of a qualified name, up to a dot or slash.
+// cutName cuts off the beginning of a qualified name, up to a dot or slash. Texts that are not qualified
+// names are cut by cutURL.
 func cutName(s string, width int) string {
 	if lastName(s) == "" {
 		return cutURL(s, width)
@@ -120,8 +125,8 @@ func cutName(s string, width int) string {
 	return cutMiddle(lastName(s), width)
 }
 
-// cutURL shortens "METHOD URL" by removing the least informative parts first: the query, then the
-// scheme, then the beginning of host and path up to a slash.
+// cutURL shortens "METHOD URL" by removing the least informative parts first: the query, then the scheme,
+// then the beginning of host and path. Other texts are cut by cutMiddle.
 func cutURL(s string, width int) string {
 	method, url := "", s
 	if head, rest, ok := strings.Cut(s, " "); ok {

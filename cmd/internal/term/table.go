@@ -11,15 +11,17 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// A Table is rows under a header. On a terminal it is drawn so that it fits: one line
-// per row, the least important columns dropped, long cells shortened. Elsewhere it is
-// tab-separated, with everything in it.
+// A Table is a list of rows under a header. On a terminal it is drawn to fit the width: one line for each
+// row, the least important columns dropped, long cells shortened. Otherwise it is printed as
+// tab-separated values, complete.
 type Table struct {
-	// Columns are the columns in order, and Rows the cells of each row.
+	// Columns are the columns in order.
 	Columns []Column
-	Rows    [][]string
 
-	// Detail, if set, reports whether a row is printed in full below the table if some of its cells
+	// Rows are the rows, each with one cell for each column.
+	Rows [][]string
+
+	// Detail, if set, reports whether a row is printed again in full below the table if some of its cells
 	// were shortened or dropped, for example a failure with its reason.
 	Detail func(row int) bool
 
@@ -35,26 +37,25 @@ type Column struct {
 	// Name is the column's heading.
 	Name string
 
-	// Drop is the order in which columns are left out of a table that is too wide: the highest number
-	// first. Default: 0, never.
+	// Drop is the order in which columns are dropped if the table is too wide: the highest number first.
+	// Default: 0, never.
 	Drop int
 
-	// Shorten selects the part of a cell that is cut if the cell is too wide. Default: cells are not
-	// cut.
+	// Shorten selects how a cell is cut if it is too wide. Default: cells are not cut.
 	Shorten Shortening
 
-	// Min is the width in cells below which the column is not shortened while there
-	// are columns to drop. Default: the width of the header.
+	// Min is the width in cells to which the column may be shortened before other columns are dropped.
+	// Default: the width of the header.
 	Min int
 
-	// Right aligns the cells to the right, as numbers are.
+	// Right aligns the cells to the right, as for numbers.
 	Right bool
 
 	// On limits the column to terminals or to other outputs. Default: both.
 	On Medium
 
-	// Paint, if set, colours a cell of a drawn table. text is the complete cell, and shown the possibly
-	// shortened text.
+	// Paint, if set, colours a cell of a drawn table. text is the complete cell, and shown the text after
+	// shortening.
 	Paint func(text, shown string) string
 }
 
@@ -70,7 +71,7 @@ const (
 // columnGap is the number of spaces between two columns.
 const columnGap = 2
 
-// Table writes a table. Cells may hold anything: they are cleaned.
+// Table prints a table. Control characters in cells are escaped.
 func (o *Output) Table(t Table) error {
 	for i, row := range t.Rows {
 		if len(row) != len(t.Columns) {
@@ -83,8 +84,8 @@ func (o *Output) Table(t Table) error {
 	return o.draw(t.on(Drawn))
 }
 
-// on returns a copy of the table that has only the columns for one medium (terminal or pipe), with
-// control characters removed from the cells.
+// on returns a copy of the table that has only the columns for a medium, with control characters in cells
+// escaped.
 func (t Table) on(m Medium) Table {
 	var keep []int
 	for i, c := range t.Columns {
@@ -104,6 +105,7 @@ func (t Table) on(m Medium) Table {
 	return out
 }
 
+// pick returns the elements of a list at the indices in keep.
 func pick[T any](list []T, keep []int) []T {
 	out := make([]T, len(keep))
 	for i, k := range keep {
@@ -112,6 +114,7 @@ func pick[T any](list []T, keep []int) []T {
 	return out
 }
 
+// writeTSV prints a table as tab-separated values with a header line.
 func (o *Output) writeTSV(t Table) error {
 	var b strings.Builder
 	for i, c := range t.Columns {
@@ -129,7 +132,7 @@ func (o *Output) writeTSV(t Table) error {
 	return err
 }
 
-// draw writes a table within the width of the terminal.
+// draw prints a table that fits the width of the terminal.
 func (o *Output) draw(t Table) error {
 	width := o.Width - Cells(t.Indent)
 	if o.Width <= 0 {
@@ -169,7 +172,8 @@ func (o *Output) draw(t Table) error {
 	return err
 }
 
-// layOut aligns the cells of a table in lines. Its cells have their final width.
+// layOut returns the lines of a table with aligned cells. rows are the cells of the drawn columns,
+// already shortened.
 func (o *Output) layOut(t Table, l layout, rows [][]string) ([]string, error) {
 	align := make([]tw.Align, len(l.columns))
 	header := make([]any, len(l.columns))
@@ -220,8 +224,8 @@ func (o *Output) layOut(t Table, l layout, rows [][]string) ([]string, error) {
 	return lines, nil
 }
 
-// writeDetails prints, as one paragraph for each row, the rows that ask for it and that have shortened
-// or dropped cells.
+// writeDetails appends to b, for each row that asks for it (Table.Detail) and has shortened or dropped
+// cells, a paragraph with those cells in full.
 func (o *Output) writeDetails(b *strings.Builder, t Table, l layout) {
 	if t.Detail == nil {
 		return

@@ -19,19 +19,26 @@ import (
 	"unwire/captures/safetext"
 )
 
-// An Output is a stream that people or programs read.
+// An Output is an output stream, with what is known about the terminal behind it.
 type Output struct {
 	io.Writer
-	TTY bool // a terminal: tables are drawn; off it they are TSV
+
+	// TTY means that the stream is a terminal, on which tables are drawn; otherwise they are printed as
+	// tab-separated values.
+	TTY bool
+
 	// Color means that escape sequences for colours are written.
 	Color bool
 
-	// Width and Height are the size of the terminal in cells; 0 if the output is no terminal.
-	Width, Height int
+	// Width is the number of columns of the terminal; 0 if the output is not a terminal.
+	Width int
+
+	// Height is the number of lines of the terminal; 0 if the output is not a terminal.
+	Height int
 }
 
-// New looks at w and the user's wish: color is "auto", "always" or "never".
-// NO_COLOR and TERM=dumb turn "auto" off, as no-color.org asks.
+// New returns the Output for w, which is examined for a terminal. color is "auto", "always" or "never".
+// NO_COLOR and TERM=dumb turn colours off for "auto"; see no-color.org.
 func New(w io.Writer, color string) *Output {
 	o := &Output{Writer: w}
 	if f, ok := w.(*os.File); ok && xterm.IsTerminal(int(f.Fd())) {
@@ -63,7 +70,7 @@ func (o *Output) Columns() int {
 	return o.Width
 }
 
-// Bold returns s in bold. Like the methods for colours, it returns s unchanged if the output has no colour.
+// Bold returns s in bold, or unchanged if the output has no colours.
 func (o *Output) Bold(s string) string { return o.sgr("1", s) }
 
 // Dim returns s in a dim colour, or unchanged if the output has no colours.
@@ -84,6 +91,8 @@ func (o *Output) Cyan(s string) string { return o.sgr("36", s) }
 // Green returns s in green, or unchanged if the output has no colours.
 func (o *Output) Green(s string) string { return o.sgr("32", s) }
 
+// sgr returns s between the ANSI escape sequence with a code (Select Graphic Rendition) and the reset
+// sequence, or unchanged if the output has no colours.
 func (o *Output) sgr(code, s string) string {
 	if !o.Color || s == "" {
 		return s
@@ -91,14 +100,15 @@ func (o *Output) sgr(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Clean escapes text from outside so that it is safe on one line of a terminal; see safetext.Line.
+// Clean escapes control characters in foreign text, including line ends, so that it is safe on one line
+// of a terminal; see safetext.Line.
 func Clean(s string) string { return safetext.Line(s) }
 
-// CleanText is Clean for text that may span lines: newlines and tabs stay.
+// CleanText is like Clean, but keeps newlines and tabs.
 func CleanText(s string) string { return safetext.Lines(s) }
 
-// CleanStart is Clean for at most n characters of a text, and says how many characters the text has. It takes as
-// long for a text of any size.
+// CleanStart is like Clean, truncated to n characters and followed by the total number of characters. Its
+// cost does not depend on the size of the text, except for counting.
 func CleanStart(text []byte, n int) string {
 	// Each character of the result comes from at most utf8.UTFMax bytes.
 	if len(text) <= n*utf8.UTFMax {
@@ -108,7 +118,7 @@ func CleanStart(text []byte, n int) string {
 	return fmt.Sprintf("%s… (%d characters)", string(runes[:min(n, len(runes))]), utf8.RuneCount(text))
 }
 
-// Cut shortens s to at most n columns, and appends how many characters were cut.
+// Cut truncates s to n characters, and then appends the number of characters that s has.
 func Cut(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

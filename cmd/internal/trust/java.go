@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// javaPassword is the one that every Java runtime's store is shipped with.
+// javaPassword is the default password of the trust store of Java runtimes.
 const javaPassword = "changeit"
 
+// java returns the steps that install or remove the CA in the trust store of the Java runtime.
 func (m Machine) java(c Cert, remove bool) ([]Step, error) {
 	keytool, store, err := m.keystore()
 	if err != nil {
@@ -31,7 +32,7 @@ func (m Machine) java(c Cert, remove bool) ([]Step, error) {
 	return []Step{run}, f.Close()
 }
 
-// keystore finds the keytool program of the Java runtime, and its trust store.
+// keystore returns the path of the Java runtime's keytool program, and of its trust store.
 func (m Machine) keystore() (keytool, store string, err error) {
 	home := m.JavaHome
 	if home == "" {

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 )
 
-// nssFolders are where NSS databases are, below the home folder.
+// nssFolders are the folders below the home folder that may have NSS certificate databases; * matches any
+// name.
 var nssFolders = []string{
 	".pki/nssdb", // Chrome and Chromium
 	"snap/chromium/current/.pki/nssdb",
@@ -16,6 +17,7 @@ var nssFolders = []string{
 	"Library/Application Support/Firefox/Profiles/*",
 }
 
+// nss returns the steps that install or remove the CA in the certificate databases of Firefox and Chrome.
 func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
 	if m.OS == "windows" {
 		return nil, errors.New("not supported on Windows: import the certificate in Firefox's settings, or let Firefox use the system's store")
@@ -41,7 +43,7 @@ func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
 	return steps, nil
 }
 
-// nssDatabases returns the NSS databases (Firefox, Chromium) in the notation of certutil.
+// nssDatabases returns the existing NSS databases in the notation of certutil, such as sql:FOLDER.
 func (m Machine) nssDatabases() []string {
 	var found []string
 	for _, pattern := range nssFolders {
@@ -60,6 +62,7 @@ func (m Machine) nssDatabases() []string {
 	return found
 }
 
+// exists reports whether a file or folder exists.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -23,6 +23,8 @@ var anchorFolders = []struct {
 	{"/usr/share/pki/trust/anchors", ".pem", []string{"update-ca-certificates"}},
 }
 
+// system returns the steps that install or remove the CA in the trust store of the operating system. If
+// they need administrator rights that are missing, it also returns ErrNotRoot.
 func (m Machine) system(c Cert, remove bool) ([]Step, error) {
 	var steps []Step
 	var err error
@@ -49,6 +51,8 @@ func (m Machine) system(c Cert, remove bool) ([]Step, error) {
 	return steps, err
 }
 
+// anchors returns the steps for Linux: write or remove the certificate in the distribution's folder, and
+// rebuild the trust store.
 func (m Machine) anchors(c Cert, remove bool) ([]Step, error) {
 	for _, a := range anchorFolders {
 		folder := filepath.Join(m.Root, a.folder)

@@ -34,18 +34,25 @@ const (
 // commandTimeout limits the time of each command that changes a trust store.
 const commandTimeout = 2 * time.Minute
 
-// ErrNotRoot is wrapped where only the administrator may do what is planned.
+// ErrNotRoot is wrapped by errors that a change needs administrator rights.
 var ErrNotRoot = errors.New("needs administrator rights")
 
-// A Machine is where the stores are. Root is put in front of the system's
-// folders; tests set it.
+// A Machine describes where this machine's trust stores are. Tests replace its parts.
 type Machine struct {
-	OS string // as runtime.GOOS has it
-	// Root is the root of the file system, and Home the user's folder.
-	Root     string
-	Home     string
-	JavaHome string // "" : where keytool in the PATH leads
-	Admin    bool   // may write the system's folders
+	// OS is the operating system, a value of runtime.GOOS.
+	OS string
+
+	// Root is the root of the file system, prefixed to the paths of system folders; "" for /.
+	Root string
+
+	// Home is the user's home folder.
+	Home string
+
+	// JavaHome is the folder of the Java runtime; "" finds it by keytool in the PATH.
+	JavaHome string
+
+	// Admin means that the process may write system folders.
+	Admin bool
 	// LookPath returns the path of a program; see exec.LookPath.
 	LookPath func(string) (string, error)
 }
@@ -53,10 +60,12 @@ type Machine struct {
 // A Cert is the CA certificate to be installed.
 type Cert struct {
 	*x509.Certificate
-	File string // where it is in PEM
+
+	// File is the path of the certificate in PEM format.
+	File string
 }
 
-// Name returns the name of the certificate in trust stores. It includes an id of this machine's CA.
+// Name returns the name of the certificate in trust stores. It contains an id of this machine's CA.
 func (c Cert) Name() string { return c.Subject.CommonName }
 
 // fileName returns the file name of the certificate in a folder of CAs.
@@ -64,15 +73,22 @@ func (c Cert) fileName(ext string) string {
 	return strings.ReplaceAll(strings.ToLower(c.Name()), " ", "-") + ext
 }
 
-// A Step is one change: a file to be written or removed, or a command to be run.
+// A Step is one change to a trust store. It either writes a file, removes a file, or runs a command.
 type Step struct {
-	// Write is the path of a file that this step writes, and Data the file's content.
+	// Write is the path of the file to write; "" for none.
 	Write string
-	Data  []byte
-	// Remove is a file to remove, and Run a command to run.
+
+	// Data is the content of that file.
+	Data []byte
+
+	// Remove is the path of the file to remove; "" for none.
 	Remove string
-	Run    []string
-	May    bool // the command may fail: what it removes may not be there
+
+	// Run is the command to run.
+	Run []string
+
+	// May means that the command may fail, since the certificate that it removes may not be installed.
+	May bool
 }
 
 // String describes the step in one line for users.
@@ -125,6 +141,7 @@ func Do(ctx context.Context, steps []Step) error {
 	return nil
 }
 
+// do executes the step.
 func (s Step) do(ctx context.Context) error {
 	switch {
 	case s.Write != "":

@@ -17,7 +17,7 @@ import (
 // maxReferences bounds the references to a type that are shown.
 const maxReferences = 200
 
-// coverageEndpoints are those of definitions and how far they explain a capture.
+// coverageEndpoints returns the API endpoints about definitions and how far they explain a capture.
 func coverageEndpoints() []endpoint {
 	return []endpoint{
 		{path: "schema", answer: answerSchema},
@@ -26,7 +26,9 @@ func coverageEndpoints() []endpoint {
 	}
 }
 
-// coverageOf finds out how far the definitions explain the capture, and what it proposes to add.
+// coverageOf returns how far the definitions explain the capture, the fields that can be added to them,
+// and the definitions themselves. It computes them again only if the capture has grown. If there are no
+// definitions, it uses empty ones.
 func (f *file) coverageOf(ctx context.Context) (*coverage, *schema.Schema, error) {
 	c, err := f.open()
 	if err != nil {
@@ -60,19 +62,33 @@ func (f *file) coverageOf(ctx context.Context) (*coverage, *schema.Schema, error
 	return f.coverage, defs, nil
 }
 
-// A typeEntry is a message of the definitions in the list of types.
+// A typeEntry is a message type in the list of types that the page shows.
 type typeEntry struct {
-	Name      string `json:"name"`
-	Seen      int64  `json:"seen"`
-	Fields    int    `json:"fields"`
-	Covered   int    `json:"covered"`
-	Unknown   int    `json:"unknown,omitempty"`
-	Contrary  int    `json:"contradicted,omitempty"`
-	Undefined bool   `json:"undefined,omitempty"`
+	// Name is the full name of the type.
+	Name string `json:"name"`
+
+	// Seen is the number of messages of the type in the capture.
+	Seen int64 `json:"seen"`
+
+	// Fields is the number of fields that the definition of the type declares.
+	Fields int `json:"fields"`
+
+	// Covered is the number of declared fields that were seen at least once.
+	Covered int `json:"covered"`
+
+	// Unknown is the number of fields that were seen but are not declared.
+	Unknown int `json:"unknown,omitempty"`
+
+	// Contrary is the number of fields whose values contradict their declaration.
+	Contrary int `json:"contradicted,omitempty"`
+
+	// Undefined means that the definitions do not contain the type.
+	Undefined bool `json:"undefined,omitempty"`
 }
 
-// answerSchema returns the report of 'unwire schema check', the proposals, and all types: those
-// that were seen first.
+// answerSchema implements the endpoint schema. It returns the report of 'unwire schema check', the
+// proposed fields, and the list of types, the most frequent first. The parameter like selects the types
+// whose names contain it.
 func answerSchema(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -132,25 +148,36 @@ func answerSchema(ctx context.Context, q *request) (any, error) {
 	}, err
 }
 
-// A fieldEntry is a field of a message with its coverage.
+// A fieldEntry is a field of a message type, with whether the capture agrees with its declaration.
 type fieldEntry struct {
-	Number int    `json:"number"`
-	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Label  string `json:"label"`
+	// Number is the field number.
+	Number int `json:"number"`
 
-	// Ref is the full name of the message or enum that the field has.
+	// Name is the name of the field, declared or inferred.
+	Name string `json:"name"`
+
+	// Type is the type of the field, such as int32 or message.
+	Type string `json:"type"`
+
+	// Label is optional, required or repeated; "" for a field that is not declared.
+	Label string `json:"label"`
+
+	// Ref is the full name of the message or enum type of the field; "" for other types.
 	Ref string `json:"ref,omitempty"`
 
-	// State is seen, never, unknown or contradicted.
+	// State is "seen", "never" for a field that was never seen, "unknown" for one that is not declared, or
+	// "contradicted".
 	State string `json:"state"`
-	Why   string `json:"why,omitempty"`
 
-	// Frames are addresses of frames that show a finding.
+	// Why explains the states unknown and contradicted.
+	Why string `json:"why,omitempty"`
+
+	// Frames are addresses of frames that show why the state is unknown or contradicted.
 	Frames []string `json:"frames,omitempty"`
 }
 
-// answerType returns a message with the coverage of its fields and what refers to it.
+// answerType implements the endpoint schema/type. It returns the definition of the message type that the
+// parameter name names, the coverage of its fields, and the fields and methods that refer to it.
 func answerType(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -186,7 +213,7 @@ func answerType(ctx context.Context, q *request) (any, error) {
 	return answer, nil
 }
 
-// declaredFields are the fields of a message with their coverage.
+// declaredFields returns the fields that md declares, with their coverage in report.
 func declaredFields(md protoreflect.MessageDescriptor, report *check.Report) []*fieldEntry {
 	fields := []*fieldEntry{}
 	at := slices.IndexFunc(report.Messages, func(t check.TypeCoverage) bool { return t.Message == string(md.FullName()) })
@@ -212,7 +239,8 @@ func declaredFields(md protoreflect.MessageDescriptor, report *check.Report) []*
 	return fields
 }
 
-// referencesTo are the fields and methods that have a message as their type.
+// referencesTo returns the full names of the fields and methods whose type is md, in alphabetical order
+// and at most maxReferences.
 func referencesTo(defs *schema.Schema, md protoreflect.MessageDescriptor) []string {
 	list := []string{}
 	for other := range defs.Messages() {
@@ -235,7 +263,8 @@ func referencesTo(defs *schema.Schema, md protoreflect.MessageDescriptor) []stri
 	return list[:min(len(list), maxReferences)]
 }
 
-// answerInferred returns the definitions that are inferred from the capture alone.
+// answerInferred implements the endpoint schema/inferred. It returns the definitions that 'unwire schema
+// infer' infers from the capture.
 func answerInferred(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// diffEndpoints are those of differences.
+// diffEndpoints returns the API endpoints that compare captures, exchanges or frames.
 func diffEndpoints() []endpoint {
 	return []endpoint{
 		{path: "diff", answer: answerDiff},
@@ -20,7 +20,8 @@ func diffEndpoints() []endpoint {
 // sideText is an address behind the name of a capture: nothing, an exchange or a frame.
 var sideText = regexp.MustCompile(`^#?([0-9]{1,18}(?:/part)?(?:/(?:up|down)/[0-9]{1,9})?)?$`)
 
-// side returns the address that the parameters ac and a, or bc and b, name.
+// side returns the capture and the address of one side of a comparison. name is "a" or "b": the parameter
+// of that name is the address without the capture, and the parameter ac or bc the number of the capture.
 func (q *request) side(name string) (*file, query.Address, error) {
 	i, err := q.number(name+"c", 0)
 	if err != nil {
@@ -40,7 +41,8 @@ func (q *request) side(name string) (*file, query.Address, error) {
 	return f, query.ParseAddress(f.path + "#" + m[1]), nil
 }
 
-// answerDiff compares two frames, exchanges or captures by structure, as 'unwire diff' does.
+// answerDiff implements the endpoint diff. It returns the differences between the structures of two
+// frames, exchanges or captures, as 'unwire diff' prints them.
 func answerDiff(ctx context.Context, q *request) (any, error) {
 	fa, a, err := q.side("a")
 	if err != nil {
@@ -76,8 +78,8 @@ func answerDiff(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "a": a.String(), "b": b.String(), "changes": changes}, nil
 }
 
-// answerByteDiff compares the bytes of two frames: how many are equal at the beginning and at
-// the end, and a part of what is between.
+// answerByteDiff implements the endpoint diff/bytes. It compares the bytes of two frames and returns how
+// many are equal at the beginning and at the end, and of each frame the bytes between, up to a limit.
 func answerByteDiff(ctx context.Context, q *request) (any, error) {
 	fa, a, err := q.side("a")
 	if err != nil {
@@ -117,7 +119,7 @@ func answerByteDiff(ctx context.Context, q *request) (any, error) {
 	}, nil
 }
 
-// frameData is the data of a frame, decompressed.
+// frameData returns the payload of the frame at an address, after decompression.
 func frameData(ctx context.Context, f *file, at query.Address) ([]byte, error) {
 	d, err := f.document(ctx, at.Exchange, at.Part)
 	if err != nil {

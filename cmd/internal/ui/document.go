@@ -28,38 +28,66 @@ const (
 	maxFolded = 10_000
 )
 
-// A document is an exchange that is shown, decoded, when the capture's last number was last.
+// A document is an exchange that the page shows, decoded.
 type document struct {
-	id   int64
+	// id is the number of the exchange.
+	id int64
+
+	// part means that the exchange is shown alone, even if it is one of several that carry a conversation.
 	part bool
+
+	// last is the capture's last number when the document was brought up to date.
 	last int64
 
-	// mu guards what follows. Evidence changes while it is used.
-	mu        sync.Mutex
-	at        conversation.Resolved
-	views     *query.Views
-	defs      *schema.Schema
-	notes     *query.Notes
-	damage    string
-	positions [2][]int // of the frames by direction and number
-	folded    []*contract.TimelineLine
+	// mu guards the fields below, and last. Reading a field changes the collected evidence for its type,
+	// so readers lock it, too.
+	mu sync.Mutex
 
-	// tools are the frames with a tool call or its result, by direction and number.
+	// at is the decoded exchange.
+	at conversation.Resolved
+
+	// views are how messages are read, with the types that were chosen or inferred; nil until the exchange
+	// was decoded.
+	views *query.Views
+
+	// defs are the definitions that apply; nil for none.
+	defs *schema.Schema
+
+	// notes are the notes and marks on the exchange, its frames and its fields.
+	notes *query.Notes
+
+	// damage describes which part could not be read or decoded; "" for none.
+	damage string
+
+	// positions are the positions in at.Frames of the frames of each direction, by their numbers. The
+	// index is dir&1.
+	positions [2][]int
+
+	// folded are the lines of foldedLines; nil until they are needed.
+	folded []*contract.TimelineLine
+
+	// tools are the frames that have a tool call or its result, by direction (dir&1) and number.
 	tools [2]map[int]bool
 
-	outlines []*frameOutline // the last used first
+	// outlines are the outlines of the frames that were shown last, the most recent first.
+	outlines []*frameOutline
 
-	// follower decodes an exchange with many frames that is in flight; nil for others.
+	// follower decodes the new frames of an exchange that is in flight and has many frames; nil for other
+	// exchanges.
 	follower *decode.Follower
 }
 
-// A frameOutline is a frame with its rows.
+// A frameOutline is a frame with its outline.
 type frameOutline struct {
+	// frame is the frame.
 	frame *decode.Frame
-	rows  *outline.Outline
+
+	// rows is the outline of the frame.
+	rows *outline.Outline
 }
 
-// document decodes the exchange that the parameters x and part name. The caller must unlock it.
+// document returns the capture and the decoded exchange that the parameters c, x and part name. The
+// caller must unlock the document.
 func (q *request) document(ctx context.Context) (*file, *document, error) {
 	f, err := q.file()
 	if err != nil {
@@ -73,7 +101,8 @@ func (q *request) document(ctx context.Context) (*file, *document, error) {
 	return f, d, err
 }
 
-// document returns an exchange, locked.
+// document returns the exchange id, decoded and up to date. With part, it is the exchange alone, even if
+// it is one of several that carry a conversation. The caller must unlock the document.
 func (f *file) document(ctx context.Context, id int64, part bool) (*document, error) {
 	c, err := f.open()
 	if err != nil {
@@ -102,7 +131,8 @@ func (f *file) document(ctx context.Context, id int64, part bool) (*document, er
 	return d, nil
 }
 
-// update brings a document up to date, with as little decoding as possible.
+// update brings a document up to date with the capture, whose last number is last. It decodes no more
+// than necessary.
 func (f *file) update(ctx context.Context, c *query.Capture, d *document, last int64) error {
 	if d.views != nil && d.last == last {
 		return nil
@@ -134,7 +164,7 @@ func (f *file) update(ctx context.Context, c *query.Capture, d *document, last i
 	return nil
 }
 
-// follow decodes what was recorded since of an exchange that is in flight.
+// follow decodes the frames that were recorded since the last call for an exchange that is in flight.
 func (f *file) follow(ctx context.Context, c *query.Capture, d *document) error {
 	var err error
 	if d.follower == nil {
@@ -164,12 +194,12 @@ func (f *file) follow(ctx context.Context, c *query.Capture, d *document) error 
 	return nil
 }
 
-// forgetFrames drops what was derived of the frames.
+// forgetFrames drops everything that was derived from the frames.
 func (d *document) forgetFrames() {
 	d.positions, d.outlines, d.folded, d.tools = [2][]int{}, nil, nil, [2]map[int]bool{}
 }
 
-// addPositions adds the positions of frames that are new.
+// addPositions adds the positions of frames that have none yet.
 func (d *document) addPositions() {
 	for i := len(d.positions[0]) + len(d.positions[1]); i < len(d.at.Frames); i++ {
 		dir := d.at.Frames[i].Dir & 1
@@ -177,7 +207,7 @@ func (d *document) addPositions() {
 	}
 }
 
-// decode decodes an exchange into a document.
+// decode decodes the whole exchange of a document. last is the capture's last number.
 func (f *file) decode(ctx context.Context, c *query.Capture, d *document, last int64) error {
 	at, damage := c.Resolve(ctx, d.id, d.part)
 	if at.Exchange == nil || ctx.Err() != nil {
@@ -205,8 +235,8 @@ func (f *file) decode(ctx context.Context, c *query.Capture, d *document, last i
 	return nil
 }
 
-// foldedLines returns the frames with runs of similar ones on one line each; nil if there are
-// too many.
+// foldedLines returns the lines of the list of frames, with each run of similar frames on one line; nil
+// if there are too many frames for that.
 func (d *document) foldedLines() []*contract.TimelineLine {
 	most := maxFolded
 	if !d.at.Ended() {
@@ -219,7 +249,7 @@ func (d *document) foldedLines() []*contract.TimelineLine {
 	return d.folded
 }
 
-// findTools finds the frames that have a tool call or its result.
+// findTools sets tools from the transcript of the exchange.
 func (d *document) findTools() {
 	d.tools = [2]map[int]bool{{}, {}}
 	ex := *d.at.Exchange
@@ -242,7 +272,7 @@ func (d *document) findTools() {
 	}
 }
 
-// position returns the position of a frame among those of both directions.
+// position returns the position in at.Frames of the frame with a direction and number.
 func (d *document) position(dir captures.Direction, seq int) (int, error) {
 	if list := d.positions[dir&1]; seq >= 0 && seq < len(list) {
 		return list[seq], nil
@@ -250,7 +280,7 @@ func (d *document) position(dir captures.Direction, seq int) (int, error) {
 	return 0, notFound("there is no frame %s/%d", dir, seq)
 }
 
-// frame returns the frame that the parameter f names, such as down/3.
+// frame returns the frame that the parameter f of a request names, such as down/3.
 func (d *document) frame(q *request) (*decode.Frame, error) {
 	text := q.query.Get("f")
 	a := query.ParseAddress("F.uwc#1/" + text)
@@ -264,7 +294,7 @@ func (d *document) frame(q *request) (*decode.Frame, error) {
 	return &d.at.Frames[i], nil
 }
 
-// outline returns the rows of a frame.
+// outline returns the outline of a frame. It keeps the outlines of the last keptOutlines frames.
 func (d *document) outline(f *decode.Frame) *outline.Outline {
 	at := slices.IndexFunc(d.outlines, func(o *frameOutline) bool { return o.frame == f })
 	var o *frameOutline
@@ -284,5 +314,5 @@ func (d *document) outline(f *decode.Frame) *outline.Outline {
 	return o.rows
 }
 
-// view is how a frame is read.
+// view returns how the messages of a frame are read.
 func (d *document) view(f *decode.Frame) decode.View { return d.views.Of(d.at.Call, f.Dir) }

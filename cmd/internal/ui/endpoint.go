@@ -18,48 +18,62 @@ import (
 // maxBody bounds what the page sends, in bytes.
 const maxBody = 8 << 20
 
-// An endpoint answers requests of the page below apiPath.
+// An endpoint is a path of the API with the function that answers requests for it.
 type endpoint struct {
-	// path is behind apiPath.
+	// path is the path after apiPath, such as schema/type.
 	path string
 
-	// post is whether the request changes something. Others are GET.
+	// post means that requests must use POST, because they change something or have a body. Other requests
+	// use GET.
 	post bool
 
-	// answer returns what is sent as JSON; a download is sent as a file.
+	// answer returns the answer, which is sent as JSON, or as a file if it is a *download.
 	answer func(context.Context, *request) (any, error)
 }
 
-// A request is one of the page.
+// A request is an API request from the page.
 type request struct {
 	*library
+
+	// query are the parameters of the URL.
 	query url.Values
-	body  []byte
+
+	// body is the body of a POST request.
+	body []byte
 }
 
-// A failure is an error that the page shows.
+// A failure is an error with the HTTP status to send.
 type failure struct {
+	// status is the HTTP status.
 	status int
-	text   string
+
+	// text is the message that the page shows.
+	text string
 }
 
+// Error returns the text.
 func (f *failure) Error() string { return f.text }
 
+// badRequest returns a formatted error with the HTTP status 400.
 func badRequest(format string, args ...any) error {
 	return &failure{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
+// notFound returns a formatted error with the HTTP status 404.
 func notFound(format string, args ...any) error {
 	return &failure{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-// A download is sent as a file.
+// A download is an answer that is sent as a file.
 type download struct {
+	// name is the file name that the browser proposes.
 	name string
+
+	// data is the content of the file.
 	data []byte
 }
 
-// send sends an answer.
+// send writes an answer to w, as a file if it is a *download and as JSON otherwise.
 func send(w http.ResponseWriter, value any) {
 	if d, ok := value.(*download); ok {
 		w.Header().Set("Content-Type", "application/octet-stream")
@@ -76,7 +90,7 @@ func send(w http.ResponseWriter, value any) {
 	_, _ = w.Write(data)
 }
 
-// sendError sends an error as the page shows it.
+// sendError writes an error to w as a JSON object with the member error, which the page shows.
 func sendError(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch f, ok := errors.AsType[*failure](err); {
@@ -91,7 +105,7 @@ func sendError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(data)
 }
 
-// file returns the capture that the parameter c names by its number.
+// file returns the capture whose number is the parameter c; without the parameter, the first capture.
 func (q *request) file() (*file, error) {
 	i, err := q.number("c", 0)
 	if err != nil {
@@ -100,7 +114,7 @@ func (q *request) file() (*file, error) {
 	return q.fileAt(int(i))
 }
 
-// number returns a parameter that is a whole number of at least 0, or missing for its default.
+// number returns the parameter name as a whole number of at least 0; missing if the parameter is absent.
 func (q *request) number(name string, missing int64) (int64, error) {
 	text := q.query.Get(name)
 	if text == "" {
@@ -113,7 +127,8 @@ func (q *request) number(name string, missing int64) (int64, error) {
 	return n, nil
 }
 
-// window returns the parameters from and to, with to at most so many after from.
+// window returns the range of rows [from,to) that the parameters from and to ask for, limited to most
+// rows. Without the parameter to, it is most rows.
 func (q *request) window(most int64) (from, to int, err error) {
 	first, err := q.number("from", 0)
 	if err != nil {
@@ -128,7 +143,7 @@ func (q *request) window(most int64) (from, to int, err error) {
 	return int(first), int(max(first, min(last, first+most))), nil
 }
 
-// parse reads the body as JSON.
+// parse decodes the body from JSON into to. It refuses unknown members.
 func (q *request) parse(to any) error {
 	d := json.NewDecoder(bytes.NewReader(q.body))
 	d.DisallowUnknownFields()
@@ -138,7 +153,7 @@ func (q *request) parse(to any) error {
 	return nil
 }
 
-// line returns an object of the contract as the command line prints it.
+// line returns an object as one JSON line, as the command line prints it, without the line end.
 func line(o contract.Object) (json.RawMessage, error) {
 	var b bytes.Buffer
 	if err := contract.NewEncoder(&b).Encode(o); err != nil {
@@ -147,7 +162,7 @@ func line(o contract.Object) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// lines returns objects of the contract as the command line prints them.
+// lines returns each object of a list as JSON, as the command line prints it.
 func lines[T contract.Object](list []T) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, len(list))
 	for i, o := range list {

@@ -27,7 +27,7 @@ const (
 	leastWait = 1000
 )
 
-// exchangeEndpoints are those of one exchange.
+// exchangeEndpoints returns the API endpoints about one exchange and the list of its frames.
 func exchangeEndpoints() []endpoint {
 	return []endpoint{
 		{path: "exchange", answer: answerExchange},
@@ -37,7 +37,8 @@ func exchangeEndpoints() []endpoint {
 	}
 }
 
-// answerExchange returns the head of an exchange: its line, headers, notes and relations.
+// answerExchange implements the endpoint exchange. It returns what the page shows of an exchange above
+// its frames: its line in the list, headers, notes, damage, and the number of frames.
 func answerExchange(ctx context.Context, q *request) (any, error) {
 	f, d, err := q.document(ctx)
 	if err != nil {
@@ -72,6 +73,7 @@ func answerExchange(ctx context.Context, q *request) (any, error) {
 	}, nil
 }
 
+// headerPairs returns headers as pairs of name and value, in their order.
 func headerPairs(h captures.Headers) [][2]string {
 	out := make([][2]string, len(h))
 	for i := range h {
@@ -80,39 +82,52 @@ func headerPairs(h captures.Headers) [][2]string {
 	return out
 }
 
-// A frameLine is a frame, or a run of similar frames, on one line.
+// A frameLine is a line of the list of frames: one frame or a run of similar frames.
 type frameLine struct {
-	// Line is a TimelineLine.
+	// Line is the line as a contract.TimelineLine.
 	Line json.RawMessage `json:"line"`
 
-	// Data is the size of the payloads after decompression.
+	// Data is the total size of the payloads in bytes, after decompression.
 	Data int `json:"data"`
 
-	// Wait is how long nothing happened before the first frame, in milliseconds; missing if that is short.
+	// Wait is the pause before the first frame of the line, in milliseconds; missing if it is shorter than
+	// leastWait.
 	Wait float64 `json:"wait_ms,omitempty"`
 
-	// Opcode is that of a frame of a WebSocket, and Event the name of an event.
+	// Opcode is the name of the WebSocket opcode; "" for other transports.
 	Opcode string `json:"opcode,omitempty"`
-	Event  string `json:"event,omitempty"`
 
-	End        bool   `json:"end,omitempty"`
-	Code       string `json:"code,omitempty"`
-	Compressed bool   `json:"compressed,omitempty"`
-	Partial    bool   `json:"partial,omitempty"`
-	Error      string `json:"error,omitempty"`
+	// Event is the name of a server-sent event; "" for none.
+	Event string `json:"event,omitempty"`
 
-	// Exchange is the exchange that carried the frame, in a conversation in pieces.
+	// End means that a frame ends the stream with a status.
+	End bool `json:"end,omitempty"`
+
+	// Code is that status: "ok" or the code of an error; "" if no frame ends the stream.
+	Code string `json:"code,omitempty"`
+
+	// Compressed means that at least one frame was compressed.
+	Compressed bool `json:"compressed,omitempty"`
+
+	// Partial means that at least one frame is incomplete.
+	Partial bool `json:"partial,omitempty"`
+
+	// Error is the first error of decoding these frames; "" for none.
+	Error string `json:"error,omitempty"`
+
+	// Exchange is the number of the exchange that carried the frame, if several exchanges carry the
+	// conversation.
 	Exchange int64 `json:"exchange,omitempty"`
 
-	// Tool reports that the transcript has a tool call or a result in these frames.
+	// Tool means that at least one of the frames has a tool call or its result.
 	Tool bool `json:"tool,omitempty"`
 
-	// Notes are those about the frames and their fields.
+	// Notes are the notes and marks on the frames and their fields.
 	Notes []*contract.PlaceNote `json:"notes,omitempty"`
 }
 
-// answerFrames returns a window of the lines of an exchange. With the parameter all, each frame
-// has a line.
+// answerFrames implements the endpoint frames. It returns a range of the lines of the list of frames.
+// With the parameter all, each frame has its own line; otherwise a run of similar frames is one line.
 func answerFrames(ctx context.Context, q *request) (any, error) {
 	_, d, err := q.document(ctx)
 	if err != nil {
@@ -148,7 +163,7 @@ func answerFrames(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "last": d.last, "total": total, "folded": folded != nil, "lines": out}, nil
 }
 
-// single returns the line of one frame by its position.
+// single returns the line of the frame at position i alone.
 func (d *document) single(i int) *contract.TimelineLine {
 	ex := *d.at.Exchange
 	ex.Frames = d.at.Frames[i : i+1]
@@ -157,7 +172,7 @@ func (d *document) single(i int) *contract.TimelineLine {
 	return l
 }
 
-// lineOf adds to a line what the page shows of its frames.
+// lineOf returns a line with the details of its frames that the page shows.
 func (d *document) lineOf(l *contract.TimelineLine) (*frameLine, error) {
 	shown := *l
 	if len(shown.Summary) > maxSummary {
@@ -188,7 +203,7 @@ func (d *document) lineOf(l *contract.TimelineLine) (*frameLine, error) {
 	return out, nil
 }
 
-// add adds a frame to a line.
+// add adds the details of a frame to a line.
 func (l *frameLine) add(d *document, f *decode.Frame) {
 	l.Data += len(f.Data)
 	l.Compressed = l.Compressed || f.Compressed()
@@ -213,7 +228,8 @@ func (l *frameLine) add(d *document, f *decode.Frame) {
 	l.Notes = append(l.Notes, d.notes.Of(f)...)
 }
 
-// answerFramePosition returns the position of the line that has a frame.
+// answerFramePosition implements the endpoint frames/position. It returns the position of the line that
+// contains a frame, in the same list as answerFrames.
 func answerFramePosition(ctx context.Context, q *request) (any, error) {
 	_, d, err := q.document(ctx)
 	if err != nil {
@@ -238,24 +254,32 @@ func answerFramePosition(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "position": at}, nil
 }
 
-// A bin is what passed in one column of a timeline.
+// A bin is what was sent in one direction during one column of the timeline.
 type bin struct {
-	// Column is its number.
+	// Column is the number of the column, from 0.
 	Column int `json:"column"`
 
-	// Dir is the lane.
+	// Dir is the direction, up or down.
 	Dir string `json:"dir"`
 
-	// First is the number of the first frame.
+	// First is the number of the first frame in the bin.
 	First int `json:"first"`
 
-	Frames int  `json:"frames"`
-	Bytes  int  `json:"bytes"`
-	End    bool `json:"end,omitempty"`
-	Error  bool `json:"error,omitempty"`
+	// Frames is the number of frames.
+	Frames int `json:"frames"`
+
+	// Bytes is the total size of the frames' payloads as they were sent.
+	Bytes int `json:"bytes"`
+
+	// End means that a frame ends the stream.
+	End bool `json:"end,omitempty"`
+
+	// Error means that a frame could not be decoded or ends the stream with an error.
+	Error bool `json:"error,omitempty"`
 }
 
-// answerLanes returns a timeline: the frames of both directions to scale in time, by columns.
+// answerLanes implements the endpoint lanes. It divides the duration of the exchange into as many columns
+// as the parameter columns says, and returns what was sent during each column in each direction.
 func answerLanes(ctx context.Context, q *request) (any, error) {
 	_, d, err := q.document(ctx)
 	if err != nil {

@@ -13,50 +13,81 @@ import (
 // keptDocuments is how many exchanges of a capture are kept decoded.
 const keptDocuments = 4
 
-// A file is a capture that the page shows, with what was derived of it.
+// A file is a capture that the page shows, with what was derived from it.
 type file struct {
-	path    string
+	// path is the path of the capture.
+	path string
+
+	// options are the options of the workbench.
 	options *Options
 
-	mu      sync.Mutex
-	capture *query.Capture // nil until it could be opened
+	// mu guards capture.
+	mu sync.Mutex
 
-	// The definitions, once they were loaded.
+	// capture is the open capture; nil until it could be opened.
+	capture *query.Capture
+
+	// defsMu guards loaded and defs.
 	defsMu sync.Mutex
+
+	// loaded means that the definitions were loaded.
 	loaded bool
-	defs   *schema.Schema
 
-	// background ends with the file. listed is the list of exchanges, and selection those of it that a filter
-	// selected last.
+	// defs are the definitions that apply to the capture; nil for none.
+	defs *schema.Schema
+
+	// background is the context of the work that goes on between requests. It ends when the file is
+	// closed.
 	background context.Context
-	stop       context.CancelFunc
-	listMu     sync.Mutex
-	listed     *listing
-	selection  *selection
 
+	// stop ends background.
+	stop context.CancelFunc
+
+	// listMu guards listed and selection.
+	listMu sync.Mutex
+
+	// listed is the list of exchanges; nil until it is needed.
+	listed *listing
+
+	// selection are the exchanges that the last filter selected; nil until it is needed.
+	selection *selection
+
+	// coverageMu guards coverage.
 	coverageMu sync.Mutex
-	coverage   *coverage
 
+	// coverage is the last result of coverageOf; nil until it is needed.
+	coverage *coverage
+
+	// held are the frames that the recorder of the capture holds.
 	held heldFrames
 
+	// documentsMu guards documents.
 	documentsMu sync.Mutex
-	documents   []*document // the last used first
+
+	// documents are the exchanges that were shown last, the most recent first.
+	documents []*document
 }
 
-// A coverage is how far definitions explained a capture when its last number was last.
+// A coverage is how far the definitions explain a capture.
 type coverage struct {
-	last      int64
-	report    *check.Report
+	// last is the capture's last number when the coverage was computed.
+	last int64
+
+	// report is the report of 'unwire schema check'.
+	report *check.Report
+
+	// proposals are the fields that can be added to the definitions.
 	proposals []check.Proposal
 }
 
+// newFile returns the file for the capture at path. It opens the capture when it is needed.
 func newFile(path string, o *Options) *file {
 	f := &file{path: path, options: o}
 	f.background, f.stop = context.WithCancel(context.Background())
 	return f
 }
 
-// open returns the capture, which a recording may not have created yet.
+// open returns the open capture. It fails while a recording has not created the capture yet.
 func (f *file) open() (*query.Capture, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,6 +101,7 @@ func (f *file) open() (*query.Capture, error) {
 	return f.capture, nil
 }
 
+// close ends the background work and closes the capture.
 func (f *file) close() error {
 	f.stop()
 	f.mu.Lock()
@@ -82,7 +114,7 @@ func (f *file) close() error {
 	return err
 }
 
-// definitions returns those that apply to the capture; nil for none.
+// definitions returns the definitions that apply to the capture; nil for none. It loads them once.
 func (f *file) definitions(ctx context.Context) (*schema.Schema, error) {
 	f.defsMu.Lock()
 	defer f.defsMu.Unlock()
@@ -97,7 +129,8 @@ func (f *file) definitions(ctx context.Context) (*schema.Schema, error) {
 	return defs, nil
 }
 
-// list returns the list of exchanges, which is up to date or about to be.
+// list returns the list of exchanges, after a short wait for its update. In a large capture, the update
+// can go on afterwards.
 func (f *file) list(ctx context.Context) (*listing, error) {
 	c, err := f.open()
 	if err != nil {
@@ -112,7 +145,7 @@ func (f *file) list(ctx context.Context) (*listing, error) {
 	return l, l.refresh(ctx, f.background)
 }
 
-// selector returns a selector for a filter.
+// selector returns a selector of the exchanges of the capture that match a filter.
 func (f *file) selector(ctx context.Context, parsed *filter.Filter) (*query.Selector, error) {
 	c, err := f.open()
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	maxClosed = 10_000
 )
 
-// frameEndpoints are those of one frame.
+// frameEndpoints returns the API endpoints about one frame: its tree, bytes and text.
 func frameEndpoints() []endpoint {
 	return []endpoint{
 		{path: "frame", answer: answerFrame},
@@ -41,7 +41,7 @@ func frameEndpoints() []endpoint {
 	}
 }
 
-// withFrame calls do with the frame that a request names.
+// withFrame calls do with the exchange and the frame that a request names, and returns what do returns.
 func withFrame(ctx context.Context, q *request, do func(*document, *decode.Frame) (any, error)) (any, error) {
 	_, d, err := q.document(ctx)
 	if err != nil {
@@ -55,17 +55,29 @@ func withFrame(ctx context.Context, q *request, do func(*document, *decode.Frame
 	return do(d, f)
 }
 
-// A layerInfo describes a layer of a frame.
+// A layerInfo describes a layer of a frame for the page. See outline.Layer.
 type layerInfo struct {
-	Row      int32  `json:"row"`
+	// Row is the number of the row whose value contains the layer; -1 for the message itself.
+	Row int32 `json:"row"`
+
+	// Encoding is how the value encodes the layer, such as base64+gzip.
 	Encoding string `json:"encoding,omitempty"`
-	Form     string `json:"form"`
-	Len      int    `json:"len"`
-	Path     string `json:"path,omitempty"`
-	Lines    int    `json:"lines"`
+
+	// Form is the form of the layer's bytes: message, json, frames or bytes.
+	Form string `json:"form"`
+
+	// Len is the size of the layer in bytes.
+	Len int `json:"len"`
+
+	// Path is the full path of Row; "" for the message itself.
+	Path string `json:"path,omitempty"`
+
+	// Lines is the number of rows of the layer as text.
+	Lines int `json:"lines"`
 }
 
-// answerFrame returns a frame without its bytes and its tree, which are asked for in pieces.
+// answerFrame implements the endpoint frame. It returns a frame without its bytes and its tree, for which
+// the page asks in parts, and its layers.
 func answerFrame(ctx context.Context, q *request) (any, error) {
 	return withFrame(ctx, q, func(d *document, f *decode.Frame) (any, error) {
 		head := *f
@@ -95,40 +107,60 @@ func answerFrame(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// A rowLine is a row of a frame's tree.
+// A rowLine is a row of a frame's tree as the page shows it. See outline.Row.
 type rowLine struct {
-	Row    int32 `json:"row"`
-	Depth  int32 `json:"depth"`
-	Parent int32 `json:"parent"`
-	Layer  int32 `json:"layer"`
+	// Row is the number of the row in the outline.
+	Row int32 `json:"row"`
 
-	// Path is the path in the layer, and Full that from the message on.
+	// Depth is the number of rows that enclose the row.
+	Depth int32 `json:"depth"`
+
+	// Parent is the number of the enclosing row, or -1.
+	Parent int32 `json:"parent"`
+
+	// Layer is the number of the layer that has the row's bytes.
+	Layer int32 `json:"layer"`
+
+	// Path is the path of the row from the beginning of its layer.
 	Path string `json:"path"`
+
+	// Full is the path of the row from the beginning of the message.
 	Full string `json:"full"`
 
 	// Inside is the number of rows inside the row.
 	Inside int32 `json:"inside"`
 
-	// Opens is the layer that the value contains; 0 for none.
+	// Opens is the number of the layer that the value contains; 0 for none.
 	Opens int32 `json:"opens,omitempty"`
 
+	// Off is the offset of the row's first byte in its layer.
 	Off int `json:"off"`
+
+	// End is the offset after the row's last byte.
 	End int `json:"end"`
+
+	// Val is the offset of the value.
 	Val int `json:"val"`
 
-	// Field is the field without the fields inside it and without its value.
+	// Field is the field of a message, without its value and the fields inside it; nil for JSON.
 	Field *field.Field `json:"field,omitempty"`
 
-	// Name and Kind are set for JSON.
+	// Name is the name of a JSON member, or the index of an array element.
 	Name string `json:"name,omitempty"`
+
+	// Kind is the kind of a JSON value, such as string.
 	Kind string `json:"kind,omitempty"`
 
-	// Text is the value, and Cut reports that it is longer.
+	// Text is the beginning of the value as text; "" for a value with rows inside it.
 	Text string `json:"text"`
-	Cut  bool   `json:"cut,omitempty"`
+
+	// Cut means that the value is longer than Text.
+	Cut bool `json:"cut,omitempty"`
 }
 
-// answerRows returns a window of the visible rows of a frame's tree.
+// answerRows implements the endpoint rows. It returns a range of the visible rows of a frame's tree. The
+// parameter closed lists the rows that the user has closed; rows inside them are not visible. With the
+// parameter row, the answer also has the position of that row.
 func answerRows(ctx context.Context, q *request) (any, error) {
 	from, to, err := q.window(maxRowsSent)
 	if err != nil {
@@ -160,7 +192,7 @@ func answerRows(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// rows returns a parameter that is a list of row numbers.
+// rows returns the parameter name as a list of row numbers, which are separated by dots.
 func (q *request) rows(name string) (list []int32, err error) {
 	text := q.query.Get(name)
 	if text == "" {
@@ -176,6 +208,7 @@ func (q *request) rows(name string) (list []int32, err error) {
 	return list, nil
 }
 
+// rowOf returns row i of an outline as the page shows it.
 func rowOf(o *outline.Outline, i int32) *rowLine {
 	r := &o.Rows[i]
 	l := &rowLine{
@@ -196,7 +229,7 @@ func rowOf(o *outline.Outline, i int32) *rowLine {
 	return l
 }
 
-// layer returns the layer that the parameter layer names.
+// layer returns the number of the layer that the parameter layer names, 0 by default.
 func (q *request) layer(o *outline.Outline) (int32, error) {
 	n, err := q.number("layer", 0)
 	if err != nil {
@@ -208,8 +241,9 @@ func (q *request) layer(o *outline.Outline) (int32, error) {
 	return int32(n), nil
 }
 
-// answerBytes returns a window of the bytes of a layer with the rows that they belong to. With
-// the parameter raw, the bytes are those of the frame before decompression.
+// answerBytes implements the endpoint bytes. It returns a range of the bytes of a layer, with the rows
+// that they belong to. With the parameter raw, the bytes are those of the frame before decompression,
+// without rows.
 func answerBytes(ctx context.Context, q *request) (any, error) {
 	from, to, err := q.window(maxBytesSent)
 	if err != nil {
@@ -235,8 +269,8 @@ func answerBytes(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// textRows returns where the rows of a text begin: behind line ends, and where a line is longer
-// than textColumns.
+// textRows returns the offsets at which the rows of a text begin: after each line end, and where a line
+// is longer than textColumns.
 func textRows(data []byte) []int {
 	rows := []int{0}
 	start := 0
@@ -253,20 +287,29 @@ func textRows(data []byte) []int {
 	return rows
 }
 
-// A textRow is a row of text, divided by the rows of the tree.
+// A textRow is a row of text, divided into parts by the rows of the tree.
 type textRow struct {
-	Off   int         `json:"off"`
+	// Off is the offset of the text row in its layer.
+	Off int `json:"off"`
+
+	// Parts are the parts, in their order.
 	Parts []*textPart `json:"parts"`
 }
 
-// A textPart is consecutive text of one row of the tree; of none if Row is -1.
+// A textPart is consecutive text that belongs to one row of the tree.
 type textPart struct {
-	Text  string        `json:"text"`
-	Row   int32         `json:"row"`
+	// Text is the text, as valid UTF-8.
+	Text string `json:"text"`
+
+	// Row is the number of the row of the tree; -1 for none.
+	Row int32 `json:"row"`
+
+	// Class says whether the text is a key, a length or a value.
 	Class outline.Class `json:"class,omitempty"`
 }
 
-// answerText returns a window of the rows of a layer as text.
+// answerText implements the endpoint text. It returns a range of the rows of a layer as text. With the
+// parameter off, the answer also has the position of the row that contains that offset.
 func answerText(ctx context.Context, q *request) (any, error) {
 	from, to, err := q.window(maxTextRows)
 	if err != nil {
@@ -304,7 +347,7 @@ func answerText(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// textOf divides the bytes of a row of text.
+// textOf returns the bytes [from,to) of a layer as a row of text.
 func textOf(o *outline.Outline, layer int32, from, to int) *textRow {
 	data := o.Layers[layer].Data
 	t := &textRow{Off: from, Parts: []*textPart{}}
@@ -322,7 +365,8 @@ func textOf(o *outline.Outline, layer int32, from, to int) *textRow {
 	return t
 }
 
-// answerRowAt returns the row that has a byte of a layer; -1 for none.
+// answerRowAt implements the endpoint at. It returns the number of the innermost row that contains the
+// byte at the offset off of a layer; -1 for none.
 func answerRowAt(ctx context.Context, q *request) (any, error) {
 	off, err := q.number("off", 0)
 	if err != nil {
@@ -339,7 +383,8 @@ func answerRowAt(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// answerValue returns the whole value of a row, up to maxValue bytes.
+// answerValue implements the endpoint value. It returns the value of a row as text, up to maxValue bytes.
+// With the parameter download, it returns the value's bytes as a file.
 func answerValue(ctx context.Context, q *request) (any, error) {
 	row, err := q.number("row", 0)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// allowHost adds the names by which a listener is reached.
+// allowHost permits requests whose Host header has the address addr, or localhost with its port.
 func (s *Server) allowHost(addr net.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,8 @@ func (s *Server) allowHost(addr net.Addr) {
 	}
 }
 
-// ServeHTTP answers a request if refuse has no reason against it.
+// ServeHTTP answers a request for the page, or for the API if the request has the token. It rejects
+// requests for which refuse returns a reason.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", contentPolicy)
@@ -65,10 +66,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveAPI(w, r)
 }
 
-// refuse returns why a request is not answered, whatever it asks for; "" if nothing is against
-// it. A page of another site can make a browser send requests to loopback. If it does so by a
-// name of its own that resolves to loopback (DNS rebinding), Host has that name; otherwise
-// Origin or Sec-Fetch-Site name the other site.
+// refuse returns the reason to reject a request regardless of its path, or "" to answer it. A page of
+// another site can make a browser send requests to a loopback address. If it does so with a host name
+// that resolves to loopback (DNS rebinding), the Host header has that name; otherwise Origin or
+// Sec-Fetch-Site name the other site.
 func (s *Server) refuse(r *http.Request) string {
 	s.mu.Lock()
 	known := slices.Contains(s.hosts, strings.ToLower(r.Host))
@@ -89,7 +90,7 @@ func (s *Server) refuse(r *http.Request) string {
 	return ""
 }
 
-// serveAPI answers a request that may ask.
+// serveAPI answers an API request that has the token.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	e, ok := s.api[strings.TrimPrefix(r.URL.Path, apiPath)]
 	if !ok {

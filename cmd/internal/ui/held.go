@@ -31,7 +31,8 @@ const (
 	maxHeldEdits = 1000
 )
 
-// heldEndpoints are those of frames that a recorder holds until somebody decides about them.
+// heldEndpoints returns the API endpoints about the frames that a recorder holds until the user decides
+// about them.
 func heldEndpoints() []endpoint {
 	return []endpoint{
 		{path: "held", answer: answerHeld},
@@ -41,27 +42,39 @@ func heldEndpoints() []endpoint {
 	}
 }
 
-// heldFrames are the held frames of a capture, when its recorder was asked last.
+// heldFrames are the frames that the recorder of a capture holds.
 type heldFrames struct {
-	mu     sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// frames are the held frames when the recorder was asked last.
 	frames []intercept.Frame
 
-	// drafts are the frames that are being edited, by number.
+	// drafts are the frames that the user has looked at, by the recorder's number of the frame.
 	drafts map[int64]*draft
 }
 
-// A draft is a held frame as the user has edited it.
+// A draft is a held frame with the user's edits.
 type draft struct {
+	// frame is the held frame without edits.
 	frame intercept.Frame
-	data  []byte
-	view  decode.View
 
-	// edits are what was done to the frame, in the form of replay's --set.
+	// data is the message after the edits.
+	data []byte
+
+	// view is how the message is read.
+	view decode.View
+
+	// edits are the edits in the order in which they were made, in the form of --set of 'unwire
+	// intercept'.
 	edits []string
-	rows  *outline.Outline
+
+	// rows is the outline of data; nil if it must be made again.
+	rows *outline.Outline
 }
 
-// ask asks the recorder for the held frames. There are none if nobody records the capture.
+// ask gets the held frames from the recorder of the capture at path, and drops the drafts of frames that
+// are not held any more. recorded is whether a recorder runs; without one, no frames are held.
 func (h *heldFrames) ask(ctx context.Context, path string) (frames []intercept.Frame, recorded bool, err error) {
 	c, err := intercept.Dial(path)
 	if errors.Is(err, intercept.ErrNoRecorder) {
@@ -86,21 +99,38 @@ func (h *heldFrames) ask(ctx context.Context, path string) (frames []intercept.F
 	return frames, recorded, nil
 }
 
-// A heldLine is a held frame without its message.
+// A heldLine is a held frame without its message, as the page lists it.
 type heldLine struct {
-	ID       int64     `json:"id"`
-	Exchange int64     `json:"exchange"`
-	Method   string    `json:"method"`
-	URL      string    `json:"url"`
-	Dir      string    `json:"dir"`
-	Number   int       `json:"frame"`
-	Rule     string    `json:"rule"`
-	Until    time.Time `json:"until"`
-	Len      int       `json:"len"`
+	// ID is the recorder's number of the held frame.
+	ID int64 `json:"id"`
+
+	// Exchange is the number of the exchange.
+	Exchange int64 `json:"exchange"`
+
+	// Method is the RPC method, as /package.Service/Method; "" if the exchange is not an RPC.
+	Method string `json:"method"`
+
+	// URL is the URL of the request.
+	URL string `json:"url"`
+
+	// Dir is the direction, up or down.
+	Dir string `json:"dir"`
+
+	// Number is the number of the frame within its direction.
+	Number int `json:"frame"`
+
+	// Rule is the rule that holds the frame.
+	Rule string `json:"rule"`
+
+	// Until is when the recorder forwards the frame unchanged if nobody decides.
+	Until time.Time `json:"until"`
+
+	// Len is the size of the message in bytes.
+	Len int `json:"len"`
 }
 
-// answerHeld waits until the held frames differ from the state that the parameter after names, and returns them
-// without their messages.
+// answerHeld implements the endpoint held. It waits until the held frames differ from the state that the
+// parameter after names, and returns them without their messages.
 func answerHeld(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -141,7 +171,8 @@ func answerHeld(ctx context.Context, q *request) (any, error) {
 	}
 }
 
-// withDraft calls do with the draft of the held frame that the parameter id names.
+// withDraft calls do with the capture and the draft of the held frame that the parameter id names, and
+// returns what do returns. It creates the draft if the frame has none.
 func withDraft(ctx context.Context, q *request, do func(*file, *draft) (any, error)) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -177,7 +208,7 @@ func withDraft(ctx context.Context, q *request, do func(*file, *draft) (any, err
 	return do(f, d)
 }
 
-// viewOfMethod is how messages of a held frame's method are read.
+// viewOfMethod returns how a held message is read, by its method and direction.
 func (f *file) viewOfMethod(ctx context.Context, h *intercept.Frame) (decode.View, error) {
 	c, err := f.open()
 	if err != nil {
@@ -196,6 +227,7 @@ func (f *file) viewOfMethod(ctx context.Context, h *intercept.Frame) (decode.Vie
 	return c.ViewsOfMethod(ctx, h.Method, defs).Of(call, dir), nil
 }
 
+// outline returns the outline of the edited message.
 func (d *draft) outline() *outline.Outline {
 	if d.frame.JSON {
 		return outline.JSON(d.data)
@@ -203,7 +235,8 @@ func (d *draft) outline() *outline.Outline {
 	return outline.Message(d.data, d.view.Fields(wire.Parse(d.data, wire.Options{})))
 }
 
-// answerHeldRows returns a window of the tree of a held frame, as it was edited.
+// answerHeldRows implements the endpoint held/rows. It returns a range of the rows of a held frame's
+// tree, with the user's edits.
 func answerHeldRows(ctx context.Context, q *request) (any, error) {
 	from, to, err := q.window(maxRowsSent)
 	if err != nil {
@@ -222,7 +255,8 @@ func answerHeldRows(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// editHeld changes a field of a held frame, or discards the edits. Nothing is forwarded yet.
+// editHeld implements the endpoint held/edit. It changes a field of a draft, or discards its edits. It
+// forwards nothing.
 func editHeld(ctx context.Context, q *request) (any, error) {
 	var asked struct {
 		// Edit is an edit of 'unwire intercept --set', such as 1.2=x; "" discards all edits.
@@ -252,7 +286,8 @@ func editHeld(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// decideHeld decides about a held frame, or releases all of them.
+// decideHeld implements the endpoint held/decide. It releases or drops a held frame, or releases all of
+// them.
 func decideHeld(ctx context.Context, q *request) (any, error) {
 	var asked struct {
 		// Action is release, drop, or release-all. A frame that was edited is released as it was edited.

@@ -12,7 +12,7 @@ import (
 
 // Options are the options of New.
 type Options struct {
-	// Files returns the paths of the captures. A recording can add some.
+	// Files returns the paths of the captures to show. The list can grow during a recording.
 	Files func() []string
 
 	// Open opens a capture.
@@ -24,33 +24,40 @@ type Options struct {
 	// Transcript returns how conversations are extracted, as the user has configured it; nil for the defaults.
 	Transcript func() (query.TranscriptOptions, error)
 
-	// Proto names the definitions, as --proto has them; "" for the default.
+	// Proto is the value of --proto that selects the definitions; "" for the default.
 	Proto string
 
-	// Live are the flags of --live that the user gave, for commands that send. The page cannot add any.
+	// Live are the --live arguments that the user started the workbench with, for commands that send
+	// requests. The page cannot add any.
 	Live []string
 
-	// Filters is the file of the user's saved filters.
+	// Filters is the path of the file with the user's saved filters; "" if there is none.
 	Filters string
 
-	// Run runs a command of unwire, without its name, and returns what it printed and its exit status.
+	// Run runs the unwire command with the arguments args, and returns what it printed and its exit
+	// status.
 	Run func(ctx context.Context, args ...string) (stdout, stderr []byte, status int)
 
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 }
 
-// A library is the captures that the page shows.
+// A library is the set of captures that the page shows.
 type library struct {
+	// options are the options of the workbench.
 	options Options
 
-	mu    sync.Mutex
+	// mu guards files.
+	mu sync.Mutex
+
+	// files are the captures that a request has named so far.
 	files []*file
 
+	// probe is the probe that runs or ran last.
 	probe probeRun
 }
 
-// fileAt returns the capture with a number, in the order of Options.Files.
+// fileAt returns the capture with the index i in the list of Options.Files.
 func (l *library) fileAt(i int) (*file, error) {
 	paths := l.options.Files()
 	if i < 0 || i >= len(paths) {
@@ -66,6 +73,7 @@ func (l *library) fileAt(i int) (*file, error) {
 	return l.files[at], nil
 }
 
+// close ends a running probe and closes all captures.
 func (l *library) close() (err error) {
 	err = l.probe.end()
 	l.mu.Lock()

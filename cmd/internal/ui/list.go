@@ -14,7 +14,7 @@ import (
 // maxListed bounds the exchanges of one answer.
 const maxListed = 1000
 
-// listEndpoints are those of the list of exchanges.
+// listEndpoints returns the API endpoints about the list of exchanges and its filters.
 func listEndpoints() []endpoint {
 	return []endpoint{
 		{path: "captures", answer: answerCaptures},
@@ -26,7 +26,8 @@ func listEndpoints() []endpoint {
 	}
 }
 
-// answerCaptures lists the captures.
+// answerCaptures implements the endpoint captures. It returns the paths of the captures and the version
+// of the program.
 func answerCaptures(_ context.Context, q *request) (any, error) {
 	paths := q.options.Files()
 	if paths == nil {
@@ -35,8 +36,9 @@ func answerCaptures(_ context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "captures": paths, "version": q.options.Version}, nil
 }
 
-// selected calls do with the exchanges that the parameters filter and sort select. It waits
-// until so many rows are there, or all of them.
+// selected calls do with the list of exchanges and the selection that the parameters filter and sort ask
+// for, and returns what do returns. It waits, up to firstWait, until the list has at least as many rows
+// as the parameter rows says or is complete.
 func (q *request) selected(ctx context.Context, rows int, do func(*listing, *selection) (any, error)) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -73,8 +75,9 @@ func (q *request) selected(ctx context.Context, rows int, do func(*listing, *sel
 	return do(l, s)
 }
 
-// answerList returns a window of the list. If total is not final, because a large capture is being read or a
-// filter reads frames, more is true.
+// answerList implements the endpoint list. It returns a range of the selected exchanges. Their total can
+// still grow while the member reading is true, or judged is less than all: the capture is being read, or
+// the filter is being evaluated.
 func answerList(ctx context.Context, q *request) (any, error) {
 	from, to, err := q.window(maxListed)
 	if err != nil {
@@ -95,7 +98,8 @@ func answerList(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// answerPosition returns where in the list an exchange is; -1 if it is not there.
+// answerPosition implements the endpoint position. It returns the position of the exchange x in the
+// selected exchanges, or -1.
 func answerPosition(ctx context.Context, q *request) (any, error) {
 	id, err := q.number("x", 0)
 	if err != nil {
@@ -115,7 +119,8 @@ func answerPosition(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// answerCompletion returns what may be written at the end of a filter.
+// answerCompletion implements the endpoint complete. It returns the possible completions of a filter at
+// the offset at.
 func answerCompletion(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -148,13 +153,16 @@ func answerCompletion(ctx context.Context, q *request) (any, error) {
 // maxFilters bounds the saved filters.
 const maxFilters = 100
 
-// A savedFilter is a filter of the user.
+// A savedFilter is a filter that the user has saved.
 type savedFilter struct {
-	Name   string `json:"name"`
+	// Name is the name that the user gave it.
+	Name string `json:"name"`
+
+	// Filter is the filter expression.
 	Filter string `json:"filter"`
 }
 
-// answerFilters returns the saved filters.
+// answerFilters implements the endpoint filters. It returns the saved filters.
 func answerFilters(_ context.Context, q *request) (any, error) {
 	list := []savedFilter{}
 	data, err := readSmallFile(q.options.Filters)
@@ -169,7 +177,7 @@ func answerFilters(_ context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "filters": list}, nil
 }
 
-// saveFilters replaces the saved filters.
+// saveFilters implements the endpoint filters/save. It replaces all saved filters.
 func saveFilters(_ context.Context, q *request) (any, error) {
 	list := []savedFilter{}
 	if err := q.parse(&list); err != nil {

@@ -30,49 +30,72 @@ const (
 	filterBatch = 64
 )
 
-// A listing is the list of a capture's exchanges, which a goroutine keeps up to date. The rows of a large capture
-// are there before all of it was read, and those of a growing one before all of it was read again.
+// A listing is the list of a capture's exchanges, which a goroutine keeps up to date. Its first rows are
+// available before the whole capture was read.
 type listing struct {
+	// capture is the capture.
 	capture *query.Capture
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
-	// version changes with every change of what follows, and ready is closed and replaced then.
+	// version increases with every change of the rows or of done.
 	version int64
-	ready   chan struct{}
 
-	// rows are in the order of their numbers. They are replaced, not modified.
+	// ready is closed and replaced with every change.
+	ready chan struct{}
+
+	// rows are the exchanges in the order of their numbers. A changed row is replaced; the exchange and
+	// the line that it points to are never modified.
 	rows []row
 
-	// wanted is the last number that was asked for, and done the one that is listed. grow wakes the goroutine.
-	wanted, done int64
-	grow         chan struct{}
-	working      bool
-	damage       string
-	failed       error
+	// wanted is the largest last number that the capture had when a request looked; -1 before the first request.
+	wanted int64
 
-	// relations and notes are those of the exchanges by number, as the rows have them.
+	// done is the last number of the capture up to which the listing is complete; -1 before the first update.
+	done int64
+
+	// grow wakes the goroutine.
+	grow chan struct{}
+
+	// working means that the goroutine was started.
+	working bool
+
+	// damage describes which part of the capture could not be read; "" for none.
+	damage string
+
+	// failed is the error that prevented the last update, or nil.
+	failed error
+
+	// relations are the relations of each exchange, as its row shows them. The key is the number of the
+	// exchange.
 	relations map[int64][]captures.Relation
-	notes     map[int64][]captures.Note
 
-	// values are those of the keys of the filter language, when the version was that of valuesOf.
-	values   map[string][]string
+	// notes are the notes of each exchange, as its row shows them.
+	notes map[int64][]captures.Note
+
+	// values caches the results of filterValues.
+	values map[string][]string
+
+	// valuesOf is the version that values belong to.
 	valuesOf int64
 }
 
-// A row is an exchange of a listing.
+// A row is an exchange in a listing.
 type row struct {
 	*conversation.Listed
 
-	// line is what 'unwire ls --json' prints.
+	// line is the exchange as 'unwire ls --json' prints it.
 	line *contract.Exchange
 }
 
+// newListing returns an empty listing of the exchanges of a capture.
 func newListing(c *query.Capture) *listing {
 	return &listing{capture: c, ready: make(chan struct{}), grow: make(chan struct{}, 1), wanted: -1, done: -1}
 }
 
-// refresh has the listing updated if the capture has changed, and waits a moment for it.
+// refresh starts an update if the capture has grown, and waits for it, at most listingWait. The goroutine
+// that updates the listing ends with background.
 func (l *listing) refresh(ctx, background context.Context) error {
 	last, err := l.capture.LastNumber(ctx)
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
@@ -95,7 +118,8 @@ func (l *listing) refresh(ctx, background context.Context) error {
 	return l.wait(ctx, listingWait, func() bool { return l.done >= last })
 }
 
-// wait waits until a condition is met, or for some time.
+// wait waits until met returns true, and returns the error of the last update. After the time most, it
+// returns nil. It calls met with the lock held.
 func (l *listing) wait(ctx context.Context, most time.Duration, met func() bool) error {
 	deadline := time.After(most)
 	for {
@@ -115,14 +139,14 @@ func (l *listing) wait(ctx context.Context, most time.Duration, met func() bool)
 	}
 }
 
-// changed announces a change. The caller holds the lock.
+// changed increases the version and wakes the requests that wait. The caller must hold the lock.
 func (l *listing) changed() {
 	l.version++
 	close(l.ready)
 	l.ready = make(chan struct{})
 }
 
-// work updates the listing until it is what was asked for.
+// work updates the listing whenever the capture has grown, until ctx ends.
 func (l *listing) work(ctx context.Context) {
 	lister := conversation.NewLister(l.capture.Store)
 	for {
@@ -148,7 +172,7 @@ func (l *listing) work(ctx context.Context) {
 	}
 }
 
-// awaitGrowth waits until more was asked for.
+// awaitGrowth waits until there is more to list, and returns false if ctx ends first.
 func (l *listing) awaitGrowth(ctx context.Context) bool {
 	for {
 		l.mu.Lock()
@@ -165,7 +189,8 @@ func (l *listing) awaitGrowth(ctx context.Context) bool {
 	}
 }
 
-// update reads what has changed. It returns what of the capture is damaged, and the error that prevents a listing.
+// update lists the exchanges that are new or have changed. It returns in damage why a part of the capture
+// could not be read, and in err what prevented the update.
 func (l *listing) update(ctx context.Context, lister *conversation.Lister) (damage, err error) {
 	related, damage := l.capture.Related(ctx)
 	list, notesErr := l.capture.Notes(ctx, 0)
@@ -208,7 +233,7 @@ func (l *listing) update(ctx context.Context, lister *conversation.Lister) (dama
 	return damage, err
 }
 
-// addDifferent adds the numbers of the exchanges of which two maps have different values.
+// addDifferent adds to the set to the keys whose lists differ between old and now.
 func addDifferent[T comparable](to map[int64]bool, old, now map[int64][]T) {
 	for id, list := range now {
 		if !slices.Equal(old[id], list) {
@@ -222,7 +247,7 @@ func addDifferent[T comparable](to map[int64]bool, old, now map[int64][]T) {
 	}
 }
 
-// put sets a row. The caller holds the lock.
+// put sets row i to an exchange with its relations and notes. The caller must hold the lock.
 func (l *listing) put(i int, ex *conversation.Listed) {
 	line := contract.NewExchange(ex, l.relations[ex.ID])
 	notes := l.notes[ex.ID]
@@ -235,7 +260,7 @@ func (l *listing) put(i int, ex *conversation.Listed) {
 	l.rows[i] = row{ex, line}
 }
 
-// position returns the position of an exchange, or -1. The caller holds the lock.
+// position returns the index of the row of an exchange, or -1. The caller must hold the lock.
 func (l *listing) position(id int64) int {
 	i, ok := slices.BinarySearchFunc(l.rows, id, func(r row, id int64) int { return int(r.ID - id) })
 	if !ok {
@@ -244,21 +269,21 @@ func (l *listing) position(id int64) int {
 	return i
 }
 
-// is reports whether the listing has a version.
+// is reports whether the listing still has the given version.
 func (l *listing) is(version int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.version == version
 }
 
-// snapshot returns the rows as they are, and their version.
+// snapshot returns a copy of the rows, and the version that they belong to.
 func (l *listing) snapshot() ([]row, int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.rows), l.version
 }
 
-// line returns the row of one exchange; nil if there is none.
+// line returns the line of the exchange id; nil if the listing has no such exchange.
 func (l *listing) line(id int64) *contract.Exchange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,7 +293,8 @@ func (l *listing) line(id int64) *contract.Exchange {
 	return nil
 }
 
-// filterValues returns the values of a key of the filter language, the most frequent first.
+// filterValues returns the values that exchanges have for a key of the filter language, the most frequent
+// first.
 func (l *listing) filterValues(key string) []string {
 	rows, version := l.snapshot()
 	l.mu.Lock()
@@ -290,30 +316,48 @@ func (l *listing) filterValues(key string) []string {
 	return values
 }
 
-// A selection is the rows of a listing that a filter selects, in an order. It is evaluated in steps.
+// A selection is the exchanges of a listing that a filter selects, in an order. The filter is evaluated
+// in steps, since that can take long.
 type selection struct {
+	// mu guards the fields below. Callers lock it.
 	mu sync.Mutex
 
-	filter, sort string
-	parsed       *filter.Filter
-	order        render.Order
-	selector     *query.Selector
+	// filter is the filter expression; "" selects everything.
+	filter string
 
-	// fixed reports that the verdict about a row changes only if the row does.
+	// sort is the order as the user wrote it; "" for the order of the exchanges' numbers.
+	sort string
+
+	// parsed is the parsed filter; nil if it selects everything.
+	parsed *filter.Filter
+
+	// order is the parsed order.
+	order render.Order
+
+	// selector evaluates the filter; nil until it is needed.
+	selector *query.Selector
+
+	// fixed means that whether the filter selects an exchange depends on that exchange alone, and not on
+	// notes or on whether it was edited.
 	fixed bool
 
-	// version is that of the listing whose rows are rows. verdicts says which of them are selected, as far as
-	// they were judged.
-	version  int64
-	rows     []row
+	// version is the version of the listing that rows were taken from; -1 before the first.
+	version int64
+
+	// rows are the rows of the listing.
+	rows []row
+
+	// verdicts says whether the filter selects each row, for the rows that were judged so far.
 	verdicts []bool
 
-	// selected are the lines that were selected, sorted unless they have changed.
+	// selected are the lines that the filter selected.
 	selected []*contract.Exchange
-	sorted   bool
+
+	// sorted means that selected is complete for the verdicts so far, and in order.
+	sorted bool
 }
 
-// newSelection parses a filter and an order.
+// newSelection parses a filter and an order, both of which can be "".
 func newSelection(filterText, sort string) (*selection, error) {
 	s := &selection{filter: filterText, sort: sort, version: -1}
 	if filterText != "" {
@@ -336,7 +380,7 @@ func newSelection(filterText, sort string) (*selection, error) {
 	return s, nil
 }
 
-// follow takes over the rows of a listing, and keeps the verdicts about those that have not changed.
+// follow takes the current rows of a listing. It keeps the verdicts about rows that have not changed.
 func (s *selection) follow(ctx context.Context, f *file, l *listing) error {
 	if l.is(s.version) {
 		return nil
@@ -378,6 +422,7 @@ func (s *selection) follow(ctx context.Context, f *file, l *listing) error {
 	return nil
 }
 
+// judge reports whether the filter selects row i. An exchange that cannot be read is not selected.
 func (s *selection) judge(ctx context.Context, i int) (bool, error) {
 	ok, err := s.selector.Selects(ctx, s.rows[i].Listed)
 	if errors.Is(err, captures.ErrDamaged) {
@@ -386,7 +431,7 @@ func (s *selection) judge(ctx context.Context, i int) (bool, error) {
 	return ok, err
 }
 
-// evaluate judges rows for a time.
+// evaluate judges the rows that have no verdict yet, until the time most is over.
 func (s *selection) evaluate(ctx context.Context, most time.Duration) error {
 	if s.parsed == nil {
 		return nil
@@ -406,7 +451,7 @@ func (s *selection) evaluate(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
-// lines returns the selected lines in their order.
+// lines returns the selected lines in their order, of the rows that were judged so far.
 func (s *selection) lines() []*contract.Exchange {
 	if s.sorted {
 		return s.selected
@@ -424,7 +469,7 @@ func (s *selection) lines() []*contract.Exchange {
 	return s.selected
 }
 
-// judged returns how many rows the selection was made of so far.
+// judged returns the number of rows that were judged so far.
 func (s *selection) judged() int {
 	if s.parsed == nil {
 		return len(s.rows)

@@ -16,14 +16,14 @@ const (
 	changeWait = 25 * time.Second
 )
 
-// liveEndpoints are those by which the page learns of changes.
+// liveEndpoints returns the API endpoint from which the page learns of changes.
 func liveEndpoints() []endpoint {
 	return []endpoint{{path: "changes", answer: answerChanges}}
 }
 
-// answerChanges waits until the captures differ from the state that the parameter after names,
-// and returns the new state. A page that shows an old state asks again at once, so no change
-// is lost.
+// answerChanges implements the endpoint changes. It waits until the state of the captures differs from
+// the parameter after, at most changeWait, and returns the new state. A page that shows an old state gets
+// an answer at once, so it misses no change.
 func answerChanges(ctx context.Context, q *request) (any, error) {
 	after := q.query.Get("after")
 	deadline := time.After(changeWait)
@@ -44,8 +44,8 @@ func answerChanges(ctx context.Context, q *request) (any, error) {
 	}
 }
 
-// state names the state of all captures: their last numbers and the versions of their lists, or "-" for one
-// that cannot be read.
+// state returns a text that differs if any capture has changed. It has the states of all captures,
+// separated by dots.
 func (l *library) state(ctx context.Context) string {
 	var parts []string
 	for i := range l.options.Files() {
@@ -54,6 +54,8 @@ func (l *library) state(ctx context.Context) string {
 	return strings.Join(parts, ".")
 }
 
+// fileState returns the state of capture i: its last number and the version of its list, or "-" if it
+// cannot be read.
 func (l *library) fileState(ctx context.Context, i int) string {
 	f, err := l.fileAt(i)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// noteEndpoints are those of notes and marks.
+// noteEndpoints returns the API endpoints about notes and marks.
 func noteEndpoints() []endpoint {
 	return []endpoint{
 		{path: "notes", answer: answerNotes},
@@ -16,7 +16,7 @@ func noteEndpoints() []endpoint {
 	}
 }
 
-// answerNotes returns all notes and marks of a capture.
+// answerNotes implements the endpoint notes. It returns all notes and marks of a capture.
 func answerNotes(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -38,7 +38,7 @@ func answerNotes(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "notes": out}, err
 }
 
-// putNote writes or removes a note or a mark.
+// putNote implements the endpoint notes/put. It writes, replaces or removes a note or a mark.
 func putNote(ctx context.Context, q *request) (any, error) {
 	var asked struct {
 		// Place is the address behind the capture's name: 7, 7/up/0 or 7/up/0/1.2.

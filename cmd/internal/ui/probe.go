@@ -14,7 +14,7 @@ import (
 // shownJournal is how many lines of a probe's journal are sent.
 const shownJournal = 50
 
-// probeEndpoints are those of probes.
+// probeEndpoints returns the API endpoints that run probes.
 func probeEndpoints() []endpoint {
 	return []endpoint{
 		{path: "probe/plan", post: true, answer: planProbe},
@@ -24,7 +24,7 @@ func probeEndpoints() []endpoint {
 	}
 }
 
-// probeArguments are those of 'unwire probe'.
+// probeArguments returns the arguments of the 'unwire probe' command that the body of a request asks for.
 func (q *request) probeArguments() ([]string, error) {
 	var asked struct {
 		// To is the server's URL, Method the method or "" for that of the exchange, Path the nested message, and Fields
@@ -59,7 +59,8 @@ func (q *request) probeArguments() ([]string, error) {
 	return args, nil
 }
 
-// planProbe returns what a probe would ask, and sends nothing.
+// planProbe implements the endpoint probe/plan. It returns the requests that a probe would send, and
+// sends none.
 func planProbe(ctx context.Context, q *request) (any, error) {
 	args, err := q.probeArguments()
 	if err != nil {
@@ -75,7 +76,7 @@ func planProbe(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "plan": plan[0], "said": said}, nil
 }
 
-// startProbe starts a probe, whose progress answerProbe returns.
+// startProbe implements the endpoint probe/start. It starts a probe in the background.
 func startProbe(_ context.Context, q *request) (any, error) {
 	args, err := q.probeArguments()
 	if err != nil {
@@ -106,7 +107,7 @@ func startProbe(_ context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1}, nil
 }
 
-// stopProbe ends a probe that runs.
+// stopProbe implements the endpoint probe/stop. It ends the running probe.
 func stopProbe(_ context.Context, q *request) (any, error) {
 	q.probe.mu.Lock()
 	defer q.probe.mu.Unlock()
@@ -116,8 +117,8 @@ func stopProbe(_ context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1}, nil
 }
 
-// answerProbe returns the progress of the last probe: its requests so far, the end of its
-// journal, and the result.
+// answerProbe implements the endpoint probe/state. It returns the progress of the last probe: how many
+// requests it has sent, the last lines of its journal, and its result.
 func answerProbe(_ context.Context, q *request) (any, error) {
 	p := &q.probe
 	p.mu.Lock()

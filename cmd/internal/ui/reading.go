@@ -11,7 +11,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// readingEndpoints are those of the types that fields are read as.
+// readingEndpoints returns the API endpoints about the types by which fields are read.
 func readingEndpoints() []endpoint {
 	return []endpoint{
 		{path: "explain", answer: answerExplanation},
@@ -20,7 +20,8 @@ func readingEndpoints() []endpoint {
 	}
 }
 
-// answerExplanation returns why the field of a row is read as it is.
+// answerExplanation implements the endpoint explain. It returns the evidence for the type by which the
+// field of a row is read.
 func answerExplanation(ctx context.Context, q *request) (any, error) {
 	row, err := q.number("row", 0)
 	if err != nil {
@@ -52,7 +53,8 @@ func answerExplanation(ctx context.Context, q *request) (any, error) {
 	})
 }
 
-// answerReadings returns the types that were chosen in a capture.
+// answerReadings implements the endpoint readings. It returns the types that the user has chosen for
+// fields of a capture.
 func answerReadings(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -74,7 +76,8 @@ func answerReadings(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "readings": readings}, err
 }
 
-// chooseReading stores how a field is read, as --as does.
+// chooseReading implements the endpoint readings/choose. It stores the type by which a field is read, as
+// --as does.
 func chooseReading(ctx context.Context, q *request) (any, error) {
 	var asked struct {
 		// Frame is the frame in which the field was seen, such as down/3; Path the field; Type the type, or auto.

@@ -10,7 +10,7 @@ import (
 // maxEdits bounds the edits of a replay.
 const maxEdits = 200
 
-// replayEndpoints are those of requests that are sent again.
+// replayEndpoints returns the API endpoints that send a request again.
 func replayEndpoints() []endpoint {
 	return []endpoint{
 		{path: "replay/plan", post: true, answer: planReplay},
@@ -18,22 +18,23 @@ func replayEndpoints() []endpoint {
 	}
 }
 
-// A replayRequest is what the page asks to send.
+// A replayRequest is the body of a request to plan or send a replay.
 type replayRequest struct {
-	// To is the server's URL; "" for that of the capture.
+	// To is the URL of the server to send to; "" for the server of the capture.
 	To string `json:"to"`
 
-	// Edits are those of 'unwire replay --set', such as "@0 1.2=x"; "" lines are ignored.
+	// Edits are the values of --set, such as "@0 1.2=x". Empty ones are ignored.
 	Edits []string `json:"edits"`
 
 	// Insecure accepts any certificate of the server.
 	Insecure bool `json:"insecure"`
 
-	// OmitSecrets leaves out headers whose secret is missing.
+	// OmitSecrets leaves out headers whose secret values are not available.
 	OmitSecrets bool `json:"omit_secrets"`
 }
 
-// replayArguments are those of 'unwire replay' that plans and sends have in common.
+// replayArguments returns the arguments of the 'unwire replay' command that the body of a request asks
+// for, and the address of the exchange.
 func (q *request) replayArguments() ([]string, string, error) {
 	var asked replayRequest
 	if err := q.parse(&asked); err != nil {
@@ -68,7 +69,7 @@ func (q *request) replayArguments() ([]string, string, error) {
 	return args, q.part(at).String(), nil
 }
 
-// planReplay returns what a replay would send, and sends nothing.
+// planReplay implements the endpoint replay/plan. It returns what a replay would send, and sends nothing.
 func planReplay(ctx context.Context, q *request) (any, error) {
 	args, at, err := q.replayArguments()
 	if err != nil {
@@ -85,8 +86,8 @@ func planReplay(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "plan": plan[0], "said": said}, nil
 }
 
-// sendReplay sends a request again and returns the verdict. Which hosts may be sent to is
-// decided by replay and by the flags of the workbench.
+// sendReplay implements the endpoint replay/send. It sends a request again and returns the verdict of
+// 'unwire replay', which sends only to the hosts that the flags of the workbench permit.
 func sendReplay(ctx context.Context, q *request) (any, error) {
 	args, at, err := q.replayArguments()
 	if err != nil {
@@ -100,6 +101,7 @@ func sendReplay(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "result": result, "status": status, "said": strings.TrimSpace(string(text))}, nil
 }
 
+// firstLine returns the first line of b without its line end.
 func firstLine(b []byte) []byte {
 	text, _, _ := strings.Cut(string(b), "\n")
 	return []byte(text)

@@ -16,7 +16,7 @@ import (
 // maxGraphTypes bounds the types of a graph: more cannot be read.
 const maxGraphTypes = 40
 
-// schemaGraphEndpoints are those of the graph of types, and of the values that a field has.
+// schemaGraphEndpoints returns the API endpoints about the graph of types and the values of a field.
 func schemaGraphEndpoints() []endpoint {
 	return []endpoint{
 		{path: "schema/graph", answer: answerGraph},
@@ -24,30 +24,49 @@ func schemaGraphEndpoints() []endpoint {
 	}
 }
 
-// A typeNode is a type of a graph.
+// A typeNode is a type in a graph of types.
 type typeNode struct {
+	// Name is the full name of the type.
 	Name string `json:"name"`
-	Enum bool   `json:"enum,omitempty"`
-	Seen bool   `json:"seen"`
+
+	// Enum means that the type is an enum; otherwise it is a message.
+	Enum bool `json:"enum,omitempty"`
+
+	// Seen means that the capture has a message of the type. It is always true for enums.
+	Seen bool `json:"seen"`
 }
 
-// A typeEdge says that a field of one type has another type.
+// A typeEdge means that a field of one type has another type.
 type typeEdge struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
+	// From is the full name of the type that has the field.
+	From string `json:"from"`
+
+	// To is the full name of the field's type.
+	To string `json:"to"`
+
+	// Field is the name of the field.
 	Field string `json:"field"`
 }
 
 // A typeGraph is a graph of types under construction.
 type typeGraph struct {
+	// nodes are the types, in the order in which they were added.
 	nodes []*typeNode
+
+	// known is the set of the types in nodes.
 	known map[string]bool
+
+	// edges are the references between these types.
 	edges []*typeEdge
-	cut   bool
-	seen  map[string]bool
+
+	// cut means that types were left out because there are more than maxGraphTypes.
+	cut bool
+
+	// seen is the set of message types that the capture has messages of.
+	seen map[string]bool
 }
 
-// add adds a type, and reports whether it is in the graph.
+// add adds a type unless it is there. ok is false if there is no room for it.
 func (g *typeGraph) add(name protoreflect.FullName, enum bool) (isNew, ok bool) {
 	switch {
 	case g.known[string(name)]:
@@ -61,7 +80,7 @@ func (g *typeGraph) add(name protoreflect.FullName, enum bool) (isNew, ok bool) 
 	return true, true
 }
 
-// reach adds the types that fields of a message have, and so on, those that are nearer first.
+// reach adds the types of md's fields, of their fields, and so on, the nearest first.
 func (g *typeGraph) reach(md protoreflect.MessageDescriptor) {
 	for queue := []protoreflect.MessageDescriptor{md}; len(queue) > 0; queue = queue[1:] {
 		from := queue[0]
@@ -90,7 +109,7 @@ func (g *typeGraph) reach(md protoreflect.MessageDescriptor) {
 	}
 }
 
-// referTo adds the messages that have fields of a type.
+// referTo adds the message types that have a field of the type md.
 func (g *typeGraph) referTo(defs *schema.Schema, md protoreflect.MessageDescriptor) {
 	for other := range defs.Messages() {
 		for i := range other.Fields().Len() {
@@ -109,7 +128,8 @@ func (g *typeGraph) referTo(defs *schema.Schema, md protoreflect.MessageDescript
 	}
 }
 
-// answerGraph returns the types around a message: those that it refers to, and those that refer to it.
+// answerGraph implements the endpoint schema/graph. It returns a graph of the types that a message type
+// refers to and of those that refer to it.
 func answerGraph(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -133,7 +153,8 @@ func answerGraph(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "types": g.nodes, "edges": g.edges, "cut": g.cut}, nil
 }
 
-// answerField returns values of a field of a declared message, and what the capture alone says about its type.
+// answerField implements the endpoint schema/field. It returns example values of a declared field, and
+// the evidence in the capture for its type.
 func answerField(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -174,7 +195,7 @@ func answerField(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "found": found, "explanations": raw}, err
 }
 
-// explainExample returns the evidence for the type of the field of an example.
+// explainExample returns the evidence for the type of the field that an example shows.
 func (f *file) explainExample(ctx context.Context, e *query.FieldExample) ([]*contract.Explanation, error) {
 	at := query.ParseAddress(e.Frame)
 	d, err := f.document(ctx, at.Exchange, true)

@@ -17,7 +17,7 @@ import (
 	"unwire/decode"
 )
 
-// shareEndpoints are those that hand out what is shown: command lines and files.
+// shareEndpoints returns the API endpoints that return an exchange as a command line or as a file.
 func shareEndpoints() []endpoint {
 	return []endpoint{
 		{path: "copy", answer: answerCopy},
@@ -25,9 +25,10 @@ func shareEndpoints() []endpoint {
 	}
 }
 
-// command runs a command of unwire on behalf of the page.
+// command runs an unwire command for the page. It returns what the command printed on stdout and on
+// stderr.
 //
-// Errors: what the command printed on stderr, if its status is not among accepted.
+// Errors: what the command printed on stderr, if its exit status is not in accepted.
 func (q *request) command(ctx context.Context, accepted []int, args ...string) ([]byte, string, error) {
 	out, said, status := q.options.Run(ctx, args...)
 	text := strings.TrimSpace(string(said))
@@ -39,7 +40,8 @@ func (q *request) command(ctx context.Context, accepted []int, args ...string) (
 	return nil, "", badRequest("%s", strings.ReplaceAll(strings.ReplaceAll(text, "unwire: error: ", ""), "unwire: hint: ", ""))
 }
 
-// address returns the address of the exchange that a request names, as the command line has it.
+// address returns the address of the exchange that the parameters c and x name, in the form of the
+// command line.
 func (q *request) address() (query.Address, error) {
 	f, err := q.file()
 	if err != nil {
@@ -52,7 +54,8 @@ func (q *request) address() (query.Address, error) {
 	return query.Address{File: f.path, Exchange: id, Frame: -1}, nil
 }
 
-// answerCopy returns an exchange as the command line of another tool, or as a Go program.
+// answerCopy implements the endpoint copy. It returns an exchange as the command line of another tool, or
+// as a Go program.
 func answerCopy(ctx context.Context, q *request) (any, error) {
 	at, err := q.address()
 	if err != nil {
@@ -71,7 +74,8 @@ func answerCopy(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "text": strings.TrimSuffix(string(out), "\n"), "remarks": said}, nil
 }
 
-// answerDownload returns a frame, an exchange or definitions as a file.
+// answerDownload implements the endpoint download. It returns a frame, an exchange, or definitions
+// inferred from it as a file.
 func answerDownload(ctx context.Context, q *request) (any, error) {
 	at, err := q.address()
 	if err != nil {
@@ -96,8 +100,8 @@ func answerDownload(ctx context.Context, q *request) (any, error) {
 	}
 }
 
-// downloadFrame returns a frame as a file: its bytes as sent or decompressed, or its JSON as
-// 'unwire show --json' prints it.
+// downloadFrame returns a frame as a file. what is raw for its bytes as sent, data for its bytes after
+// decompression, or json for what 'unwire show --json' prints.
 func downloadFrame(ctx context.Context, q *request, what string) (any, error) {
 	return withFrame(ctx, q, func(d *document, f *decode.Frame) (any, error) {
 		name := downloadName(d, f)
@@ -114,12 +118,12 @@ func downloadFrame(ctx context.Context, q *request, what string) (any, error) {
 	})
 }
 
-// downloadName is the name of a frame as a file, without its ending.
+// downloadName returns the file name for a frame without its extension.
 func downloadName(d *document, f *decode.Frame) string {
 	return fmt.Sprintf("exchange-%d-%s-%d", d.id, f.Dir, f.Seq)
 }
 
-// safeName is a path as a part of a file's name.
+// safeName returns a field path as a part of a file name. It replaces characters that could be special.
 func safeName(path string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
@@ -132,7 +136,8 @@ func safeName(path string) string {
 // maxSmallFile bounds a file of the user's settings.
 const maxSmallFile = 1 << 20
 
-// readSmallFile reads a file of the user's settings; one that does not exist is empty.
+// readSmallFile returns the content of a file of the user's settings, at most maxSmallFile bytes; nil if
+// the file does not exist.
 func readSmallFile(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
@@ -148,7 +153,8 @@ func readSmallFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSmallFile))
 }
 
-// writeSmallFile replaces a file of the user's settings.
+// writeSmallFile replaces the content of a file of the user's settings. It creates the folder if
+// necessary.
 func writeSmallFile(name string, data []byte) error {
 	if name == "" {
 		return badRequest("there is no folder for settings")

@@ -16,7 +16,7 @@ import (
 // labelsFile is the file to which labels are appended, as 'unwire chat --label' does.
 const labelsFile = "labels.jsonl"
 
-// transcriptEndpoints are those of conversations.
+// transcriptEndpoints returns the API endpoints about the conversation of an exchange.
 func transcriptEndpoints() []endpoint {
 	return []endpoint{
 		{path: "transcript", answer: answerTranscript},
@@ -24,7 +24,8 @@ func transcriptEndpoints() []endpoint {
 	}
 }
 
-// commandLines runs a command that prints JSON Lines, and returns them.
+// commandLines runs an unwire command that prints JSON Lines, like command. It returns these lines, and
+// what the command printed on stderr.
 func (q *request) commandLines(ctx context.Context, accepted []int, args ...string) ([]json.RawMessage, string, error) {
 	out, said, err := q.command(ctx, accepted, args...)
 	if err != nil {
@@ -39,8 +40,8 @@ func (q *request) commandLines(ctx context.Context, accepted []int, args ...stri
 	return list, said, nil
 }
 
-// withProto adds the definitions that the workbench was started with to the arguments of a
-// command, and then the operands.
+// withProto adds to the arguments of a command the definitions that the workbench was started with, and
+// the operands.
 func (q *request) withProto(args []string, operands ...string) []string {
 	if q.options.Proto != "" {
 		args = append(args, "--proto="+q.options.Proto)
@@ -48,13 +49,15 @@ func (q *request) withProto(args []string, operands ...string) []string {
 	return append(append(args, "--"), operands...)
 }
 
-// part adds to an address that the exchange is meant alone, if the request says so.
+// part returns an address with Part set if the parameter part asks for the exchange alone, even if it is
+// one of several that carry a conversation.
 func (q *request) part(at query.Address) query.Address {
 	at.Part = q.query.Get("part") != ""
 	return at
 }
 
-// answerTranscript returns the conversation of an exchange, as 'unwire chat --json' prints it.
+// answerTranscript implements the endpoint transcript. It returns the conversation of an exchange, as
+// 'unwire chat --json' prints it, and the roles that a label can have.
 func answerTranscript(ctx context.Context, q *request) (any, error) {
 	f, err := q.file()
 	if err != nil {
@@ -89,12 +92,13 @@ func answerTranscript(ctx context.Context, q *request) (any, error) {
 	return map[string]any{"v": 1, "transcript": out, "roles": roleNames()}, err
 }
 
-// roleNames are the roles that a label can have.
+// roleNames returns the roles that a label can have.
 func roleNames() []string {
 	return []string{"assistant", "thinking", "user", "system", "tool_call", "tool_result", "id", "metadata"}
 }
 
-// labelTranscript appends the role of a candidate to the labels file.
+// labelTranscript implements the endpoint transcript/label. It runs 'unwire chat --label', which appends
+// the role of a field to the labels file.
 func labelTranscript(ctx context.Context, q *request) (any, error) {
 	var asked struct {
 		Dir  string `json:"dir"`

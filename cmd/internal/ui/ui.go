@@ -31,22 +31,34 @@ import (
 //go:embed page/*.html page/*.css page/*.svg page/*.js page/*.txt
 var page embed.FS
 
-// A Server serves the workbench.
+// A Server serves the workbench: the page and its API.
 type Server struct {
+	// library is the set of captures.
 	library *library
-	token   string
-	static  http.Handler
-	api     map[string]endpoint
-	server  *http.Server
+
+	// token is the secret that API requests must have.
+	token string
+
+	// static serves the files of the page.
+	static http.Handler
+
+	// api are the endpoints by their paths.
+	api map[string]endpoint
+
+	// server is the HTTP server.
+	server *http.Server
 
 	// stop ends the requests that wait for changes.
 	stop context.CancelFunc
 
-	mu    sync.Mutex
-	hosts []string // that requests may name
+	// mu guards hosts.
+	mu sync.Mutex
+
+	// hosts are the values of the Host header that requests may have.
+	hosts []string
 }
 
-// New returns a Server with a new token.
+// New returns a Server that does not listen yet. It has a new random token.
 func New(o Options) (*Server, error) {
 	static, err := fs.Sub(page, "page")
 	if err != nil {
@@ -68,7 +80,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// endpoints is the API. Each view adds the list of its file.
+// endpoints returns all endpoints of the API. Each view of the page adds the list of its file.
 func endpoints() []endpoint {
 	return slices.Concat(listEndpoints(), liveEndpoints(), exchangeEndpoints(), frameEndpoints(), readingEndpoints(), noteEndpoints(), shareEndpoints(),
 		heldEndpoints(), transcriptEndpoints(), diffEndpoints(), coverageEndpoints(), schemaGraphEndpoints(), replayEndpoints(), probeEndpoints())
@@ -80,7 +92,7 @@ func (s *Server) URL(addr net.Addr) string {
 	return "http://" + addr.String() + "/#token=" + s.token
 }
 
-// Serve serves on a listener until Shutdown.
+// Serve answers the requests of a listener until Shutdown is called.
 func (s *Server) Serve(l net.Listener) error {
 	s.allowHost(l.Addr())
 	if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -89,8 +101,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown ends the server, and closes the captures. Requests that still run when ctx ends
-// are cut off.
+// Shutdown ends the server and closes the captures. When ctx ends, it aborts the requests that still run.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	err := s.server.Shutdown(ctx)

@@ -19,12 +19,13 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Commands returns the commands note and use.
+// Commands returns the commands note, use and config.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{noteCommand(a), useCommand(a), configCommand(a)}
 }
 
-// change runs do, which adds to a capture. A capture of an older format is converted first.
+// change opens a capture and calls do, which writes notes or definitions into it. If the capture has an
+// older file format, change first converts the file.
 func change(ctx context.Context, a *app.App, file string, do func(c *query.Capture) error) error {
 	err := withCapture(a, file, do)
 	if !errors.Is(err, captures.ErrOlderFormat) {
@@ -52,7 +53,7 @@ func withCapture(a *app.App, file string, do func(c *query.Capture) error) error
 	return do(c)
 }
 
-// changeError explains why a capture could not be added to.
+// changeError adds a hint if err says that another process is recording to the capture.
 func changeError(err error) error {
 	if errors.Is(err, captures.ErrInUse) {
 		return app.Fail(app.ExitInput, err, "try again when the recording has ended")

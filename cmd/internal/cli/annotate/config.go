@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
+// configCommand returns the command 'unwire config', which shows the settings of unwire.yaml.
 func configCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -59,6 +60,7 @@ read the schema if the file starts with a line such as
 	return cmd
 }
 
+// showConfig prints the settings of the unwire.yaml that applies in the working folder, as text or JSON.
 func showConfig(a *app.App, asJSON bool) error {
 	path, err := a.ProjectFile()
 	if err != nil {
@@ -101,7 +103,8 @@ func showConfig(a *app.App, asJSON bool) error {
 	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "WHAT"}, {Name: "VALUE", Shorten: term.Middle, Min: 20}}})
 }
 
-// newProjectFile is the contract's object for a file.
+// newProjectFile converts the settings of an unwire.yaml to the object that 'unwire config --json'
+// prints.
 func newProjectFile(f *project.File) *contract.ProjectFile {
 	list := func(s []string) []string { return append([]string{}, s...) }
 	keys := func(s []profile.KeyShape) []contract.ProjectKey {

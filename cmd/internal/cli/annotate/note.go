@@ -15,11 +15,19 @@ import (
 	"unwire/cmd/internal/term"
 )
 
+// noteFlags are the values of the flags of 'unwire note'.
 type noteFlags struct {
-	mark, remove string
-	json         bool
+	// mark is the mark to store; "" without --mark.
+	mark string
+
+	// remove is "note", "mark" or "both"; "" without --remove.
+	remove string
+
+	// json prints notes as JSON Lines.
+	json bool
 }
 
+// noteCommand returns the command 'unwire note'.
 func noteCommand(a *app.App) *cobra.Command {
 	var f noteFlags
 	cmd := &cobra.Command{
@@ -52,6 +60,8 @@ file can read its notes.`,
 	return cmd
 }
 
+// runNote executes 'unwire note': it writes, removes or prints notes. marked reports whether --mark was
+// given.
 func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked bool) error {
 	at, path, text, err := noteArgs(args)
 	if err != nil {
@@ -100,8 +110,9 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 	})
 }
 
-// noteArgs reads "F.uwc ADDRESS TEXT", where the address may be part of the first:
-// F.uwc#7/up/0.
+// noteArgs parses the arguments "F.uwc ADDRESS TEXT"; the address may also be part of the first argument,
+// as in F.uwc#7/up/0. path is the path of a field, "" if the address has none; text is nil if it is
+// missing.
 func noteArgs(args []string) (at query.Address, path string, text *string, err error) {
 	at, path = query.ParsePlace(args[0])
 	rest := args[1:]
@@ -123,7 +134,7 @@ func noteArgs(args []string) (at query.Address, path string, text *string, err e
 	return at, path, text, nil
 }
 
-// placeError explains that a capture has no exchange, frame or field at an address.
+// placeError adds a hint to the error that a capture has no exchange, frame or field at an address.
 func placeError(err error, at query.Address) error {
 	if _, ok := errors.AsType[*query.NoPlaceError](err); ok {
 		return app.Fail(app.ExitUsage, err, "a path is field numbers joined by dots, such as 1.2 or 1.2[0].5")
@@ -134,12 +145,12 @@ func placeError(err error, at query.Address) error {
 	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists the frames, which are numbered from 0", safetext.ShellFile(at.File), at.Exchange))
 }
 
-// removeBoth is the value of --remove if the flag is given without a value: it removes both the note
-// and the mark.
+// removeBoth is the value of --remove if the flag is given without a value: it removes both the note and
+// the mark.
 const removeBoth = "both"
 
-// removeNotes removes the note, the mark or both from one place of a capture. what is the value of
-// --remove.
+// removeNotes removes the note, the mark or both from an exchange, a frame or a field. place is the
+// resolved address at, and what is the value of --remove.
 func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Address, place captures.Place, what string) error {
 	list, err := c.Notes(ctx, place.Exchange)
 	if err != nil {
@@ -165,7 +176,8 @@ func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Add
 	return nil
 }
 
-// printNotes prints the notes about an address, and about the frames and fields in it.
+// printNotes prints the notes on the exchange, frame or field at an address, and on all frames and fields
+// inside it.
 func printNotes(ctx context.Context, a *app.App, at query.Address, path string, asJSON bool) error {
 	return withCapture(a, at.File, func(c *query.Capture) error {
 		list, err := c.NotesAt(ctx, at, path)

@@ -20,10 +20,19 @@ import (
 	"unwire/schema"
 )
 
+// useFlags are the values of the flags of 'unwire use'.
 type useFlags struct {
-	list, remove, json bool
+	// list prints the stored definitions.
+	list bool
+
+	// remove removes the stored definitions.
+	remove bool
+
+	// json prints the stored definitions as JSON Lines.
+	json bool
 }
 
+// useCommand returns the command 'unwire use', which stores protobuf definitions in a capture.
 func useCommand(a *app.App) *cobra.Command {
 	var f useFlags
 	cmd := &cobra.Command{
@@ -52,6 +61,7 @@ shipped code that 'unwire schema extract' can read.`,
 	return cmd
 }
 
+// runUse executes 'unwire use': it stores, lists or removes the definitions of a capture.
 func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	usage := "usage: unwire use [DEFINITIONS…] F.uwc"
 
@@ -110,8 +120,8 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	return nil
 }
 
-// methodsCovered are the methods that a capture has calls of: those that definitions have, and
-// the others, sorted.
+// methodsCovered returns the RPC methods that were called in a capture, sorted, in two lists: those that
+// s defines, and the others.
 func methodsCovered(ctx context.Context, c *query.Capture, s *schema.Schema) (covered, others []string) {
 	for service, rpc := range c.Methods(ctx) {
 		name := service + "/" + rpc
@@ -128,10 +138,11 @@ func methodsCovered(ctx context.Context, c *query.Capture, s *schema.Schema) (co
 	return covered, others
 }
 
-// mostMethods is how many methods are named.
+// mostMethods is the largest number of methods that a message lists.
 const mostMethods = 5
 
-// sayCovered reports which methods of a capture are covered by its definitions.
+// sayCovered prints which of the methods called in a capture are covered by its definitions, and which
+// are not.
 func sayCovered(a *app.App, covered, others []string) {
 	list := func(names []string) string {
 		more := ""
@@ -154,8 +165,8 @@ func sayCovered(a *app.App, covered, others []string) {
 	}
 }
 
-// readDefinitions reads what a user named: a folder as its texts, anything else as a
-// descriptor set. They have to compile.
+// readDefinitions loads definitions, which must compile, and returns them in the form in which a capture
+// stores them: a folder as the texts of its .proto files, anything else as one descriptor set.
 func readDefinitions(ctx context.Context, a *app.App, name string) ([]captures.Definition, error) {
 	s, err := a.LoadSource(ctx, name)
 	if err != nil {
@@ -179,7 +190,8 @@ func readDefinitions(ctx context.Context, a *app.App, name string) ([]captures.D
 	return []captures.Definition{{Kind: captures.DescriptorSet, Name: setName(name), Data: data, Active: true}}, nil
 }
 
-// setName is the name of a descriptor set of a file.
+// setName returns the name under which a capture stores the descriptor set read from file: its base name,
+// without control characters and slashes.
 func setName(file string) string {
 	base := filepath.Base(filepath.Clean(file))
 	return strings.Map(func(r rune) rune {
@@ -257,7 +269,7 @@ func removeDefinitions(ctx context.Context, a *app.App, file string, names []str
 	})
 }
 
-// listDefinitions prints the definitions that a capture stores.
+// listDefinitions prints the definitions stored in a capture.
 func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	return withCapture(a, file, func(c *query.Capture) error {
 		list, err := c.Definitions(ctx)

@@ -16,14 +16,46 @@ import (
 // Commands returns the command call.
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{callCommand(a)} }
 
+// callFlags are the values of the flags of 'unwire call'.
 type callFlags struct {
+	// Target has the flags about the server and the credentials.
 	app.Target
-	data, proto, protocol, codec, like, out string
-	headers                                 []string
-	http2, noAuth, dryRun                   bool
-	timeout                                 time.Duration
+
+	// data are the messages as JSON, @FILE, or - for stdin; "" for the default.
+	data string
+
+	// proto names the definitions; "" for the default.
+	proto string
+
+	// protocol is connect, grpc or grpc-web; "" for the default.
+	protocol string
+
+	// codec is proto or json; "" for the default.
+	codec string
+
+	// like is the address of the exchange to copy the method, server, headers and protocol from; "" for none.
+	like string
+
+	// out is the capture to which the call is added; "" for none.
+	out string
+
+	// headers are the values of --header, each NAME=VALUE.
+	headers []string
+
+	// http2 uses HTTP/2 over http://.
+	http2 bool
+
+	// noAuth sends no credentials.
+	noAuth bool
+
+	// dryRun prints the request without sending it.
+	dryRun bool
+
+	// timeout limits the time of the call.
+	timeout time.Duration
 }
 
+// callCommand returns the command 'unwire call', which calls an RPC method.
 func callCommand(a *app.App) *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{

@@ -11,20 +11,31 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// maxMessage is how many bytes of JSON a message may have.
+// maxMessage is the largest size of one request message, in bytes of JSON.
 const maxMessage = 64 << 20
 
-// A messageReader reads a sequence of JSON values from the command line, a file or standard input.
+// A messageReader reads the request messages of a call, a sequence of JSON values, from the command line,
+// a file or standard input.
 type messageReader struct {
-	name    string
+	// name is the name of the source in error messages, such as "stdin".
+	name string
+
+	// limited limits the size of the message that is being read.
 	limited *io.LimitedReader
-	values  *json.Decoder
-	number  int
-	close   func() error
+
+	// values splits the input into JSON values.
+	values *json.Decoder
+
+	// number is the number of the current message, from 1.
+	number int
+
+	// close closes the input file.
+	close func() error
 }
 
-// newMessageReader returns a reader of the messages in --data: JSON, @FILE, or - for standard input.
-// Without --data a unary call gets no message, and a client-streaming call reads standard input.
+// newMessageReader returns a reader of the messages in data, the value of --data: JSON, @FILE, or - for
+// standard input. given reports whether the flag was set. Without it, a client-streaming call (streams)
+// reads standard input, and a unary call gets no message.
 func newMessageReader(a *app.App, data string, given, streams bool) (*messageReader, error) {
 	r := &messageReader{name: "--data", close: func() error { return nil }}
 	var from io.Reader = strings.NewReader(data)
@@ -43,7 +54,7 @@ func newMessageReader(a *app.App, data string, given, streams bool) (*messageRea
 	return r, nil
 }
 
-// next returns the next value, and io.EOF after the last.
+// next returns the next message as JSON, and io.EOF after the last one.
 func (r *messageReader) next() ([]byte, error) {
 	r.number++
 	r.limited.N = maxMessage

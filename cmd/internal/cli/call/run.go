@@ -18,6 +18,8 @@ import (
 	"unwire/schema/protoform"
 )
 
+// runCall executes 'unwire call METHOD': it calls the method and prints each response message as a line
+// of JSON. given reports whether --data was set.
 func runCall(ctx context.Context, a *app.App, method string, given bool, f *callFlags) (err error) {
 	o, s, err := f.options(ctx, a, method)
 	if err != nil {
@@ -77,7 +79,8 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 	return report(a, o, s, r)
 }
 
-// report prints the error that a call ended with, if any.
+// report prints the error status with which a call ended, as JSON on stderr, with a hint. It returns an
+// error that carries only the exit code; nil if the call succeeded.
 func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error {
 	if r.Number == 0 {
 		return nil
@@ -111,7 +114,8 @@ func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error
 	return app.Fail(app.ExitConnect+r.Number, nil, "")
 }
 
-// hint returns what to do about an error of a connection or a protocol; "" for any other.
+// hint returns advice for a failed call whose connection or protocol seems to be wrong, such as another
+// --protocol; "" for any other error.
 func hint(o *call.Options, r *call.Result) string {
 	switch {
 	case r.Local && r.Message == outbound.OnlyHTTP2 && (o.Protocol == "" || o.Protocol == call.Connect):
@@ -132,7 +136,8 @@ func hint(o *call.Options, r *call.Result) string {
 	return ""
 }
 
-// printRequest prints what is sent, without secrets: as the result, or as a remark.
+// printRequest prints the URL, the types and the headers of a call that is about to be sent, without
+// secrets. It prints to stdout if asResult is set (--dry-run), and otherwise to stderr.
 func printRequest(a *app.App, o *call.Options, asResult bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s%s\n", strings.TrimSuffix(o.To.Redacted(), "/"), call.Path(o.Method))

@@ -27,7 +27,8 @@ import (
 	"unwire/schema/wellknown"
 )
 
-// options are the options of the call, and the definitions that its method is of.
+// options returns the options of the call, from the flags and the exchange that --like names, and the
+// definitions that contain the called method.
 func (f *callFlags) options(ctx context.Context, a *app.App, method string) (*call.Options, *schema.Schema, error) {
 	var reach replay.Options
 	to, policy, err := f.Server()
@@ -80,8 +81,8 @@ func (f *callFlags) options(ctx context.Context, a *app.App, method string) (*ca
 	return o, s, err
 }
 
-// fullMethod returns "/pkg.Service/Method" for any spelling of a method that users may type, such as
-// pkg.Service.Method.
+// fullMethod returns "/pkg.Service/Method" for each way of writing a method, such as pkg.Service.Method.
+// A text that begins with a slash is returned unchanged.
 func fullMethod(text string) string {
 	if text == "" || strings.HasPrefix(text, "/") {
 		return text
@@ -92,8 +93,9 @@ func fullMethod(text string) string {
 	return "/" + text
 }
 
-// takeLike fills the options that no flag sets (URL, method, headers) from the recorded exchange that
-// --like names.
+// takeLike copies the server URL, method, headers, protocol and codec of the recorded exchange that
+// --like names, as far as no flag sets them, into from and o. reach has the limits and credentials for
+// requests.
 func (f *callFlags) takeLike(ctx context.Context, a *app.App, from *probe.Options, o *call.Options, reach replay.Options) error {
 	addr, err := app.AddressArgs([]string{f.like}, false)
 	if err != nil {
@@ -140,7 +142,8 @@ func (f *callFlags) takeLike(ctx context.Context, a *app.App, from *probe.Option
 	return nil
 }
 
-// ownOptions returns the options that the flags set for the protocol and the headers.
+// ownOptions applies the flags --protocol, --codec and --header to o, and adds an authorization header
+// from the credentials c if there is none.
 func (f *callFlags) ownOptions(o *call.Options, c *credential.Credentials) error {
 	if f.protocol != "" {
 		if err := app.OneOf("--protocol", f.protocol, call.Protocols()...); err != nil {
@@ -169,7 +172,8 @@ func (f *callFlags) ownOptions(o *call.Options, c *credential.Credentials) error
 	return nil
 }
 
-// header reads --header: a value, or a reference to a secret.
+// header parses a value of --header: NAME=VALUE or, for a secret, NAME=env:VARIABLE, NAME=file:FILE or
+// NAME=keyring:SERVICE/ACCOUNT. It refuses secrets written on the command line.
 func header(text string) (h call.Header, err error) {
 	name, value, ok := strings.Cut(text, "=")
 	if name = strings.ToLower(strings.TrimSpace(name)); !ok || !app.IsHeaderName(name) || strings.ContainsAny(value, "\r\n\x00") {
@@ -197,7 +201,9 @@ func header(text string) (h call.Header, err error) {
 	return call.Header{Name: name, Value: secret, Secret: true}, nil
 }
 
-// define loads the definition of the method, and stores it in o.
+// define finds the definition of the called method, stores it in o.Method, and returns the definitions.
+// They come from --proto or the capture of --like or, if these do not have the method, from the server by
+// reflection.
 func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, method string) (*schema.Schema, error) {
 	service, rpc, ok := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	if !ok || service == "" || rpc == "" {
@@ -233,10 +239,11 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 	return s, nil
 }
 
-// mostNamed is how many names an error lists.
+// mostNamed is the largest number of names that an error lists.
 const mostNamed = 8
 
-// noMethod returns an error that the definitions lack a method, and lists the methods that they have.
+// noMethod returns the error that the definitions from source lack a method. Its hint lists the methods
+// or services that they have.
 func noMethod(s *schema.Schema, service, rpc, source string) error {
 	var names []string
 	if s != nil {

@@ -16,8 +16,8 @@ import (
 	"unwire/schema"
 )
 
-// address completes addresses: paths of captures and, after #, the numbers of their exchanges, as in
-// F.uwc#7.
+// address offers completions for an address: file names of captures and, after #, the numbers of the
+// capture's exchanges, as in F.uwc#7.
 func address(ctx context.Context, _ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	file, _, isExchange := strings.Cut(prefix, "#")
 	if !isExchange {
@@ -30,7 +30,8 @@ func address(ctx context.Context, _ *cobra.Command, _ []string, prefix string) (
 	return list, nothing
 }
 
-// exchangesOf offers the numbers of the exchanges of the first capture among arguments.
+// exchangesOf returns, as completions, the numbers of the exchanges of the first capture in args, each
+// described by its call.
 func exchangesOf(ctx context.Context, args []string) []cobra.Completion {
 	var list []cobra.Completion
 	eachExchange(ctx, args, func(ex *captures.Exchange) {
@@ -39,7 +40,8 @@ func exchangesOf(ctx context.Context, args []string) []cobra.Completion {
 	return list
 }
 
-// eachExchange calls do for the exchanges of the first capture among arguments.
+// eachExchange calls do for up to maxCandidates exchanges of the first capture in args. Errors are
+// ignored.
 func eachExchange(ctx context.Context, args []string, do func(*captures.Exchange)) {
 	for _, arg := range args {
 		file, _, _ := strings.Cut(arg, "#")
@@ -60,7 +62,8 @@ func eachExchange(ctx context.Context, args []string, do func(*captures.Exchange
 	}
 }
 
-// callOf returns the short name of an exchange in completions: the last two parts of its path.
+// callOf returns a short name for the call of an exchange: the host and the last two elements of the
+// URL's path.
 func callOf(ex *captures.Exchange) string {
 	u, err := url.Parse(ex.URL)
 	if err != nil {
@@ -70,8 +73,8 @@ func callOf(ex *captures.Exchange) string {
 	return u.Host + "/" + strings.Join(parts[max(0, len(parts)-2):], "/")
 }
 
-// methods completes RPC methods: those in the captures among the arguments, or else those of the
-// definitions.
+// methods offers the RPC methods that were called in the captures in args or, if there are none, those in
+// the definitions.
 func methods(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	slash := ""
 	if strings.HasPrefix(prefix, "/") || cmd.Name() == "probe" {
@@ -109,13 +112,14 @@ func methods(ctx context.Context, cmd *cobra.Command, args []string, prefix stri
 	return list, nothing
 }
 
-// types completes full names of messages in the definitions.
+// types offers the full names of all messages in the definitions.
 func types(ctx context.Context, cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var list []cobra.Completion
 	eachFile(ctx, cmd, func(file protoreflect.FileDescriptor) { list = appendMessages(list, file.Messages()) })
 	return list, nothing
 }
 
+// appendMessages appends the full names of messages, and of the messages nested in them, to list.
 func appendMessages(list []cobra.Completion, messages protoreflect.MessageDescriptors) []cobra.Completion {
 	for i := range messages.Len() {
 		if m := messages.Get(i); !m.IsMapEntry() {
@@ -125,8 +129,8 @@ func appendMessages(list []cobra.Completion, messages protoreflect.MessageDescri
 	return list
 }
 
-// eachFile calls do for the files of the definitions that --proto names, or of the built-in
-// ones.
+// eachFile calls do for each .proto file of the definitions that --proto names or, without the flag, of
+// the built-in ones.
 func eachFile(ctx context.Context, cmd *cobra.Command, do func(protoreflect.FileDescriptor)) {
 	var s *schema.Schema
 	var err error

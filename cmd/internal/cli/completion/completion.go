@@ -20,16 +20,19 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// limit is how long finding candidates may take. What was found by then is not used: a
-// shell that waits is worse than one that offers nothing.
+// limit is the time within which the completions must be found. Otherwise none are offered, so that the
+// shell does not have to wait.
 const limit = 300 * time.Millisecond
 
 // maxCandidates is the largest number of completions that are offered.
 const maxCandidates = 500
 
-// An offer returns the completions for the word that begins with prefix.
+// An offer finds the completions for the word that begins with prefix, an argument or a flag's value of
+// cmd. args are the arguments before it. The directive tells the shell whether to complete file names
+// instead.
 type offer func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective)
 
+// Directives for the shell: files lets it complete file names, nothing does not.
 const (
 	files   = cobra.ShellCompDirectiveDefault
 	nothing = cobra.ShellCompDirectiveNoFileComp
@@ -57,8 +60,8 @@ func Add(cmd *cobra.Command) {
 	}
 }
 
-// bounded limits an offer's time and number of completions, and removes characters that a shell would
-// misread.
+// bounded turns an offer into a completion function for cobra. It limits the time and the number of the
+// completions, and removes those that a shell would misinterpret.
 func bounded(find offer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
@@ -81,7 +84,8 @@ func bounded(find offer) cobra.CompletionFunc {
 	}
 }
 
-// clean keeps the candidates that begin with prefix and are safe to type and to show.
+// clean returns the completions in list that begin with prefix and contain only characters that are safe
+// in a shell. If directive says that list contains file extensions, it returns list unchanged.
 func clean(list []cobra.Completion, prefix string, directive cobra.ShellCompDirective) []cobra.Completion {
 	if directive&(cobra.ShellCompDirectiveFilterFileExt|cobra.ShellCompDirectiveFilterDirs) != 0 {
 		return list // suffixes, not candidates
@@ -100,7 +104,8 @@ func clean(list []cobra.Completion, prefix string, directive cobra.ShellCompDire
 	return kept
 }
 
-// unfit reports whether a character must not occur in a completion, such as a control character.
+// unfit reports whether a completion must not contain r, because r is a control character or special to a
+// shell.
 func unfit(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.IsSpace(r) || strings.ContainsRune("`$\"'\\;&|<>(){}!*?", r)
 }
@@ -112,13 +117,14 @@ func words(list ...string) offer {
 	}
 }
 
-// suffixes returns an offer of the files with the given endings, and of folders.
+// suffixes returns an offer that lets the shell complete files with the given extensions, and folders.
 func suffixes(list ...string) offer {
 	return func(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return append([]cobra.Completion(nil), list...), cobra.ShellCompDirectiveFilterFileExt
 	}
 }
 
+// folders is an offer that lets the shell complete names of folders.
 func folders(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
@@ -127,7 +133,7 @@ func folders(context.Context, *cobra.Command, []string, string) ([]cobra.Complet
 // format: text, md (Markdown) or json".
 var choice = regexp.MustCompile(`^(?:[a-z ]+: )?((?:[a-z0-9]+(?: \([^)]*\))?, )*[a-z0-9]+(?: \([^)]*\))? or [a-z0-9]+)\b`)
 
-// ofFlag is how the value of a flag is completed; nil if the shell offers files.
+// ofFlag returns the offer for the values of a flag; nil if the shell should complete file names.
 func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 	// Flags with the same name mean the same in all commands, so the name decides.
 	switch f.Name {
@@ -185,7 +191,8 @@ func choices(list string) []string {
 	return out
 }
 
-// arguments completes arguments by the names that they have in a command's usage.
+// arguments returns an offer for a command's arguments. use is the command's usage line, in which the
+// name of each argument, such as F.uwc, determines what is offered.
 func arguments(use string) offer {
 	names := strings.Fields(use)[1:]
 	return func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

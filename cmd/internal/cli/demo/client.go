@@ -12,8 +12,8 @@ import (
 	"unwire/replay/credential"
 )
 
-// demoClientCommand is the connect-go client of the demo. It is a command of
-// its own because a client that is to be captured is another process.
+// demoClientCommand returns the hidden command 'unwire demo-client', the demo's connect-go client. The
+// demo runs it as a child process, because capture records other processes.
 func demoClientCommand(a *app.App) *cobra.Command {
 	var o demo.ClientOptions
 	cmd := &cobra.Command{
@@ -33,6 +33,7 @@ func demoClientCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// demoClient runs the demo's client against a server, with the bearer token in the environment.
 func demoClient(ctx context.Context, a *app.App, o demo.ClientOptions) error {
 	if o.URL == "" {
 		return app.Usagef("demo-client requires --url URL")

@@ -28,10 +28,16 @@ import (
 // inserted before its extension.
 const demoFile = "unwire-demo.uwc"
 
+// demoFlags are the values of the flags of 'unwire demo'.
 type demoFlags struct {
-	out, nodeClient string
+	// out is the path of the capture to write.
+	out string
+
+	// nodeClient is the folder of the additional Node client; "" for none.
+	nodeClient string
 }
 
+// demoCommand returns the command 'unwire demo'.
 func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
@@ -50,6 +56,8 @@ edited replay. The capture file is kept. No data leaves this machine.`,
 	return cmd
 }
 
+// runDemo executes 'unwire demo': it records the demo's clients against a local stand-in server, and then
+// prints what the other commands find in that capture.
 func runDemo(ctx context.Context, a *app.App, f demoFlags) error {
 	if f.out == "" {
 		var err error
@@ -70,7 +78,7 @@ func runDemo(ctx context.Context, a *app.App, f demoFlags) error {
 	return r.print(ctx, clients)
 }
 
-// freeName returns name, or name with the first number that is not taken.
+// freeName returns name or, if that file exists, name with the first number that makes it unused.
 func freeName(name string) (string, error) {
 	ext := filepath.Ext(name)
 	for n := 1; n < 10_000; n++ {
@@ -85,13 +93,20 @@ func freeName(name string) (string, error) {
 	return "", fmt.Errorf("%s and 9,999 numbered files exist", name)
 }
 
-// A demoServer is a stand-in server with a random token that only the demo's clients have.
+// A demoServer is a running stand-in for the recorded API's server. It accepts only a random token, which
+// the demo's clients get.
 type demoServer struct {
+	// server is the stand-in server.
 	server *standin.Server
-	url    string
-	token  string
+
+	// url is the base URL of the server.
+	url string
+
+	// token is the bearer token that the server accepts.
+	token string
 }
 
+// newDemoServer starts the stand-in server on a free port of 127.0.0.1.
 func newDemoServer() (*demoServer, error) {
 	token := make([]byte, 16)
 	rand.Read(token) //nolint:errcheck // it never fails
@@ -109,8 +124,8 @@ func newDemoServer() (*demoServer, error) {
 	return s, nil
 }
 
-// recordDemo runs the demo's clients through a recording proxy, and returns the names of the clients
-// that ran.
+// recordDemo runs the demo's clients through a recording proxy, and returns the names of the clients that
+// ran, for the report.
 func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, err error) {
 	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile, UpstreamProxy: "none", Unsearched: new(record.UnsearchedLog)}, rand.Text())
 	if err != nil {
@@ -151,8 +166,8 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 	return append(clients, "connect-es on Node "+nodeVersion(argv[0])), nil
 }
 
-// runDemoClient runs one client of the demo as `unwire capture -- CMD` does. The client's output is
-// shown only if it fails.
+// runDemoClient runs one client through the proxy, as 'unwire capture -- CMD' does. argv is its command
+// line, and env are additional environment variables. The client's output is shown only if it fails.
 func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, env []string) error {
 	var said bytes.Buffer
 	code, err := launch.Run(ctx, launch.Options{
@@ -168,6 +183,7 @@ func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, 
 	return nil
 }
 
+// nodeVersion returns what the program node prints for --version; "" if it cannot be run.
 func nodeVersion(node string) string {
 	out, err := exec.Command(node, "--version").Output()
 	if err != nil {
@@ -176,5 +192,5 @@ func nodeVersion(node string) string {
 	return term.Clean(strings.TrimSpace(string(out)))
 }
 
-// target returns the URL of the stand-in, to which the demo sends its edited request.
+// target returns the parsed URL of the server.
 func (s *demoServer) target() (*url.URL, error) { return url.Parse(s.url) }

@@ -10,11 +10,11 @@ import (
 	"unwire/schema"
 )
 
-// maxFieldPairs bounds the fields that are compared.
+// maxFieldPairs is the largest number of fields that the demo compares.
 const maxFieldPairs = 6
 
-// fieldPairs lists the first scalar fields of a method's answer, as inferred and as
-// reconstructed.
+// fieldPairs returns table rows that compare the first scalar fields of the call's response, breadth
+// first: field numbers, inferred type, "=", and the type and name in the reference definitions.
 func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]string) {
 	type pair struct {
 		numbers, names string

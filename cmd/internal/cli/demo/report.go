@@ -27,7 +27,7 @@ import (
 	"unwire/schema/infer/agreement"
 )
 
-// The demo's edit: another prompt in the first frame of the agent's stream.
+// The demo replays the agent's stream with an edit: this field of the first frame gets another prompt.
 const (
 	demoEditPath   = "run_request.action.user_message_action.user_message.text"
 	demoEditPrompt = "Say hello."
@@ -36,17 +36,29 @@ const (
 // demoWidth is the width of the demo's report, in columns, if stdout is not a terminal.
 const demoWidth = 118
 
-// A demoReport prints what the demo found, a section for each step of the loop.
+// A demoReport prints what the demo found, in one section for each step: recorded, decoded, extracted,
+// inferred, checked, replayed.
 type demoReport struct {
-	app    *app.App
-	file   string
+	// app is the running program, whose standard output gets the report.
+	app *app.App
+
+	// file is the path of the recorded capture.
+	file string
+
+	// server is the stand-in to which the edited request is sent.
 	server *demoServer
 
-	store  *query.Capture
-	defs   *schema.Schema
-	stream *decode.Exchange // the agent's stream
+	// store is the opened capture.
+	store *query.Capture
+
+	// defs are the built-in definitions, with which the inferred ones are compared.
+	defs *schema.Schema
+
+	// stream is the recorded bidirectional stream that the sections are about.
+	stream *decode.Exchange
 }
 
+// print prints all sections. clients are the names of the clients that were recorded.
 func (r *demoReport) print(ctx context.Context, clients []string) error {
 	var err error
 	if r.store, err = r.app.OpenCapture(r.file); err != nil {
@@ -70,10 +82,12 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 	return nil
 }
 
+// title prints the heading of a section.
 func (r *demoReport) title(name, format string, args ...any) {
 	fmt.Fprintf(r.app.Out, "\n%s  %s\n", r.app.Out.Bold(name), fmt.Sprintf(format, args...))
 }
 
+// width returns the width of the report in columns: that of the terminal, but at most 160.
 func (r *demoReport) width() int {
 	if w := r.app.Out.Width; w > 40 {
 		return min(w, 160)
@@ -81,12 +95,12 @@ func (r *demoReport) width() int {
 	return demoWidth
 }
 
-// line prints a line that is cut to the screen's width.
+// line prints s as one line, truncated to the width of the report.
 func (r *demoReport) line(w io.Writer, s string) {
 	fmt.Fprintf(w, "  %s\n", render.CutLine(term.Clean(s), r.width()-2))
 }
 
-// recorded prints the list of recorded exchanges.
+// recorded prints the list of recorded exchanges, and sets stream.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
 	list, err := r.store.List(ctx)
@@ -131,15 +145,15 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	return nil
 }
 
-// table prints rows with their cells aligned, without a header, off a terminal too.
+// table prints aligned rows without a header, even if stdout is not a terminal.
 func (r *demoReport) table(columns []term.Column, rows [][]string) error {
 	out := *r.app.Out
 	out.TTY, out.Width = true, r.width()
 	return out.Table(term.Table{Columns: columns, Rows: rows, Indent: "  ", NoHeader: true})
 }
 
-// mostGroups bounds the runs of frames that the demo lists, lastGroups of them
-// from the end.
+// mostGroups is the largest number of groups of similar frames that the demo lists; lastGroups of them
+// are from the end of the stream.
 const (
 	mostGroups = 30
 	lastGroups = 8
@@ -167,10 +181,11 @@ func (r *demoReport) decoded(context.Context) error {
 	return nil
 }
 
-// mostAnswer bounds the lines of the answer that the demo prints.
+// mostAnswer is the largest number of lines that the demo prints of the extracted answer.
 const mostAnswer = 3
 
-// extracted prints the answer that was found in the stream, and the evidence that it is the answer.
+// extracted prints the model's answer that was found in the stream without a schema, and for each role
+// the best candidate with the reasons for its score.
 func (r *demoReport) extracted(context.Context) error {
 	tr := transcript.Extract(r.stream, transcript.Options{})
 	r.title("3 EXTRACTED", "the answer, without any schema")
@@ -212,8 +227,7 @@ func wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
-// inferred prints, side by side, the definitions inferred from the traffic alone and the reconstructed
-// ones.
+// inferred prints, side by side, the definitions inferred from the traffic alone and the built-in ones.
 func (r *demoReport) inferred(ctx context.Context) error {
 	ev := infer.NewEvidence()
 	err := r.app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
@@ -247,10 +261,10 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	return err
 }
 
-// mostDiffering bounds the disagreements that the demo lists.
+// mostDiffering is the largest number of differing fields that the demo lists.
 const mostDiffering = 3
 
-// disagreements prints the fields whose inferred type differs from the reconstruction.
+// disagreements prints the fields whose inferred type contradicts the built-in definitions.
 func (r *demoReport) disagreements(a *agreement.Result) {
 	n := 0
 	met := map[string]bool{}
@@ -268,7 +282,7 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 	}
 }
 
-// checked prints the coverage of the built-in definitions.
+// checked prints how far the built-in definitions cover the recorded traffic.
 func (r *demoReport) checked(ctx context.Context) error {
 	c, err := r.app.OpenCapture(r.file)
 	if err != nil {
@@ -286,7 +300,8 @@ func (r *demoReport) checked(ctx context.Context) error {
 	return nil
 }
 
-// replayed sends the stream again with another prompt.
+// replayed sends the stream to the stand-in twice, unedited and with another prompt, and prints how the
+// answers differ from the recorded ones.
 func (r *demoReport) replayed(ctx context.Context) error {
 	to, err := r.server.target()
 	if err != nil {
@@ -337,7 +352,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	return nil
 }
 
-// orNone formats a value of a difference; a nil value becomes "(none)".
+// orNone formats a value of a difference; nil, for a missing value, becomes a dash.
 func orNone(v any) string {
 	if v == nil {
 		return "–"
@@ -345,7 +360,8 @@ func orNone(v any) string {
 	return render.ValueText(v)
 }
 
-// changes prints the first significant differences between two exchanges.
+// changes prints the first five differences between the recorded and the new answer, without volatile
+// ones such as times.
 func (r *demoReport) changes(changes []diff.Change) {
 	const most = 5
 	shown, ignored := 0, 0
@@ -363,6 +379,7 @@ func (r *demoReport) changes(changes []diff.Change) {
 	}
 }
 
+// next prints commands to try next.
 func (r *demoReport) next() {
 	fmt.Fprintf(r.app.Out, "\n%s  the capture is %s; try\n", r.app.Out.Bold("NEXT"), r.file)
 	for _, c := range []string{

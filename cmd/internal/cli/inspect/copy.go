@@ -20,7 +20,8 @@ import (
 	"unwire/schema/protoform"
 )
 
-// showCopy prints an exchange as a command line of another tool, or as a program.
+// showCopy executes 'unwire show --copy': it prints the request of an exchange as a command line of curl,
+// grpcurl or buf, or as a Go program.
 func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) error {
 	if err := app.OneOf("--copy", f.copy, commandline.Tools()...); err != nil {
 		return err
@@ -47,7 +48,7 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 		"curl": commandline.Curl, "go": commandline.Go, "grpcurl": commandline.GRPCurl, "buf": commandline.Buf,
 	}[f.copy]
 	if f.copy == "grpcurl" || f.copy == "buf" {
-		defs, err := a.LoadDefinitions(ctx, f.dir, addr.File)
+		defs, err := a.LoadDefinitions(ctx, f.proto, addr.File)
 		if err != nil {
 			return err
 		}
@@ -71,9 +72,9 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 	return err
 }
 
-// copiedRequest is the request of an exchange, with the variables for its secrets.
-//
-// Errors: a secret in the URL or the body, which no variable can stand for.
+// copiedRequest returns the recorded request of an exchange, in the form that package commandline needs.
+// Secrets in headers are replaced by environment variables. It is an error if the URL or the body
+// contains a secret, because it would appear on the command line.
 func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (*commandline.Request, error) {
 	r := &commandline.Request{
 		Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Headers: ex.RequestHeaders, Service: ex.Service, RPC: ex.RPC,
@@ -122,8 +123,8 @@ func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (
 	return r, nil
 }
 
-// beforeSecret returns the part of a header's value that precedes its secret: the scheme, such as
-// "Bearer ". For a header with a list it returns "".
+// beforeSecret returns the part of a header's value that precedes its secret, at offset at, if that is a
+// scheme such as "Bearer "; otherwise "".
 func beforeSecret(value string, at int) string {
 	prefix := value[:at]
 	if strings.Count(prefix, " ") == 1 && strings.HasSuffix(prefix, " ") {

@@ -28,13 +28,43 @@ import (
 	"unwire/schema"
 )
 
+// decodeFlags are the values of the flags of 'unwire decode'.
 type decodeFlags struct {
-	in, format, proto, typeName   string
-	as                            []string
-	explain                       string
-	hex, full, follow, once, json bool
+	// in is the encoding of the input: auto, raw, hex or base64.
+	in string
+
+	// format is the output format: text or json.
+	format string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// typeName is the full name of the message type (--type); "" for none.
+	typeName string
+
+	// as are the values of --as: a framing, or types of single fields such as 1.2:string.
+	as []string
+
+	// explain is the path of the field whose inferred type is to be explained; "" for none.
+	explain string
+
+	// hex prints a hex dump next to the fields.
+	hex bool
+
+	// full does not truncate values in the hex dump.
+	full bool
+
+	// follow prints frames while they are recorded.
+	follow bool
+
+	// once does not store the types of --as.
+	once bool
+
+	// json prints JSON.
+	json bool
 }
 
+// decodeCommand returns the command 'unwire decode'.
 func decodeCommand(a *app.App) *cobra.Command {
 	var f decodeFlags
 	cmd := &cobra.Command{
@@ -81,6 +111,7 @@ reason, and decodes the rest.`,
 	return cmd
 }
 
+// inputArg returns the optional argument that names the input; "-", for standard input, if it is missing.
 func inputArg(args []string) string {
 	if len(args) == 0 {
 		return "-"
@@ -88,6 +119,7 @@ func inputArg(args []string) string {
 	return args[0]
 }
 
+// runDecode executes 'unwire decode' for the input name: a file, the address of a frame, or "-".
 func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) error {
 	whole, chosen, err := parseChosenAll(f.as)
 	if err != nil {
@@ -153,12 +185,13 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	return w.Flush()
 }
 
-// check validates the combination of flags; whole is how --as splits the bytes.
-func (f decodeFlags) check(whole string) error {
+// check returns an error for invalid values or combinations of flags. framing is the value of --as that
+// selects the framing of the bytes.
+func (f decodeFlags) check(framing string) error {
 	if err := app.OneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
 		return err
 	}
-	if err := app.OneOf("--as", whole, append([]string{"auto", "message"}, decode.Splittings()...)...); err != nil {
+	if err := app.OneOf("--as", framing, append([]string{"auto", "message"}, decode.Splittings()...)...); err != nil {
 		return err
 	}
 	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
@@ -170,7 +203,8 @@ func (f decodeFlags) check(whole string) error {
 	return nil
 }
 
-// writeDocument writes a document in the form that the flags name.
+// writeDocument prints the decoded messages of an input as text, as JSON or as a hex dump, as the flags
+// select.
 func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, by decode.View) error {
 	switch {
 	case f.hex:
@@ -181,7 +215,8 @@ func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, b
 	return doc.Text(w)
 }
 
-// message is the descriptor that --proto and --type name, or nil.
+// message returns the message type that --type names, from the definitions that --proto names; nil
+// without --type.
 func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.MessageDescriptor, error) {
 	if f.typeName == "" {
 		return nil, nil
@@ -197,17 +232,25 @@ func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.Mess
 	return s.Message(f.typeName), nil
 }
 
-// A decodedInput is the input of `unwire decode`: the bytes, and the options for reading them.
+// A decodedInput is the input of 'unwire decode': the bytes, and how they must be decoded.
 type decodedInput struct {
 	*app.Input
-	frame  bool   // of a capture
-	as     string // what the data is, where that is known
-	pooled int    // messages that the evidence is drawn from; 1 without a capture
+
+	// frame is true if the bytes are a frame of a capture, and not a file.
+	frame bool
+
+	// as is the framing of the bytes, if it is known without the flag --as; otherwise "".
+	as string
+
+	// pooled is the number of messages from which the evidence for the types of fields was collected; 1
+	// for a file.
+	pooled int
 }
 
-// openRead opens the bytes that are to be decoded: the frame's data if name is the address of a frame,
-// or else a file. chosen are the user's choices of field types. If md is not nil, it replaces the
-// definition of the frame's method.
+// openRead opens the input of decode, and returns with it the settings for decoding its fields: a frame's
+// data if name is the address of a frame, and otherwise a file. chosen are the field types that the user
+// chose. md is the type that --type names; if it is nil, a frame has the type in the definition of its
+// method.
 func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	addr := query.ParseAddress(name)
 	by := decode.View{Type: md}
@@ -239,7 +282,7 @@ func captureFileError(name string) error {
 		fmt.Sprintf("name a frame, such as '%s#1/up/0'; 'unwire ls %[1]s' lists the exchanges, and 'unwire show %[1]s 1' prints one; --in raw decodes the bytes of the capture file itself", term.Clean(name)))
 }
 
-// openFrame is like openRead, for a frame of a capture.
+// openFrame is like openRead, for the frame of a capture at an address.
 func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	by := decode.View{Type: md}
 	store, err := a.OpenCapture(addr.File)
@@ -290,18 +333,19 @@ func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlag
 	return src, by, nil
 }
 
-// isFixedLength reports a way of delimiting messages that only connections without HTTP
-// are read by.
+// isFixedLength reports whether as, a value of --as, is a framing with a fixed-size length prefix, which
+// is supported only for connections without HTTP.
 func isFixedLength(as string) bool {
 	return as == string(decode.SplitBigEndian) || as == string(decode.SplitLittleEndian)
 }
 
+// fixedLengthError returns the usage error for such a framing with other inputs.
 func fixedLengthError(as string) error {
 	return app.Usagef("--as %s is only for connections without HTTP in a capture, such as F.uwc#7/down/0", as)
 }
 
-// checkChoices looks for the fields of choices in a file's messages: a field that none
-// of them has is an error, and a choice that fits no value is reported.
+// checkChoices checks the field types that the user chose for a file: it is an error if no message has
+// the field. If no value of the field can be read as the chosen type, it prints a remark.
 func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
 	misfits, err := query.FitDocument(doc, choices)
 	for _, m := range misfits {
@@ -313,7 +357,9 @@ func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
 	return err
 }
 
-// explainDocument prints the evidence for the type of a field in the messages of a document.
+// explainDocument executes --explain for a file: it prints the evidence for the inferred type of a field.
+// messages is the number of messages from which the evidence was collected, and name the name of the
+// input.
 func explainDocument(a *app.App, doc *text.Document, by decode.View, messages int, name string, f decodeFlags) error {
 	path, err := fieldpath.ParseNumbers(f.explain)
 	if err != nil || len(path) == 0 {
@@ -331,7 +377,8 @@ func explainDocument(a *app.App, doc *text.Document, by decode.View, messages in
 	return err
 }
 
-// followDecode prints the frames of a running recording as text until it ends.
+// followDecode executes 'unwire decode --follow': it prints the frames of a capture or exchange as text
+// while they are recorded.
 func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Address) error {
 	if addr.Frame >= 0 {
 		return app.Usagef("--follow requires a capture or an exchange, not a frame")

@@ -13,16 +13,52 @@ import (
 	"unwire/decode/diff"
 )
 
+// diffFlags are the values of the flags of 'unwire diff'.
 type diffFlags struct {
-	json, hex, side, series    bool
-	showIgnored                bool
-	volatile, forwarded        bool
-	format, method, proto, typ string
-	as                         string
-	context                    int
-	ignore                     []string
+	// json prints JSON.
+	json bool
+
+	// hex also prints the bytes of differing values.
+	hex bool
+
+	// side prints both inputs side by side.
+	side bool
+
+	// series compares all arguments and reports which paths vary.
+	series bool
+
+	// showIgnored also prints ignored differences or, with --series, paths that do not vary.
+	showIgnored bool
+
+	// volatile counts IDs, times and tokens as differences.
+	volatile bool
+
+	// forwarded compares received with forwarded bytes.
+	forwarded bool
+
+	// format is the output format: inline, side, tsv or json.
+	format string
+
+	// method selects the exchanges that series compares; "" for all.
+	method string
+
+	// proto names definitions for field names; "" for the default.
+	proto string
+
+	// typ is the full name of the message type of two files (--type); "" for none.
+	typ string
+
+	// as is the framing of connections without HTTP (--as).
+	as string
+
+	// context is the number of unchanged words or lines that are printed around a change.
+	context int
+
+	// ignore are the paths of fields that are not compared.
+	ignore []string
 }
 
+// diffCommand returns the command 'unwire diff'.
 func diffCommand(a *app.App) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
@@ -92,7 +128,7 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.typ, "type", "", "with two files: full name of the message type, for field names")
 }
 
-// check returns an error if flags are combined that exclude each other.
+// check returns an error if flags exclude each other. It also sets format for --json and --side-by-side.
 func (f *diffFlags) check() error {
 	if err := app.OneOf("--format", f.format, "inline", "side", "tsv", "json"); err != nil {
 		return err
@@ -112,7 +148,8 @@ func (f *diffFlags) check() error {
 	return nil
 }
 
-// options returns the options that the flags set for the comparison.
+// options returns the options of the comparison, as the flags set them. args are the compared inputs,
+// among which definitions are looked for.
 func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (query.DiffOptions, error) {
 	split, err := app.ParseSplitting(f.as)
 	if err != nil {
@@ -135,6 +172,7 @@ func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (qu
 	}, err
 }
 
+// runDiff executes 'unwire diff A B'. The exit status is 1 if there are differences.
 func runDiff(ctx context.Context, a *app.App, args []string, f diffFlags) error {
 	o, err := f.options(ctx, a, args...)
 	if err != nil {
@@ -183,8 +221,8 @@ func printChanges(a *app.App, list []query.Comparison, withHex bool) error {
 	return nil
 }
 
-// diffSeries prints which paths vary over messages, exchanges, or the exchanges of one
-// method.
+// diffSeries executes 'unwire diff --series': it prints which fields vary over several messages or
+// exchanges, or over all exchanges of one method.
 func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) error {
 	if len(args) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire diff --series: missing argument"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
@@ -216,6 +254,7 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) err
 	return nil
 }
 
+// printVariations prints, as JSON Lines, how the fields of a series vary.
 func printVariations(a *app.App, s *query.Series) error {
 	for _, line := range s.Lines() {
 		if err := a.Print(line); err != nil {
@@ -225,7 +264,7 @@ func printVariations(a *app.App, s *query.Series) error {
 	return nil
 }
 
-// diffFailure adds a hint to an error of a comparison.
+// diffFailure adds an exit status and a hint to an error of a comparison.
 func diffFailure(err error) error {
 	e, ok := errors.AsType[*query.DiffError](err)
 	if !ok {

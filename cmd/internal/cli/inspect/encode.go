@@ -16,6 +16,7 @@ import (
 	"unwire/schema/protoform"
 )
 
+// encodeCommand returns the command 'unwire encode', the inverse of decode.
 func encodeCommand(a *app.App) *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
@@ -44,11 +45,25 @@ the definitions of the type. prototext names the type in its first line.`,
 	return cmd
 }
 
+// encodeFlags are the values of the flags of 'unwire encode'.
 type encodeFlags struct {
-	format, typeName, proto, out string
-	json                         bool
+	// format is the input format (--in): text, json, protojson or prototext.
+	format string
+
+	// typeName is the full name of the message type (--type).
+	typeName string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// out is the file to write; "" for stdout.
+	out string
+
+	// json prints a JSON object that describes the result.
+	json bool
 }
 
+// run executes 'unwire encode' for the input name, a file or "-".
 func (f encodeFlags) run(ctx context.Context, a *app.App, name string) error {
 	if f.json && f.out == "-" {
 		return app.Usagef("--json and -o - both write to stdout")
@@ -65,6 +80,8 @@ func (f encodeFlags) run(ctx context.Context, a *app.App, name string) error {
 	return encode(a, name, f)
 }
 
+// encode encodes the text or JSON that 'unwire decode' prints. Input above the limit streamed is encoded
+// by encodeStream.
 func encode(a *app.App, name string, f encodeFlags) error {
 	format := f.format
 	src, err := a.OpenInput(name, app.MaxText)
@@ -89,7 +106,8 @@ func encode(a *app.App, name string, f encodeFlags) error {
 	return f.write(a, data)
 }
 
-// write writes the encoded bytes to the output or, with --json, prints an object that describes them.
+// write writes the encoded bytes to the output; with --json, it prints an object that describes the
+// result.
 func (f encodeFlags) write(a *app.App, data []byte) error {
 	if !f.json {
 		return a.WriteBinary(data, f.out)
@@ -103,10 +121,11 @@ func (f encodeFlags) write(a *app.App, data []byte) error {
 	return a.Print(result)
 }
 
-// streamed is how large a text is that is written while it is read. Of a
-// smaller one nothing is written if there is an error in it.
+// streamed is the size of the input in bytes above which output is written while the input is parsed. If
+// smaller input has an error, nothing is written.
 const streamed = 16 << 20
 
+// encodeStream encodes large input src, and writes the result while it parses. name is for messages.
 func encodeStream(a *app.App, name, format string, src *app.Input, f encodeFlags) error {
 	encode := text.Encode
 	if format == "json" {
@@ -136,6 +155,7 @@ func encodeStream(a *app.App, name, format string, src *app.Input, f encodeFlags
 // A byteCounter is an io.Writer that counts the bytes written to it.
 type byteCounter int64
 
+// Write counts p.
 func (c *byteCounter) Write(p []byte) (int, error) {
 	*c += byteCounter(len(p))
 	return len(p), nil

@@ -9,7 +9,8 @@ import (
 	"unwire/cmd/internal/render"
 )
 
-// printExplanations writes explanations for people, or as JSON Lines.
+// printExplanations prints explanations of inferred field types as text or as JSON Lines. of names what
+// has the fields, such as a file.
 func printExplanations(a *app.App, to io.Writer, list []contract.Explanation, of string, asJSON bool) error {
 	w := bufio.NewWriter(to)
 	lines := contract.NewEncoder(w)

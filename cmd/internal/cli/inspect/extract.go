@@ -20,21 +20,49 @@ import (
 	"unwire/schema"
 )
 
+// extractFlags are the values of the flags of 'unwire chat'.
 type extractFlags struct {
-	json, empty, parts, follow bool
-	top                        int
-	weights, labels, proto     string
-	label                      []string
+	// json prints JSON Lines.
+	json bool
+
+	// empty also lists exchanges without a conversation.
+	empty bool
+
+	// parts treats each call separately.
+	parts bool
+
+	// follow prints answers while they are recorded.
+	follow bool
+
+	// top is the number of candidates that are printed for each exchange.
+	top int
+
+	// weights is the path of the weights file; "" for the default.
+	weights string
+
+	// labels is the path of the file to which --label appends.
+	labels string
+
+	// proto names definitions for error details; "" for the default.
+	proto string
+
+	// label are the values of --label: the role of the text at a path.
+	label []string
 }
 
 // An extraction is the state of one run of `unwire chat`.
 type extraction struct {
 	*app.App
 	extractFlags
+
+	// options say how conversations are extracted.
 	options query.TranscriptOptions
-	defs    *schema.Schema // of error details; nil for none
+
+	// defs are the definitions with which error details are decoded; nil for none.
+	defs *schema.Schema
 }
 
+// extractCommand returns the command 'unwire chat'.
 func extractCommand(a *app.App) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
@@ -87,6 +115,7 @@ If a capture has the name of a subcommand, write ./fit.`,
 	return cmd
 }
 
+// runExtract executes 'unwire chat' with its arguments and flags.
 func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) error {
 	if f.top < 1 {
 		return app.Usagef("--top must be at least 1")
@@ -115,6 +144,7 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 	return e.extract(ctx, addr)
 }
 
+// extract prints the conversations in a capture, or in the one exchange that an address names.
 func (e *extraction) extract(ctx context.Context, at query.Address) error {
 	c, err := e.OpenCapture(at.File)
 	if err != nil {
@@ -154,7 +184,7 @@ func (e *extraction) extract(ctx context.Context, at query.Address) error {
 	return err
 }
 
-// whereToLook returns a hint for a file in which no conversation was found.
+// whereToLook returns a hint about what to do if no conversation was found in a file.
 func (e *extraction) whereToLook(file string) string {
 	word := safetext.ShellFile(file)
 	if e.empty {
@@ -163,6 +193,8 @@ func (e *extraction) whereToLook(file string) string {
 	return fmt.Sprintf("'unwire chat --empty %s' lists the texts, 'unwire show %s ID' prints the messages", word, word)
 }
 
+// print prints the conversation of one exchange as text or JSON. Exchanges without a conversation are
+// printed only with --empty or --json.
 func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error {
 	line := contract.NewTranscript(ex.ID, tr, e.defs)
 	if e.json {
@@ -176,7 +208,7 @@ func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error
 	return w.Flush()
 }
 
-// followAnswers prints the answers of a model while they are recorded.
+// followAnswers prints the answers of a language model while they are recorded.
 func (e *extraction) followAnswers(ctx context.Context, at query.Address) error {
 	c, err := awaitCapture(ctx, e.App, at.File)
 	if err != nil {
@@ -204,8 +236,8 @@ func (e *extraction) followAnswers(ctx context.Context, at query.Address) error 
 	})
 }
 
-// printUpdate prints, as JSON, the new part of an answer and, if the stream has ended, the whole
-// transcript.
+// printUpdate prints, as JSON, the new part of an answer; ended means that the stream has ended, and also
+// prints the whole transcript.
 func (e *extraction) printUpdate(u *follow.Update, ended bool) error {
 	if u.Changed {
 		line := &contract.AnswerDelta{Event: "delta", Exchange: u.Exchange.ID, Delta: u.More}
@@ -222,7 +254,8 @@ func (e *extraction) printUpdate(u *follow.Update, ended bool) error {
 	return e.Print(contract.NewTranscript(u.Exchange.ID, u.Transcript, e.defs))
 }
 
-// parseLabel reads [F.uwc#ID=][up/|down/]PATH=ROLE, or a colon before the role.
+// parseLabel parses a value of --label, [F.uwc#ID=][up/|down/]PATH=ROLE; a colon may precede the role
+// instead. If args is not empty, it names the exchange.
 func parseLabel(s string, args []string) (query.Label, error) {
 	bad := func(why string) (query.Label, error) {
 		return query.Label{}, app.Fail(app.ExitUsage, fmt.Errorf("--label %q: %s", s, why), "examples: --label 1.1.1=assistant, --label up/2.1=user, or --label 'F.uwc#2=1.1.1=assistant'")
@@ -260,7 +293,8 @@ func parseLabel(s string, args []string) (query.Label, error) {
 	return l, nil
 }
 
-// addLabels adds labels to the labels file: all of them or, where one is wrong, none.
+// addLabels appends the labels of --label to the labels file. If one is invalid, it appends none. args
+// may name the exchange.
 func (e *extraction) addLabels(ctx context.Context, args []string) error {
 	var lines []byte
 	count := 0
@@ -283,7 +317,8 @@ func (e *extraction) addLabels(ctx context.Context, args []string) error {
 	return nil
 }
 
-// labelLines returns the lines of a labels file for a label, and their number.
+// labelLines returns the lines of the labels file for one label, one for each candidate text at its path,
+// and their number.
 func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int, error) {
 	c, err := e.OpenCapture(l.At.File)
 	if err != nil {

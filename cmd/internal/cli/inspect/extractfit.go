@@ -15,6 +15,7 @@ import (
 	"unwire/decode/transcript"
 )
 
+// extractFitCommand returns the command 'unwire chat fit', which fits weights to labels.
 func extractFitCommand(a *app.App) *cobra.Command {
 	var out, start string
 	var asJSON bool
@@ -64,6 +65,7 @@ cross-validation. The last number is the expected accuracy for similar captures.
 	return cmd
 }
 
+// writeWeights writes a weights file.
 func writeWeights(a *app.App, w *transcript.Weights, out string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

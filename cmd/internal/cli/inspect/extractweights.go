@@ -9,6 +9,8 @@ import (
 	"unwire/decode/transcript"
 )
 
+// extractWeightsCommand returns the command 'unwire chat weights', which prints the weights of the
+// features.
 func extractWeightsCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

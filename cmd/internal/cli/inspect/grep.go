@@ -26,13 +26,55 @@ import (
 	"unwire/schema"
 )
 
+// grepFlags are the values of the flags of 'unwire grep'.
 type grepFlags struct {
-	pattern, hex, number, path, dir, method string
-	as, filter, proto                       string
-	fixed, fold, headers                    bool
-	json, list, count                       bool
+	// pattern is the pattern of -e; "" if it is an argument.
+	pattern string
+
+	// hex are the bytes to find, in hex (--bytes); "" for none.
+	hex string
+
+	// number is the number to find; "" for none.
+	number string
+
+	// path restricts the search to fields with this path; "" for all.
+	path string
+
+	// dir restricts the search to one direction, up or down; "" for both.
+	dir string
+
+	// method restricts the search to calls of this method; "" for all.
+	method string
+
+	// as is the framing of connections without HTTP; "" to detect it.
+	as string
+
+	// filter selects exchanges; "" for all.
+	filter string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// fixed means that the pattern is literal text (-F).
+	fixed bool
+
+	// fold ignores case (-i).
+	fold bool
+
+	// headers also searches URLs and headers.
+	headers bool
+
+	// json prints JSON Lines.
+	json bool
+
+	// list prints only the exchanges with matches (-l).
+	list bool
+
+	// count prints the number of matches in each exchange (-c).
+	count bool
 }
 
+// grepCommand returns the command 'unwire grep'.
 func grepCommand(a *app.App) *cobra.Command {
 	var f grepFlags
 	split := proto.Profile().Split
@@ -87,7 +129,8 @@ The exit status is 0 if something was found, and 1 otherwise.`,
 	return cmd
 }
 
-// query reads the flags, and the pattern off the arguments.
+// query returns the search that the flags and arguments describe, and the remaining arguments: the
+// captures to search.
 func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	var q search.Query
 	if err := f.exclusive(); err != nil {
@@ -138,8 +181,8 @@ func (f *grepFlags) exclusive() error {
 	return nil
 }
 
-// text returns the search pattern, from a flag or else the first argument, and the remaining arguments.
-// The pattern is nil if only a path is searched for.
+// text returns the text pattern, from -e or else the first argument, and the remaining arguments. The
+// pattern is nil if only --path is searched for.
 func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	pattern := f.pattern
 	if pattern == "" && len(args) > 0 && (f.path == "" || !isFile(args[0])) {
@@ -158,12 +201,13 @@ func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	return text, args, nil
 }
 
-// isFile reports whether an argument names something that exists.
+// isFile reports whether an argument is the path of an existing file, or the address of something in one.
 func isFile(arg string) bool {
 	_, err := os.Stat(query.ParseAddress(arg).File)
 	return err == nil
 }
 
+// runGrep executes 'unwire grep'. The exit status is 1 if there is no match.
 func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error {
 	q, files, err := f.query(args)
 	if err != nil {
@@ -212,13 +256,19 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 type grep struct {
 	*app.App
 	grepFlags
-	what  query.Search
-	w     *bufio.Writer
+
+	// what is the search, with the callbacks that print matches.
+	what query.Search
+
+	// w buffers standard output.
+	w *bufio.Writer
+
+	// total is the number of matches so far.
 	total int
 }
 
-// file searches a capture or an exchange. In a damaged capture it searches what can be
-// read, and then returns the damage as the error.
+// file searches the capture or exchange that name names. A damaged capture is searched as far as it can
+// be read, and the damage is returned as the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := query.ParseAddress(name)
 	capture, err := g.OpenCapture(addr.File)
@@ -241,7 +291,8 @@ func (g *grep) file(ctx context.Context, name string) error {
 	return capture.Search(ctx, addr, g.what)
 }
 
-// match prints a match, unless exchanges are listed or counted.
+// match prints one match, unless only exchanges are listed or counted. It returns false if the rest of
+// the exchange does not need to be searched.
 func (g *grep) match(m *contract.Match) (more bool, err error) {
 	switch {
 	case g.list:
@@ -254,7 +305,8 @@ func (g *grep) match(m *contract.Match) (more bool, err error) {
 	return true, render.Match(g.Out, g.w, m)
 }
 
-// searched prints an exchange's line, with -l or -c.
+// searched is called after an exchange has been searched. With -l or -c, it prints the exchange if it has
+// matches; found is their number.
 func (g *grep) searched(addr query.Address, found int) error {
 	g.total += found
 	if found == 0 || !g.list && !g.count {

@@ -23,12 +23,25 @@ import (
 	"unwire/schema"
 )
 
+// lsFlags are the values of the flags of 'unwire ls'.
 type lsFlags struct {
-	filter, sort string
-	follow, json bool
-	proto        string // definitions
+	// filter selects exchanges; "" for all.
+	filter string
+
+	// sort is the name of the sort order; "" for the order in which exchanges were recorded.
+	sort string
+
+	// follow prints exchanges as they end.
+	follow bool
+
+	// json prints JSON Lines.
+	json bool
+
+	// proto names the definitions for filters that depend on message types.
+	proto string
 }
 
+// lsCommand returns the command 'unwire ls'.
 func lsCommand(a *app.App) *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
@@ -59,6 +72,7 @@ capture is recorded, until you interrupt it.`,
 	return cmd
 }
 
+// ls executes 'unwire ls': it prints a table of the exchanges in captures.
 func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 	if len(files) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire ls: missing argument F.uwc"), "usage: unwire ls F.uwc…")
@@ -111,8 +125,8 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 	return damage
 }
 
-// listFile returns the lines of the exchanges of a capture that a filter selects. In a
-// damaged capture, what can be read is listed and the error is the damage.
+// listFile returns the exchanges of a capture that the filter selects. For a damaged capture, it returns
+// those that can be read, and the damage as the error.
 func listFile(ctx context.Context, a *app.App, f lsFlags, file string, selected *filter.Filter) ([]*contract.Exchange, error) {
 	defs, err := filterDefinitions(ctx, a, selected, f.proto, file)
 	if err != nil {
@@ -126,6 +140,7 @@ func listFile(ctx context.Context, a *app.App, f lsFlags, file string, selected 
 	return capture.ExchangeLines(ctx, selected, defs)
 }
 
+// printList prints exchanges as a table or as JSON Lines.
 func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 	if asJSON {
 		w := bufio.NewWriterSize(a.Out, 64<<10)
@@ -146,7 +161,8 @@ func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 	return nil
 }
 
-// followList prints the exchanges of a capture that a filter selects as they end.
+// followList executes 'unwire ls --follow': it prints the exchanges that the filter selects, each when it
+// ends.
 func followList(ctx context.Context, a *app.App, f lsFlags, file string, selected *filter.Filter) error {
 	var capture *query.Capture
 	var defs *schema.Schema
@@ -191,7 +207,7 @@ func followList(ctx context.Context, a *app.App, f lsFlags, file string, selecte
 	})
 }
 
-// printEnded prints the line of an exchange that has ended.
+// printEnded prints one exchange that has ended, as a line of text or as JSON.
 func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, asJSON bool) error {
 	if asJSON {
 		return a.Print(l)
@@ -225,7 +241,8 @@ func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
 // completionTime bounds the time for which a capture is read for completion.
 const completionTime = time.Second
 
-// completeFilter completes a filter, with values of the captures among the arguments.
+// completeFilter returns shell completions for the incomplete filter text. Values, such as hosts, are
+// those in the captures that args name.
 func completeFilter(ctx context.Context, a *app.App, args []string, text string) (list []cobra.Completion) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
@@ -259,7 +276,8 @@ func parseFilter(text string) (*filter.Filter, error) {
 	return f, err
 }
 
-// filterDefinitions loads the definitions of a capture if a filter depends on types.
+// filterDefinitions loads the definitions of a capture if the filter depends on message types; otherwise
+// it returns nil.
 func filterDefinitions(ctx context.Context, a *app.App, f *filter.Filter, proto, file string) (*schema.Schema, error) {
 	if f.Needs()&filter.Types == 0 {
 		return nil, nil

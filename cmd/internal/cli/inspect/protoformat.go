@@ -22,7 +22,7 @@ import (
 // formatText is the format of show and encode that needs no definitions.
 const formatText = "text"
 
-// checkFormat checks the value of --format, and that it fits the other flags.
+// checkFormat returns an error if --format is invalid, or cannot be combined with other flags.
 func (f showFlags) checkFormat() error {
 	if err := app.OneOf("--format", f.format, append([]string{formatText}, protoform.Formats()...)...); err != nil {
 		return err
@@ -33,9 +33,9 @@ func (f showFlags) checkFormat() error {
 	return nil
 }
 
-// printByDefinitions prints the messages of frames by their definitions. Several are
-// separated by lines with the addresses of the frames, which are comments of prototext;
-// as JSON they are a line each.
+// printByDefinitions executes 'unwire show --format': it prints the messages of frames as protojson or
+// prototext. Several messages are separated by comments with the addresses of their frames (prototext),
+// or printed on one line each (protojson).
 func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, o showFlags, addr query.Address) error {
 	var missing error
 	printed := 0
@@ -76,7 +76,8 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 	return missing
 }
 
-// writePrinted writes a message that is one of several, or the only one.
+// writePrinted prints one formatted message; place is the address of its frame. several means that other
+// messages are printed, too, so that the message needs a separator.
 func writePrinted(a *app.App, p *protoform.Printed, place query.Address, several bool, format string) error {
 	data := p.Data
 	switch {
@@ -97,8 +98,8 @@ func writePrinted(a *app.App, p *protoform.Printed, place query.Address, several
 	return err
 }
 
-// encodeByDefinitions reads a message in protojson or prototext. Its type is the one that
-// is named, or that the text names itself.
+// encodeByDefinitions encodes a message in protojson or prototext. Its type is the one that --type names
+// or, for prototext, that a comment in the text names.
 func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeFlags) error {
 	text, err := a.ReadInput(name)
 	if err != nil {

@@ -44,7 +44,8 @@ func parseChosenAll(words []string) (whole string, list []query.Choice, err erro
 	return whole, list, nil
 }
 
-// plainChoices are the choices about a file, which has no directions.
+// plainChoices converts chosen field types for use with a file. A choice for one direction is an error,
+// because a file has no directions.
 func plainChoices(list []query.Choice) ([]kind.Choice, error) {
 	var out []kind.Choice
 	for _, c := range list {
@@ -56,9 +57,9 @@ func plainChoices(list []query.Choice) ([]kind.Choice, error) {
 	return out, nil
 }
 
-// choose applies the user's choices of field types to the views, and stores them in the capture unless
-// once is set. A choice whose field is in no frame is an error. A choice that fits none of the field's
-// values is shown with that remark, and is not stored.
+// choose applies the field types that the user chose (--as) to v, and stores them in the capture unless
+// once is set. It is an error if no frame has the field. If no value of the field can be read as the
+// chosen type, choose prints a remark and does not store the choice.
 func choose(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchange, v *query.Views, list []query.Choice, frames []decode.Frame, once bool) error {
 	for _, choice := range list {
 		r, fits, err := v.Choose(choice, ex, frames)
@@ -76,7 +77,8 @@ func choose(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchan
 	return nil
 }
 
-// remember stores a reading; a capture that cannot be written to keeps none.
+// remember stores a chosen field type in the capture. If the capture cannot be written to, it only prints
+// a remark.
 func remember(ctx context.Context, a *app.App, c *query.Capture, r captures.Reading) {
 	if err := c.PutReading(ctx, r); err != nil {
 		why := err.Error()
@@ -87,7 +89,8 @@ func remember(ctx context.Context, a *app.App, c *query.Capture, r captures.Read
 	}
 }
 
-// choiceError is the error for a choice that cannot be applied.
+// choiceError converts the error about a chosen field type that cannot be applied to a usage error with a
+// hint.
 func choiceError(err error) error {
 	hint := "a path is field numbers joined by dots, such as 1.2 or 1.2[0].5"
 	if ce, ok := errors.AsType[*query.ChoiceError](err); ok && ce.Both {

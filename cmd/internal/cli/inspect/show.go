@@ -28,6 +28,7 @@ import (
 // protoUsage is the help of --proto.
 const protoUsage = "folder of .proto files, .proto file or descriptor set for field names (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)"
 
+// showCommand returns the command 'unwire show'.
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
@@ -74,24 +75,58 @@ missing, repeated or out of order. With --follow, each call is shown separately.
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the field types that --as stored in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2 or down:1.2")
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "show only this call, not the whole stream that it is part of")
-	cmd.Flags().StringVar(&f.dir, "proto", "", protoUsage)
+	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
 	cmd.Flags().StringVar(&f.copy, "copy", "", "print the request as a command line of curl, grpcurl or buf, for a POSIX shell, or as a program (go), with variables for secrets")
 	return cmd
 }
 
+// showFlags are the values of the flags of 'unwire show'.
 type showFlags struct {
-	dir           string
-	json, hex     bool
-	as            []string // choices
-	once, choices bool
-	explain       string
+	// proto names the definitions.
+	proto string
 
-	parts, follow, timeline bool
+	// json prints JSON Lines.
+	json bool
 
-	format, copy  string
-	full, noPager bool
+	// hex prints a hex dump next to the fields.
+	hex bool
 
-	// edits are the changes that rewriting rules made to the exchange while it was recorded.
+	// as are the values of --as: types of single fields, such as 1.2:string, or the framing of a
+	// connection without HTTP.
+	as []string
+
+	// once does not store the types of --as.
+	once bool
+
+	// choices lists the stored types.
+	choices bool
+
+	// explain is the path of the field whose inferred type is to be explained; "" for none.
+	explain string
+
+	// parts shows one call of a split stream alone.
+	parts bool
+
+	// follow prints frames while they are recorded.
+	follow bool
+
+	// timeline shows related exchanges on one time axis.
+	timeline bool
+
+	// format is the output format: "text", "protojson" or "prototext".
+	format string
+
+	// copy is the tool whose command line is printed; "" for none.
+	copy string
+
+	// full prints every header and field.
+	full bool
+
+	// noPager does not use a pager.
+	noPager bool
+
+	// edits are the changes that rewriting rules made to the exchange while it was recorded; nil for none.
+	// It is not a flag.
 	edits *query.Edits
 
 	// folded prints a run of similar frames as one line.
@@ -126,6 +161,7 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 	return show(ctx, a, addr, f)
 }
 
+// show prints the exchange or frame at an address.
 func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	if o.hex && o.json {
 		return app.Usagef("--hex and --json cannot be used together")
@@ -134,7 +170,7 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if err != nil {
 		return err
 	}
-	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.proto, addr.File)
 	if err != nil {
 		return err
 	}
@@ -193,7 +229,8 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	return undecoded(a, ex, readErr)
 }
 
-// printShown prints frames in the form that the flags name.
+// printShown prints frames of the exchange at as text, as JSON, or by their definitions, as the flags
+// select.
 func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, addr query.Address, o showFlags) error {
 	switch {
 	case o.format != formatText:
@@ -206,7 +243,8 @@ func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conv
 	})
 }
 
-// printFrames prints frames of an exchange as JSON, with the notes about them.
+// printFrames prints frames as JSON Lines, with the user's notes on them, and the bytes that rewriting
+// rules forwarded instead.
 func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, edits *query.Edits) error {
 	for i := range frames {
 		f := &frames[i]
@@ -227,8 +265,8 @@ func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v 
 	return nil
 }
 
-// writeFrames prints frames of an exchange as text, with the notes about them. The exchange's header
-// lines are printed first unless the flags turn them off.
+// writeFrames prints frames as text, with the user's notes on them. If head is set, the exchange's
+// request line, status and headers are printed first.
 func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, head bool, o showFlags) error {
 	w := bufio.NewWriter(a.Out)
 	if head {
@@ -258,8 +296,8 @@ func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at con
 	return w.Flush()
 }
 
-// paged calls write with its output going to a pager, if stdout is a terminal and the output is longer
-// than the screen.
+// paged calls write, and sends its output through a pager if stdout is a terminal, the output is longer
+// than the screen, and never is false.
 func paged(ctx context.Context, a *app.App, never bool, write func(context.Context) error) error {
 	command := term.PagerCommand(os.LookupEnv)
 	if never {
@@ -277,12 +315,13 @@ func paged(ctx context.Context, a *app.App, never bool, write func(context.Conte
 	return err
 }
 
+// frameOptions returns the options for printing a frame that the flags set.
 func (o showFlags) frameOptions() render.FrameOptions {
 	return render.FrameOptions{Hex: o.hex, All: o.full}
 }
 
-// parseShowAs parses --as. A body as a whole is one message only for exchanges without HTTP; for
-// others the protocol decides.
+// parseShowAs parses the values of --as: the framing of a connection without HTTP ("" for none), and the
+// types of single fields.
 func parseShowAs(o showFlags) (decode.Splitting, []query.Choice, error) {
 	whole, list, err := parseChosenAll(o.as)
 	if whole != "" && !slices.Contains(decode.Splittings(), whole) {
@@ -294,7 +333,8 @@ func parseShowAs(o showFlags) (decode.Splitting, []query.Choice, error) {
 	return decode.Splitting(whole), list, err
 }
 
-// explainFrames prints the evidence for the type of a field in frames of an exchange.
+// explainFrames executes --explain: it prints the evidence for the inferred type of a field, for each
+// direction in which a frame has it.
 func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *query.Views, o showFlags) error {
 	where, err := parseChosen(o.explain + ":" + kind.Auto)
 	if err != nil {
@@ -356,7 +396,7 @@ func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 	return nil
 }
 
-// frameAt is the frame of an exchange that an address names.
+// frameAt returns the frame that an address names.
 func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 	if addr.Frame < 0 {
 		return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names no frame", addr), fmt.Sprintf("name a frame, such as %s/down/0", addr))
@@ -368,7 +408,7 @@ func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 	return nil, noFrame(err, addr)
 }
 
-// noFrame adds to the error of an address without a frame where the frames are listed.
+// noFrame adds a hint to the error that an exchange does not have the addressed frame.
 func noFrame(err error, addr query.Address) error {
 	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists the frames, which are numbered from 0", safetext.ShellFile(addr.File), addr.Exchange))
 }

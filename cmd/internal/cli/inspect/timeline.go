@@ -10,13 +10,14 @@ import (
 	"unwire/decode"
 )
 
-// showTimeline prints the frames of an exchange and of the exchanges related to it, ordered by time,
-// such as a request to a served endpoint and the upstream stream that answered it.
+// showTimeline executes 'unwire show --timeline': it prints the frames of an exchange and of the
+// exchanges related to it in order of time, for instance a request to 'unwire serve' together with the
+// upstream stream that answered it.
 func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	if addr.Frame >= 0 || o.full || o.hex || len(o.as) > 0 || o.explain != "" || o.parts {
 		return app.Usagef("--timeline needs an exchange, and can be combined only with --json and --proto")
 	}
-	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.proto, addr.File)
 	if err != nil {
 		return err
 	}

@@ -20,10 +20,12 @@ import (
 	"unwire/schema"
 )
 
+// frameEvery is the interval at which a capture that is being recorded is read for new data.
 const frameEvery = 100 * time.Millisecond
 
-// watch calls a watcher for each event of a capture: of one exchange until that has ended, or of all
-// exchanges until the user interrupts. If the capture does not exist yet, watch waits for it.
+// watch reports the events of a capture while it is recorded to the Watcher that watcherOf returns: of
+// one exchange until it has ended, or of all exchanges until the user interrupts. If the capture does not
+// exist yet, watch waits for it.
 func watch(ctx context.Context, a *app.App, addr query.Address, watcherOf func(*query.Capture) decode.Watcher) error {
 	file, err := awaitCapture(ctx, a, addr.File)
 	if err != nil {
@@ -51,7 +53,7 @@ func watch(ctx context.Context, a *app.App, addr query.Address, watcherOf func(*
 	return nil
 }
 
-// awaitCapture waits until a capture file exists, and opens it.
+// awaitCapture opens a capture file. If the file does not exist yet, it waits for it.
 func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture, error) {
 	told := false
 	for tries := 0; ; {
@@ -78,9 +80,9 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture,
 	}
 }
 
-// followShow prints the frames of exchanges while they are recorded.
+// followShow executes 'unwire show --follow': it prints the frames of exchanges while they are recorded.
 func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
-	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.proto, addr.File)
 	if err != nil {
 		return err
 	}
@@ -133,16 +135,24 @@ func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags
 	})
 }
 
-// followedViews are how frames are read while they are recorded: by what was chosen
-// for their method, without evidence of frames that have not come yet.
+// followedViews has, for each method, the settings with which its frames are decoded while they are
+// recorded: the definitions and the field types that a user chose. Unlike for finished exchanges,
+// evidence is not collected from other frames.
 type followedViews struct {
+	// capture is the capture that is being recorded.
 	capture *query.Capture
-	defs    *schema.Schema
-	chosen  []query.Choice
-	by      map[string]*query.Views
+
+	// defs are the definitions; nil for none.
+	defs *schema.Schema
+
+	// chosen are the field types of --as.
+	chosen []query.Choice
+
+	// by caches the settings by method.
+	by map[string]*query.Views
 }
 
-// watch is watch with the capture that the views are of.
+// watch is like the function watch, and sets s.capture.
 func (s *followedViews) watch(ctx context.Context, a *app.App, addr query.Address, w decode.Watcher) error {
 	return watch(ctx, a, addr, func(c *query.Capture) decode.Watcher {
 		s.capture = c
@@ -150,6 +160,7 @@ func (s *followedViews) watch(ctx context.Context, a *app.App, addr query.Addres
 	})
 }
 
+// of returns the decoding settings for the frames of an exchange.
 func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call decode.Call) *query.Views {
 	method := decode.MethodOf(ex, call)
 	if v := s.by[method]; v != nil {
@@ -161,8 +172,8 @@ func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call deco
 	return v
 }
 
-// resolved returns an exchange that is still being recorded as a conversation of one call, without
-// looking for related calls.
+// resolved wraps an exchange that is still being recorded as a conversation that consists of this one
+// call.
 func resolved(ex *captures.Exchange, call decode.Call) conversation.Resolved {
 	return conversation.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}
 }

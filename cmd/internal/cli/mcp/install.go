@@ -20,13 +20,29 @@ import (
 	"unwire/cmd/internal/term"
 )
 
+// installFlags are the values of the flags of 'unwire mcp install'.
 type installFlags struct {
-	clients     []string
-	scope, name string
-	proto       string
-	yes, dryRun bool
+	// clients are the names of the programs to configure; empty for all that are installed.
+	clients []string
+
+	// scope is "project" or "user".
+	scope string
+
+	// name is the name of the server in the configuration.
+	name string
+
+	// proto names the definitions with which the server is started; "" for none.
+	proto string
+
+	// yes does not ask for confirmation.
+	yes bool
+
+	// dryRun only shows the changes.
+	dryRun bool
 }
 
+// installCommand returns the command 'unwire mcp install', which adds 'unwire mcp' to the configuration
+// of MCP clients.
 func installCommand(a *app.App) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
@@ -66,6 +82,7 @@ cannot be parsed is not changed. An earlier entry with the same name is replaced
 	return cmd
 }
 
+// install executes 'unwire mcp install' for the given captures.
 func install(ctx context.Context, a *app.App, f installFlags, captures []string) error {
 	if err := app.OneOf("--scope", f.scope, string(clientconfig.Project), string(clientconfig.User)); err != nil {
 		return err
@@ -99,6 +116,7 @@ func install(ctx context.Context, a *app.App, f installFlags, captures []string)
 	return failed
 }
 
+// environment returns the folders of the user in which clients keep their configurations.
 func environment() (clientconfig.Environment, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -112,7 +130,8 @@ func environment() (clientconfig.Environment, error) {
 	return clientconfig.Environment{Home: home, Work: work, Config: config, Getenv: os.Getenv}, err
 }
 
-// serverOf is the command that clients start, with absolute paths: they start it anywhere.
+// serverOf returns the command line with which clients start the server. Its paths are absolute, because
+// clients start it in any folder.
 func serverOf(f installFlags, captures []string) (clientconfig.Server, error) {
 	s := clientconfig.Server{Name: f.name, Args: []string{"mcp"}}
 	var err error
@@ -144,6 +163,7 @@ func serverOf(f installFlags, captures []string) (clientconfig.Server, error) {
 	return s, nil
 }
 
+// sameFile reports whether two paths lead to the same existing file.
 func sameFile(a, b string) bool {
 	first, err1 := os.Stat(a)
 	second, err2 := os.Stat(b)
@@ -176,6 +196,7 @@ func chosenClients(names []string, env clientconfig.Environment) ([]clientconfig
 	return list, nil
 }
 
+// isFolder reports whether a path is an existing folder.
 func isFolder(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
@@ -234,7 +255,8 @@ func configure(a *app.App, f installFlags, c clientconfig.Client, env clientconf
 	return nil
 }
 
-// readConfiguration reads a file, which may be missing, and its permissions.
+// readConfiguration returns the content and the permissions of a configuration file. For a missing file,
+// the content is nil and the permissions are those of a new file.
 func readConfiguration(path string) (text []byte, mode os.FileMode, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -253,10 +275,10 @@ func readConfiguration(path string) (text []byte, mode os.FileMode, err error) {
 	return text, info.Mode().Perm(), err
 }
 
-// context is how many unchanged lines a change is shown with.
+// contextLines is the number of unchanged lines that are printed before and after a change.
 const contextLines = 2
 
-// writeChange writes the lines that differ between two texts: one place, since one entry changes.
+// writeChange prints, like a diff, the one region of lines in which two texts differ.
 func writeChange(w io.Writer, before, after []byte) {
 	old, new := lines(before), lines(after)
 	first := 0

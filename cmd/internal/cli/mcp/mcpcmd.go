@@ -21,17 +21,33 @@ import (
 	"unwire/replay/outbound"
 )
 
-// tokenVariable is the environment variable of the token that HTTP clients must send.
+// tokenVariable is the environment variable with the access token that HTTP clients must send.
 const tokenVariable = "UNWIRE_MCP_TOKEN"
 
-// leastToken is the shortest token, in bytes.
+// leastToken is the minimum length of that token, in bytes.
 const leastToken = 16
 
+// flags are the values of the flags of 'unwire mcp'.
 type flags struct {
 	app.Target
-	proto, listen, out string
-	allowSend, json    bool
-	budget             int
+
+	// proto names the definitions; "" for the default.
+	proto string
+
+	// listen is the address for HTTP; "" serves on standard input and output.
+	listen string
+
+	// out is the capture that records answers to sent requests; "" for none.
+	out string
+
+	// allowSend offers the tool that sends requests.
+	allowSend bool
+
+	// json prints the server's address as JSON.
+	json bool
+
+	// budget is the maximum number of requests to other machines.
+	budget int
 }
 
 // Commands returns the commands mcp and mcp install.
@@ -60,6 +76,7 @@ or, if it is not set, a new one that mcp prints at start.
 
 If a capture has the name of a subcommand, write ./install.`
 
+// mcpCommand returns the command 'unwire mcp', a server of the Model Context Protocol.
 func mcpCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -112,6 +129,7 @@ func (f *flags) check() error {
 	return err
 }
 
+// run executes 'unwire mcp' for the given captures, until the client or the user ends it.
 func run(ctx context.Context, a *app.App, f flags, captures []string) (err error) {
 	if err := f.check(); err != nil {
 		return err
@@ -137,7 +155,7 @@ func run(ctx context.Context, a *app.App, f flags, captures []string) (err error
 	return listen(ctx, a, f, server)
 }
 
-// listen serves MCP over HTTP until ctx ends.
+// listen serves MCP over HTTP until ctx is done.
 func listen(ctx context.Context, a *app.App, f flags, server *mcp.Server) error {
 	token := os.Getenv(tokenVariable)
 	made := token == ""
@@ -159,7 +177,8 @@ func listen(ctx context.Context, a *app.App, f flags, server *mcp.Server) error 
 	return server.ServeHTTP(ctx, listener, token, a.Shutdown)
 }
 
-// announce prints the URL of the server, and the token if unwire has made it.
+// announce prints the URL of the server. made means that unwire has generated the token, which is then
+// printed, too.
 func announce(a *app.App, f flags, listener net.Listener, token string, made bool) error {
 	if f.json {
 		event := &contract.Listening{Event: "listening", URL: mcp.URL(listener)}

@@ -11,6 +11,8 @@ import (
 	"unwire/cmd/internal/mcp"
 )
 
+// skillCommand returns the command 'unwire mcp skill', which prints instructions for agents (a SKILL.md
+// file).
 func skillCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "skill",
@@ -26,19 +28,22 @@ this version.`,
 	}
 }
 
-// A step is a part of the workflow that the skill teaches.
+// A step is one step of the workflow that the SKILL.md file describes.
 type step struct {
-	title, about string
+	// title is the heading.
+	title string
+
+	// about is the explanation.
+	about string
 
 	// tools are the names of the MCP tools for this step.
 	tools string
 
-	// commands are lines for a shell: commands of unwire with their arguments. The help of each says
-	// what it does.
+	// commands are command lines for this step, without the program's name.
 	commands []string
 }
 
-// workflow returns the steps from recorded traffic to definitions, for the skill file.
+// workflow returns the steps that lead from recorded traffic to verified definitions.
 func workflow() []step {
 	return []step{
 		{
@@ -91,9 +96,8 @@ them. Never print secrets, and never send requests to a server that the user did
 ## Workflow
 `
 
-// writeSkill writes a SKILL.md of the commands below root.
-//
-// Errors: those of w, and a command that does not exist.
+// writeSkill writes the SKILL.md file. The descriptions of commands are those in the help of the commands
+// below root.
 func writeSkill(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString(skillHead)

@@ -20,16 +20,31 @@ import (
 	"unwire/replay/mock"
 )
 
-// Commands are the commands of this group.
+// Commands returns the commands mock and probe-client.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{mockCommand(a), probeClientCommand(a)}
 }
 
+// mockFlags are the values of the flags of 'unwire mock'.
 type mockFlags struct {
-	listen, repeat string
-	similarity     float64
-	wait           time.Duration
-	json, quiet    bool
+	// listen is the address of the server.
+	listen string
+
+	// repeat selects what happens if all equally similar calls have been used: "cycle", "last" or "never".
+	repeat string
+
+	// similarity is the least similarity, from 0 to 1, of a request and the recorded request whose answer
+	// it gets.
+	similarity float64
+
+	// wait limits how long an answer waits for a frame of the client.
+	wait time.Duration
+
+	// json prints events as JSON Lines.
+	json bool
+
+	// quiet prints no line for each request.
+	quiet bool
 }
 
 const mockLong = `mock is a server that answers clients from a capture, so that a recorded session becomes
@@ -50,6 +65,7 @@ of capture ('unwire ca').
 mock prints one line for each request, and a report when it ends. Requests with a
 similarity below 1 were answered from a call that differs.`
 
+// mockCommand returns the command 'unwire mock', a server that answers requests from a capture.
 func mockCommand(a *app.App) *cobra.Command {
 	var f mockFlags
 	cmd := &cobra.Command{
@@ -72,6 +88,7 @@ func mockCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// runMock executes 'unwire mock' for a capture, until the user interrupts it.
 func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
 	o := mock.Options{Repeat: mock.Repeat(f.repeat), MinSimilarity: f.similarity, Wait: f.wait}
 	if err := app.OneOf("--repeat", f.repeat, string(mock.Cycle), string(mock.Last), string(mock.Never)); err != nil {
@@ -129,7 +146,8 @@ func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
 	return err
 }
 
-// sayMock reports where the server listens.
+// sayMock prints the addresses of the server. addr is HOST:PORT, and caFile the certificate that clients
+// must trust.
 func sayMock(a *app.App, f mockFlags, server *mock.Server, file, addr, caFile string) error {
 	if f.json {
 		return a.Print(&contract.Listening{Event: "listening", URL: "http://" + addr, CA: caFile})
@@ -139,7 +157,7 @@ func sayMock(a *app.App, f mockFlags, server *mock.Server, file, addr, caFile st
 	return nil
 }
 
-// sayAnswer reports a request.
+// sayAnswer prints one line for a request that was answered or refused.
 func sayAnswer(a *app.App, f mockFlags, r mock.Answer) {
 	if f.json {
 		e := contract.MockAnswer{
@@ -170,6 +188,8 @@ func sayAnswer(a *app.App, f mockFlags, r mock.Answer) {
 	}
 }
 
+// substituted returns a phrase for the number of messages in which recorded identifiers were replaced by
+// the client's; "" for 0.
 func substituted(n int) string {
 	if n == 0 {
 		return ""
@@ -177,10 +197,11 @@ func substituted(n int) string {
 	return fmt.Sprintf(", %d with the client's ids", n)
 }
 
-// round keeps three digits of a similarity.
+// round rounds a similarity to three decimal places.
 func round(x float64) float64 { return float64(int(x*1000+0.5)) / 1000 }
 
-// sayReport reports what the server did.
+// sayReport prints a summary when the server ends: how many requests were answered, and which recorded
+// calls were never used.
 func sayReport(a *app.App, f mockFlags, r mock.Report) error {
 	if f.json {
 		e := contract.MockReport{Event: "ended", Answered: r.Answered, Refused: r.Refused, Used: []contract.MockUse{}, Unused: append([]int64{}, r.Unused...), Skipped: []contract.MockSkipped{}}
@@ -202,7 +223,7 @@ func sayReport(a *app.App, f mockFlags, r mock.Report) error {
 	return nil
 }
 
-// numbers lists at most 20 exchanges.
+// numbers lists the first 20 numbers of exchanges, separated by commas.
 func numbers(ids []int64) string {
 	const most = 20
 	text := ""

@@ -18,14 +18,43 @@ import (
 	"unwire/replay/mock"
 )
 
+// probeFlags are the values of the flags of 'unwire probe-client'.
 type probeFlags struct {
-	methods, paths       []string
-	repeats, budget      int
-	maxTime, timeout     time.Duration
-	journal              string
-	resume, dryRun, json bool
-	allowExecute         bool
-	noNamespace          bool
+	// methods restricts the edited answers to these methods; empty for all.
+	methods []string
+
+	// paths restricts the edits to these fields; empty for all.
+	paths []string
+
+	// repeats is the number of unedited runs.
+	repeats int
+
+	// budget is the maximum number of runs.
+	budget int
+
+	// maxTime limits the time of all runs together.
+	maxTime time.Duration
+
+	// timeout limits the time of one run; 0 derives it from the unedited runs.
+	timeout time.Duration
+
+	// journal is the file that gets the outcome of each run; "" for none.
+	journal string
+
+	// resume skips the runs that the journal already has.
+	resume bool
+
+	// dryRun prints the plan and runs nothing.
+	dryRun bool
+
+	// json prints JSON.
+	json bool
+
+	// allowExecute also edits messages that ask the client to run something.
+	allowExecute bool
+
+	// noNamespace runs the client in the network of this machine, instead of an isolated one.
+	noNamespace bool
 }
 
 const probeLong = `probe-client finds out which fields of a server's answers a client reads. It runs CMD again
@@ -57,6 +86,8 @@ recorded session asked for, in each run.
 outcome of each run, and --resume continues. The exit status is 0 if the plan was run to
 its end, and 1 if not.`
 
+// probeClientCommand returns the command 'unwire probe-client', which finds out which fields of the
+// answers a client reads.
 func probeClientCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
@@ -96,6 +127,8 @@ func probeClientCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// runProbeClient executes 'unwire probe-client'. file is the capture from which answers are taken, and
+// argv the client's command line.
 func runProbeClient(ctx context.Context, a *app.App, f probeFlags, file string, argv []string) (err error) {
 	if f.repeats < 2 || f.budget < 1 || f.maxTime <= 0 || f.timeout < 0 {
 		return app.Usagef("--repeats must be at least 2, --budget at least 1, and --max-time and --timeout positive")
@@ -146,7 +179,8 @@ func runProbeClient(ctx context.Context, a *app.App, f probeFlags, file string, 
 	return probeClient(ctx, a, f, p, client)
 }
 
-// probeClient learns, plans and runs.
+// probeClient runs the client several times unedited, plans the edits, runs the client once for each
+// edit, and prints the result.
 func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.Probe, client *sandbox) error {
 	baseline, err := p.Learn(ctx)
 	if err != nil {
@@ -181,7 +215,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	return nil
 }
 
-// sayPlan prints a plan.
+// sayPlan prints the plan: which fields would be edited, and in which ways.
 func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if f.json {
 		return a.Print(&contract.ClientProbePlan{Plan: plan})
@@ -203,7 +237,8 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	return nil
 }
 
-// sayResult prints a result.
+// sayResult prints the verdict about each field: required, read, not read or untested. isolated means
+// that the client could reach only the mock.
 func sayResult(a *app.App, f probeFlags, argv []string, isolated bool, r *clientprobe.Result) error {
 	if f.json {
 		return a.Print(&contract.ClientProbe{Client: argv, Isolated: isolated, Result: r})
@@ -235,7 +270,7 @@ func sayResult(a *app.App, f probeFlags, argv []string, isolated bool, r *client
 	return nil
 }
 
-// evidence returns the runs behind a verdict in one line.
+// evidence summarises, in one line, what the client did differently when a field was edited.
 func evidence(f *clientprobe.Field) string {
 	const most = 3
 	var parts []string
@@ -257,6 +292,7 @@ func evidence(f *clientprobe.Field) string {
 	return strings.Join(parts, "; ")
 }
 
+// saySkipped prints the fields that were not edited, each with the reason, and warnings.
 func saySkipped(a *app.App, skipped []clientprobe.SkippedField, warnings []string) {
 	for _, s := range skipped {
 		a.Say("not edited: %s %s: %s", term.Clean(s.Method), term.Clean(s.Path), s.Reason)

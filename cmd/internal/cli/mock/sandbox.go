@@ -24,19 +24,31 @@ import (
 	"unwire/replay/clientprobe"
 )
 
-// A sandbox runs a client so that a mock answers it.
+// A sandbox runs a client program so that a mock server answers all its requests, if possible in an
+// isolated network.
 type sandbox struct {
-	a         *app.App
-	argv      []string
+	// a is the running program.
+	a *app.App
+
+	// argv is the client's command line. {url} and {https} in it are replaced by the mock's URL.
+	argv []string
+
+	// authority is the CA that the client must trust.
 	authority *ca.Authority
 
-	// noNamespace means that the user wants none, or that the machine permits none; isolated is set by the first run.
+	// noNamespace means that no network namespace is used, because the user asked for that or the system
+	// does not permit it.
 	noNamespace bool
-	isolated    bool
-	reason      string
+
+	// isolated is set by a run that used a network namespace.
+	isolated bool
+
+	// reason says why the client is not isolated.
+	reason string
 }
 
-// run runs the client once. A signal that ends it ends the probe.
+// run runs the client once, and returns its exit status. An interrupt by the user is an error that ends
+// the whole probe.
 func (s *sandbox) run(ctx context.Context, r clientprobe.Run) (int, error) {
 	exit, err := s.start(ctx, r)
 	if s.a.Signals.Caught() {
@@ -48,10 +60,11 @@ func (s *sandbox) run(ctx context.Context, r clientprobe.Run) (int, error) {
 	return exit, err
 }
 
-// statusNotExecutable is the least exit status of a command that cannot be run, as shells have it.
+// statusNotExecutable is the lowest exit status with which a shell reports that a command cannot be run.
 const statusNotExecutable = 126
 
-// start runs the client with a new home folder, in a network namespace where that is possible.
+// start runs the client once with a new, empty home folder, in a network namespace if possible, and
+// returns its exit status.
 func (s *sandbox) start(ctx context.Context, r clientprobe.Run) (int, error) {
 	home, err := os.MkdirTemp("", "unwire-home-")
 	if err != nil {
@@ -88,7 +101,7 @@ func (s *sandbox) start(ctx context.Context, r clientprobe.Run) (int, error) {
 	return s.runProxied(ctx, o, home, addr)
 }
 
-// runIsolated runs the client in a network in which the mock answers all connections.
+// runIsolated runs the client in a network namespace in which the mock accepts all connections.
 func runIsolated(ctx context.Context, o launch.Options, r clientprobe.Run) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -101,7 +114,8 @@ func runIsolated(ctx context.Context, o launch.Options, r clientprobe.Run) (int,
 	return launch.RunTransparent(ctx, o, launch.Namespace{Init: []string{self, "namespace-init"}, Serve: serve})
 }
 
-// runProxied runs the client with a proxy that sends all its requests to the mock.
+// runProxied runs the client with proxy variables. The proxy sends all requests to the mock, which
+// listens at addr.
 func (s *sandbox) runProxied(ctx context.Context, o launch.Options, home, addr string) (int, error) {
 	// A proxy records; what it records is thrown away with the home folder.
 	out, err := store.Create(filepath.Join(home, ".unwire-probe.uwc"), store.Options{})
@@ -131,16 +145,16 @@ func (s *sandbox) runProxied(ctx context.Context, o launch.Options, home, addr s
 	return launch.Run(ctx, o)
 }
 
-// An everyHost sends the requests for every host to one server.
+// An everyHost is a rewriting rule that sends the requests for all hosts to one server, whose URL it is.
 type everyHost string
 
-// Server returns the server.
+// Server returns the URL of the server for a request, whatever its host.
 func (h everyHost) Server(string, string) string { return string(h) }
 
-// Begin changes nothing else.
+// Begin returns nil: requests and responses are not changed.
 func (everyHost) Begin(*captures.Exchange) rewrite.Exchange { return nil }
 
-// environment returns the environment of a client whose home is a folder.
+// environment returns the environment variables for a client whose home and temporary folder is home.
 func environment(home string) []string {
 	own := map[string]string{
 		"HOME": home, "USERPROFILE": home, "TMPDIR": home,
@@ -157,7 +171,7 @@ func environment(home string) []string {
 	return env
 }
 
-// explain adds what to do about an error of the first runs.
+// explain adds a hint to the error that the unedited runs of the client did not work.
 func (s *sandbox) explain(err error) error {
 	switch {
 	case errors.Is(err, clientprobe.ErrBaseline) && !s.isolated:

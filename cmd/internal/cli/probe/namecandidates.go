@@ -19,7 +19,7 @@ import (
 	updatesource "unwire/schema/update/source"
 )
 
-// maxNamesFile bounds a file of names.
+// maxNamesFile is the largest file with a list of names, in bytes.
 const maxNamesFile = 16 << 20
 
 // probeNames collects candidates for field names from the sources in --names, and candidates for enum
@@ -51,7 +51,8 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 	return nil
 }
 
-// namesOf reads one source of candidate names: definitions, or a list of words.
+// namesOf reads one source of candidate names, as --names describes it. It returns either definitions,
+// whose names are the candidates, or a list of words.
 func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*schema.Schema, []string, error) {
 	// Names from remembered definitions fit the traffic better than the built-in ones.
 	if source == "builtin" {
@@ -92,7 +93,7 @@ func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*sc
 	return nil, words, err
 }
 
-// isCode reports whether a file's name is that of definitions or a client's code.
+// isCode reports whether a file's extension is one of definitions or of a client's code.
 func isCode(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".proto", ".js", ".mjs", ".cjs", ".ts", ".binpb", ".pb", ".zip", ".tgz", ".gz", ".asar", ".vsix":
@@ -101,7 +102,7 @@ func isCode(name string) bool {
 	return false
 }
 
-// wordsOf reads a file with one word on each line; lines that begin with # are comments.
+// wordsOf reads a list of names from a file: one on each line; lines that begin with # are comments.
 func wordsOf(a *app.App, file string) ([]string, error) {
 	data, err := a.ReadInput(file)
 	if err != nil {
@@ -124,7 +125,7 @@ func wordsOf(a *app.App, file string) ([]string, error) {
 	return names, nil
 }
 
-// namesOfCapture are the keys of all JSON in a capture.
+// namesOfCapture returns the keys of all JSON objects in the frames of a capture, sorted.
 func namesOfCapture(ctx context.Context, a *app.App, file string) ([]string, error) {
 	var keys names.Keys
 	err := a.EachExchange(ctx, file, func(ex *decode.Exchange, _ bool) error {

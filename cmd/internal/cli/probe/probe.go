@@ -23,18 +23,101 @@ import (
 	"unwire/replay/probe/oracle"
 )
 
+// probeFlags are the values of the flags of 'unwire probe'.
 type probeFlags struct {
-	to, method, like, path, fields, proto, credentials, upstreamCA string
-	protocol, journal, output                                      string
-	names, values, allow, known, settle                            []string
-	typ                                                            string
-	live, json, dryRun, resume, refine, allowExecute, http2        bool
-	noAuth, noReflection                                           bool
-	budget, depth                                                  int
-	rate                                                           float64
-	timeout                                                        time.Duration
+	// to is the URL of the server; "" for the server of the exchange in like.
+	to string
+
+	// method is the RPC method to probe; "" for the method of the exchange in like.
+	method string
+
+	// like is the address of the exchange to copy the method, headers and protocol from; "" for none.
+	like string
+
+	// path is the path of the nested message to probe; "" for the request itself.
+	path string
+
+	// fields are the field numbers to probe, as ranges separated by commas.
+	fields string
+
+	// proto names the definitions for --names builtin; "" for the default.
+	proto string
+
+	// credentials names the credentials to send; "" for the default.
+	credentials string
+
+	// upstreamCA is a PEM file of additional CAs to trust for the server; "" for none.
+	upstreamCA string
+
+	// protocol is the protocol of the requests; "" to detect it.
+	protocol string
+
+	// journal is the file to which every request and answer is appended; "" for none.
+	journal string
+
+	// output is the file to which the result is written; "" for none.
+	output string
+
+	// names are the sources of field names to try.
+	names []string
+
+	// values are the sources of names of enum values to try.
+	values []string
+
+	// allow are the hosts that --live may send to (--allow-host).
+	allow []string
+
+	// known are the JSON names of existing request fields that are not floats.
+	known []string
+
+	// settle are the files with ambiguous fields to probe, or two definitions whose differences to probe.
+	settle []string
+
+	// typ is the full name of the request's message type in the files of --settle (--type).
+	typ string
+
+	// live allows hosts other than this machine.
+	live bool
+
+	// json prints JSON.
+	json bool
+
+	// dryRun prints the plan and sends nothing.
+	dryRun bool
+
+	// resume continues the journal and does not repeat its requests.
+	resume bool
+
+	// refine distinguishes text from bytes, which takes one more request for each field.
+	refine bool
+
+	// allowExecute also sends requests that may run the handler.
+	allowExecute bool
+
+	// http2 uses HTTP/2.
+	http2 bool
+
+	// noAuth sends no credentials.
+	noAuth bool
+
+	// noReflection does not ask for server reflection first.
+	noReflection bool
+
+	// budget is the maximum number of requests.
+	budget int
+
+	// depth is the number of levels of nested messages to probe.
+	depth int
+
+	// rate is the maximum number of requests per second; 0 for the default.
+	rate float64
+
+	// timeout is the deadline of one request.
+	timeout time.Duration
 }
 
+// probeCommand returns the command 'unwire probe', which finds the fields of a request by the errors of
+// the server's parser.
 func probeCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
@@ -96,7 +179,7 @@ and 2 if unwire does not allow the host.`,
 	return cmd
 }
 
-// questionFlags are the flags that choose the questions.
+// questionFlags adds the flags that select what the server is asked about: fields, names and types.
 func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.path, "path", "", "path of the nested message to probe, such as 1.2 (default: the request itself)")
@@ -111,7 +194,8 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for --names builtin (default: the definitions in the --like capture, or the built-in ones)")
 }
 
-// limitFlags are those of how much is sent, to whom, and with which credentials.
+// limitFlags adds the flags that limit how many requests are sent to which hosts, and those about
+// credentials.
 func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: detected)")
@@ -128,6 +212,8 @@ func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 }
 
+// runProbe executes 'unwire probe': it asks for server reflection first, and then probes the server's
+// parser.
 func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 	o, credentials, err := probeOptions(ctx, a, f)
 	if err != nil {
@@ -163,7 +249,8 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 	return printProbe(a, res, f)
 }
 
-// askParser sends the probe's requests, and infers fields from the errors of the server's parser.
+// askParser sends the probe's requests, and infers the fields of the request type from the errors of the
+// server's parser.
 func askParser(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) (res *probe.Result, err error) {
 	if f.journal == "" && f.output != "" {
 		f.journal = f.output + ".journal"
@@ -187,8 +274,8 @@ func askParser(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags)
 	return res, err
 }
 
-// typeOfDefinitions sets the name of the request type from definitions if the server did not report it,
-// and prints that.
+// typeOfDefinitions sets the request type's name in res from definitions, for a server that does not
+// report it. folder is the value of --proto, and capture that of --like.
 func typeOfDefinitions(ctx context.Context, a *app.App, res *probe.Result, folder, capture string) error {
 	s, err := a.LoadDefinitions(ctx, folder, capture)
 	if err != nil {
@@ -205,6 +292,8 @@ func typeOfDefinitions(ctx context.Context, a *app.App, res *probe.Result, folde
 	return nil
 }
 
+// probeOptions returns the options of the probe from the flags and the exchange of --like, and the
+// credentials.
 func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Options, *credential.Credentials, error) {
 	o := &probe.Options{
 		Method: f.method, Depth: f.depth, Refine: f.refine, Type: true, Protocol: probe.Protocol(f.protocol), HTTP2: f.http2,
@@ -243,7 +332,8 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	return o, reach.Credentials, probeQuestions(ctx, a, o, f)
 }
 
-// probeTarget reads the flags about the server, and about the credentials and limits of requests.
+// probeTarget sets the server and the limits in o from the flags, and returns the same settings and the
+// credentials for requests built from a capture.
 func probeTarget(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) (reach replay.Options, err error) {
 	target := app.Target{To: f.to, Live: f.live, Allow: f.allow, UpstreamCA: f.upstreamCA, Credentials: f.credentials}
 	reach.OmitSecrets = f.noAuth
@@ -263,7 +353,8 @@ func probeTarget(ctx context.Context, a *app.App, o *probe.Options, f *probeFlag
 	return reach, nil
 }
 
-// probeFrom fills the options that no flag sets from a captured exchange (--from).
+// probeFrom sets the options that no flag sets (server, method, headers, protocol) from the exchange that
+// from, the value of --like, names.
 func probeFrom(ctx context.Context, a *app.App, o *probe.Options, from string, reach replay.Options) error {
 	addr, err := app.AddressArgs([]string{from}, false)
 	if err != nil {
@@ -288,6 +379,7 @@ func probeFrom(ctx context.Context, a *app.App, o *probe.Options, from string, r
 	return app.Refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
 }
 
+// printProbePlan prints the plan of --dry-run.
 func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	if asJSON {
 		return a.Print(&contract.ProbePlan{Plan: p})
@@ -296,6 +388,8 @@ func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	return err
 }
 
+// printProbe prints the result of a probe, and writes it to the file of -o. It returns the error with the
+// exit status.
 func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 	// The file gets the whole result, independent of what is printed.
 	if f.output != "" {

@@ -14,7 +14,8 @@ import (
 	"unwire/schema"
 )
 
-// probeQuestions reads the questions about fields that --settle names, and adds them to the probe.
+// probeQuestions adds the questions of --settle to the probe: the ambiguous fields of an inference, or
+// the differences between two definitions.
 func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) error {
 	switch len(f.settle) {
 	case 0:
@@ -41,7 +42,8 @@ func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeF
 	return nil
 }
 
-// requestOf is the request of a method in definitions; typ names it otherwise.
+// requestOf returns the request type of a method in s or, if typ is not "", the type of that name; nil if
+// there is none.
 func requestOf(s *schema.Schema, method, typ string) protoreflect.MessageDescriptor {
 	if typ != "" {
 		return s.Message(typ)
@@ -53,6 +55,8 @@ func requestOf(s *schema.Schema, method, typ string) protoreflect.MessageDescrip
 	return nil
 }
 
+// inferredQuestions adds the questions for --settle with one file: the ambiguous fields in the evidence
+// of 'schema infer'.
 func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 	name := f.settle[0]
 	if info, err := os.Stat(name); err == nil && info.IsDir() {

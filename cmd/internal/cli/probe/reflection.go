@@ -15,9 +15,9 @@ import (
 	"unwire/schema/reflection"
 )
 
-// askReflection asks the server for its definitions by gRPC reflection, before its parser is probed.
-// The result is nil if reflection does not describe the method, or does not answer the questions of the
-// probe.
+// askReflection asks the server for the method's definition by gRPC server reflection. It returns nil if
+// the server's parser must be probed instead: reflection is not available, does not describe the method,
+// or --settle asks about details.
 func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags, credentials *credential.Credentials) (*probe.Result, error) {
 	if f.noReflection {
 		return nil, nil

@@ -13,39 +13,55 @@ import (
 	"unwire/decode/conversation"
 )
 
-// announceTime is how long a recording waits at its end for exchanges that are not reported yet.
+// announceTime limits how long a recording waits at its end until all finished exchanges have been
+// printed.
 const announceTime = 5 * time.Second
 
-// interruptedAnnounceTime is announceTime after a signal.
+// interruptedAnnounceTime is the limit instead of announceTime if the recording was ended by a signal.
 const interruptedAnnounceTime = 200 * time.Millisecond
 
-// An announcer prints each finished exchange once it is stored: as a line of text, or as a JSON event.
-// It reads the exchange from the capture, where its secrets are redacted, and never slows the traffic
-// down. A nil announcer reports nothing.
+// An announcer prints each finished exchange once it is stored: as a line of text, or as a JSON event. It
+// reads the exchange from the capture, where secrets are redacted. It works in its own goroutine, so that
+// it does not slow down the recorded traffic. The methods of a nil announcer do nothing.
 type announcer struct {
-	app   *app.App
-	json  bool
+	// app is the running program, to whose output the exchanges are printed.
+	app *app.App
+
+	// json prints JSON events on stdout, instead of text on stderr.
+	json bool
+
+	// lines formats exchanges as lines of text.
 	lines *exchangeline.Printer
 
-	// ctx ends when the end of recording waits no longer.
-	ctx  context.Context
+	// ctx is cancelled, by stop, when the remaining exchanges are no longer to be printed.
+	ctx context.Context
+
+	// stop cancels ctx.
 	stop context.CancelFunc
 
-	// started is closed when the first exchange may be reported.
+	// started is closed by begin; nothing is printed before.
 	started chan struct{}
-	start   sync.Once
 
-	mu      sync.Mutex
+	// start closes started once.
+	start sync.Once
+
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// waiting are the exchanges that have not been printed yet.
 	waiting []endedExchange
 
-	// idle is closed while nothing waits and the goroutine does nothing; nil before.
+	// idle is closed when the running goroutine has printed all exchanges; nil if no goroutine is running.
 	idle chan struct{}
 }
 
-// An endedExchange identifies a finished exchange by its file and number.
+// An endedExchange identifies a finished exchange by the capture that stores it and its number.
 type endedExchange struct {
+	// store is the capture that has the exchange.
 	store *store.Store
-	id    int64
+
+	// id is the number of the exchange.
+	id int64
 }
 
 // newAnnouncer returns an announcer that prints JSON events or, if json is false, lines of text.
@@ -55,7 +71,7 @@ func newAnnouncer(a *app.App, json bool) *announcer {
 	return n
 }
 
-// options makes a series of capture files report finished exchanges to the announcer.
+// options makes a recording pass its finished exchanges to the announcer.
 func (n *announcer) options(o *series.Options) {
 	if n == nil {
 		return
@@ -70,14 +86,15 @@ func (n *announcer) options(o *series.Options) {
 	}
 }
 
-// begin allows the first report: the event that recording has begun comes before.
+// begin allows the first exchange to be printed. It is called after the start of the recording has been
+// reported.
 func (n *announcer) begin() {
 	if n != nil {
 		n.start.Do(func() { close(n.started) })
 	}
 }
 
-// add queues finished exchanges, and starts the goroutine that prints them unless it is running.
+// add queues finished exchanges for printing. ids are their numbers in s.
 func (n *announcer) add(s *store.Store, ids []int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +108,7 @@ func (n *announcer) add(s *store.Store, ids []int64) {
 	}
 }
 
-// run prints the queued exchanges until the queue is empty.
+// run prints the queued exchanges until the queue is empty, and closes idle.
 func (n *announcer) run(idle chan struct{}) {
 	defer close(idle)
 	select {
@@ -116,7 +133,7 @@ func (n *announcer) run(idle chan struct{}) {
 	}
 }
 
-// wait waits until all has been reported, for a limited time.
+// wait waits until all queued exchanges have been printed, for at most announceTime.
 func (n *announcer) wait() {
 	n.begin()
 	n.mu.Lock()
@@ -133,7 +150,7 @@ func (n *announcer) wait() {
 	}
 }
 
-// report prints an exchange. One that cannot be read is reported by those who read the file.
+// report prints one exchange. If the exchange cannot be read from the capture, it prints nothing.
 func (n *announcer) report(e endedExchange) {
 	listed, err := conversation.One(n.ctx, e.store, e.id)
 	if err != nil && listed.Exchange == nil || n.ctx.Err() != nil {

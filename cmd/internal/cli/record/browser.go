@@ -8,7 +8,8 @@ import (
 	"unwire/mitm/browser"
 )
 
-// prepareBrowser makes the profile of capture --browser; args are further flags.
+// prepareBrowser prepares a browser for 'capture --browser': a temporary profile that uses the proxy and
+// trusts its CA. args are further command-line flags for the browser.
 func prepareBrowser(ctx context.Context, rec *Recorder, f CaptureFlags, args []string) (*browser.Browser, error) {
 	b, err := browser.Prepare(ctx, browser.Options{
 		URL: f.browser, ProxyAddr: rec.Addr, CAFile: rec.CA.CertFile, SPKI: rec.CA.SPKI(), Args: args,
@@ -19,8 +20,7 @@ func prepareBrowser(ctx context.Context, rec *Recorder, f CaptureFlags, args []s
 	return b, nil
 }
 
-// checkBrowserURL returns an error if s is not the URL of a web page. It is called before any file is
-// created.
+// checkBrowserURL returns a usage error if s, the value of --browser, is not an http or https URL.
 func checkBrowserURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

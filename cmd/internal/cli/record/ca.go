@@ -21,6 +21,7 @@ import (
 	"unwire/mitm/ca"
 )
 
+// caCommand returns the command 'unwire ca', which manages the local CA certificate.
 func caCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -40,6 +41,7 @@ that 'unwire capture' runs trusts the CA through environment variables.`,
 	return cmd
 }
 
+// loadCA loads the local CA from the configuration folder, and creates it if it does not exist.
 func loadCA() (*ca.Authority, error) {
 	dir, err := app.ConfigDir()
 	if err != nil {
@@ -48,6 +50,7 @@ func loadCA() (*ca.Authority, error) {
 	return ca.Load(filepath.Join(dir, "ca"))
 }
 
+// showCA executes 'unwire ca': it loads and prints the CA.
 func showCA(a *app.App, asJSON bool) error {
 	ca, err := loadCA()
 	if err != nil {
@@ -56,6 +59,7 @@ func showCA(a *app.App, asJSON bool) error {
 	return printCA(a, ca, asJSON)
 }
 
+// printCA prints the certificate's file, its SHA-256 and last day of validity, as text or JSON.
 func printCA(a *app.App, ca *ca.Authority, asJSON bool) error {
 	cert := ca.Certificate
 	print := fmt.Sprintf("%x", sha256.Sum256(cert.Raw))
@@ -70,6 +74,7 @@ func printCA(a *app.App, ca *ca.Authority, asJSON bool) error {
 	return nil
 }
 
+// caNewCommand returns the command 'unwire ca new', which replaces the CA.
 func caNewCommand(a *app.App) *cobra.Command {
 	var hosts []string
 	var asJSON bool
@@ -106,6 +111,7 @@ the traffic of all other hosts without decrypting it.`,
 	return cmd
 }
 
+// caExportCommand returns the command 'unwire ca export', which writes the certificate without the key.
 func caExportCommand(a *app.App) *cobra.Command {
 	var out, format string
 	cmd := &cobra.Command{
@@ -137,12 +143,22 @@ func caExportCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// storeFlags are the values of the flags of 'unwire ca install' and 'unwire ca remove'.
 type storeFlags struct {
-	stores      []string
-	yes, dryRun bool
-	remove      bool
+	// stores are the trust stores to change: system, nss or java.
+	stores []string
+
+	// yes does not ask for confirmation.
+	yes bool
+
+	// dryRun only prints the steps.
+	dryRun bool
+
+	// remove is true for 'ca remove', and false for 'ca install'.
+	remove bool
 }
 
+// caStoreCommand returns the command 'unwire ca install' or, if remove is set, 'unwire ca remove'.
 func caStoreCommand(a *app.App, remove bool) *cobra.Command {
 	f := storeFlags{remove: remove}
 	cmd := &cobra.Command{
@@ -170,7 +186,8 @@ with certutil from libnss3-tools), java (the runtime of JAVA_HOME or PATH).`,
 	return cmd
 }
 
-// changeStores plans the changes to all certificate stores before it changes the first one.
+// changeStores installs the CA in trust stores, or removes it from them. It plans all changes before it
+// makes the first one.
 func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	ca, err := loadCA()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"unwire/mitm/rules"
 )
 
-// shutdownGrace is how long running streams may go on when recording ends without a signal.
+// shutdownGrace is how long running streams may continue when the recorded command has ended by itself.
 const shutdownGrace = 5 * time.Second
 
 const captureLong = `capture starts a recording proxy on a loopback address. If you give CMD, capture runs
@@ -129,6 +129,8 @@ const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
   unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB
   unwire capture -o cli.uwc --rotate 500MB --upload s3://bucket/segments --live --allow-host s3.eu-west-1.amazonaws.com`
 
+// captureCommand returns the command 'unwire capture'. run executes unwire commands for the web page of
+// --ui.
 func captureCommand(a *app.App, run workbench.Runner) *cobra.Command {
 	f := CaptureFlags{run: run}
 	cmd := &cobra.Command{
@@ -144,6 +146,8 @@ func captureCommand(a *app.App, run workbench.Runner) *cobra.Command {
 	return cmd
 }
 
+// capture executes 'unwire capture'. argv is the command to run and record; if it is empty, capture
+// records other clients until the user interrupts it.
 func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) error {
 	if f.rewrite.schema {
 		_, err := a.Out.Write([]byte(rules.SchemaJSON))
@@ -188,8 +192,8 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	return captureProxied(ctx, a, f, argv, isNew)
 }
 
-// printsLines reports whether each exchange has a line. A command that shares the terminal
-// may draw on it, so its exchanges have none unless that was asked for.
+// printsLines reports whether a line is printed for each exchange. By default that is not so if a command
+// runs (runs) that may draw on the same terminal.
 func printsLines(a *app.App, f CaptureFlags, runs bool) bool {
 	switch {
 	case f.quiet:
@@ -200,8 +204,8 @@ func printsLines(a *app.App, f CaptureFlags, runs bool) bool {
 	return a.Err.TTY && (!runs || f.browser != "" || !a.Out.TTY)
 }
 
-// captureProxied records the traffic that arrives at a proxy. If the command cannot be started, a newly
-// created capture is deleted.
+// captureProxied records the traffic that arrives at a proxy. isNew means that the capture file did not
+// exist before; it is then deleted if the command cannot be started.
 func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []string, isNew bool) error {
 	token := ""
 	if (len(argv) > 0 || f.browser != "") && !f.transparent {
@@ -270,26 +274,46 @@ func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 
 // A Recorder is a running proxy with its listener and the capture that it writes.
 type Recorder struct {
+	// store is the series of capture files that is written.
 	store *series.Series
+
+	// proxy is the recording proxy.
 	proxy *mitm.Proxy
 	// changes rewrites traffic while it is recorded; nil leaves it unchanged.
 	changes *rewriter
 	// CA is the authority that signs the proxy's certificates.
-	CA     *ca.Authority
-	keys   *keyLog // nil: none is written
-	Token  string  // of the proxy's control endpoints; "": it has none
+	CA *ca.Authority
+
+	// keys is the TLS key log file; nil if none is written.
+	keys *keyLog
+
+	// Token authorises requests to the proxy's control endpoints, which the hook in Node programs uses; ""
+	// if the proxy has none.
+	Token string
+
+	// report describes the command that ran, such as its language runtime, for hints.
 	report launch.Report
 	// Addr is the host and port at which the proxy listens.
-	Addr    string
-	ui      string // URL of the page; "" for none
+	Addr string
+
+	// ui is the URL of the web page of --ui; "" if there is none.
+	ui string
+
+	// reverse are the additional reverse proxies of --also.
 	reverse []reverseListener
-	served  chan error
-	failed  *atomic.Bool // recording has stopped, and that was said
-	began   time.Time
+
+	// served receives the error with which the proxy stops serving.
+	served chan error
+
+	// failed is set when recording has failed, after that was printed. Traffic continues unrecorded.
+	failed *atomic.Bool
+
+	// began is when the recording began. Older exchanges in the same file are not counted as recorded.
+	began time.Time
 }
 
-// StartRecorder starts a proxy. The token is for the hook of a command that is
-// run with its traffic captured; "" if there is none.
+// StartRecorder starts a recording proxy. token authorises the hook of the command that is run through
+// the proxy; "" if there is none.
 func StartRecorder(a *app.App, f CaptureFlags, token string) (*Recorder, error) {
 	ln, err := app.ListenLoopback(f.Listen)
 	if err != nil {
@@ -307,6 +331,7 @@ func StartRecorder(a *app.App, f CaptureFlags, token string) (*Recorder, error) 
 	return rec, nil
 }
 
+// newRecorder creates the proxy that will serve the listener ln, and the files that it writes.
 func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Recorder, error) {
 	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure, ControlToken: token}
 	opts.Share, opts.RefusedUser = f.share, func(u access.User) { sayRefusedUser(a, u, f.json) }
@@ -378,7 +403,8 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	}, nil
 }
 
-// createFiles creates the capture files, and the rewriter if flags ask for one.
+// createFiles creates the capture files and, if flags change traffic, the rewriter, which it also adds to
+// opts.
 func createFiles(a *app.App, f CaptureFlags, files series.Options, opts *mitm.Options) (*series.Series, *rewriter, error) {
 	changes, err := newRewriter(a, &f)
 	if err != nil {
@@ -397,7 +423,8 @@ func createFiles(a *app.App, f CaptureFlags, files series.Options, opts *mitm.Op
 	return store, changes, nil
 }
 
-// seriesOptions returns the options for writing the series of capture files.
+// seriesOptions returns the options for writing the capture files. If writing fails, failed, which may be
+// nil, is set.
 func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Options, error) {
 	// A capture that is full or fails to be written must not stop the traffic: the proxy goes on
 	// without recording.
@@ -437,7 +464,8 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Opti
 	return o, nil
 }
 
-// serve waits for the command or for the end of ctx; the status is the command's.
+// serve runs the command argv, if it is not empty, and otherwise waits until ctx is done. It returns the
+// command's exit status. env are additional environment variables.
 func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv, env []string) (int, error) {
 	scheme := "http://"
 	if f.json {
@@ -488,8 +516,8 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 	}
 }
 
-// sayRouteConflict warns of a second route for a connection: the hook announces
-// each once, so somebody else has the token.
+// sayRouteConflict warns that a second process claimed to know the destination of a connection. The hook
+// announces each destination once, so another process has the token.
 func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 	a.Say("unwire: warning: the connection from local port %d goes to %s, but another process\nclaimed that it goes to %s. unwire ignored the claim. Only CMD and its child processes know the token for such claims: check which programs CMD runs", c.Port, c.To, c.Refused)
 	if json {
@@ -498,6 +526,7 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 	}
 }
 
+// sayListening prints the proxy's address and how to connect a client to it.
 func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
 	a.Say("recording to %s; stop with Ctrl-C", f.Out)
 	if f.reverse != "" {
@@ -510,12 +539,13 @@ func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
 	a.Say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.Addr, rec.CA.CertFile)
 }
 
-// DrainTime is how long running streams may go on when recording ends.
+// DrainTime returns how long running streams may continue when recording ends: shorter after a signal.
 func DrainTime(a *app.App) time.Duration {
 	return a.Signals.Within(shutdownGrace, app.InterruptedDrain)
 }
 
-// Close waits up to drain for running streams, cuts off the others, and closes the capture.
+// Close waits for running streams for at most drain, ends those that are still running, and closes the
+// capture.
 func (r *Recorder) Close(drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
@@ -527,7 +557,8 @@ func (r *Recorder) Close(drain time.Duration) error {
 	return errors.Join(err, r.changes.close(), r.store.Close(), r.keys.Close())
 }
 
-// captureSummary prints what was recorded or, if nothing was, the probable reason and its remedy.
+// captureSummary prints how many exchanges were recorded or, if there are none, the probable reason and
+// what to do. ran means that capture ran a command.
 func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Recorder, ran bool) {
 	early := ""
 	if rec.failed.Load() {

@@ -14,37 +14,111 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// CaptureFlags are the flags of capture that other commands set too.
+// CaptureFlags are the values of the flags of 'unwire capture'. Other commands that record set the
+// exported ones.
 type CaptureFlags struct {
-	// Out, Listen and UpstreamCA are the values of --out, --listen and --upstream-ca; reverse is the
-	// origin of --reverse.
-	Out, Listen, reverse, UpstreamCA string
-	json, keepSecrets, transparent   bool
-	passive, upstreamInsecure        bool
-	share, blockQUIC                 bool
-	// UpstreamProxy is the value of --upstream-proxy.
-	UpstreamProxy                    string
-	clientCerts, clientKeys          []string
-	packets                          string
-	only, skip, also                 []string
-	maxBody, rotate, maxSize, keylog string
-	browser                          string
-	quiet, verbose                   bool
-	rewrite                          rewriteFlags
-	ui, noOpen                       bool
+	// Out is the capture to write or append to (--output); "" for the default.
+	Out string
+
+	// Listen is the address of the proxy.
+	Listen string
+
+	// reverse is the URL of the server to forward to (--reverse); "" to run as a proxy.
+	reverse string
+
+	// UpstreamCA is a PEM file of additional CAs to trust for servers; "" for none.
+	UpstreamCA string
+
+	// json prints events as JSON Lines.
+	json bool
+
+	// keepSecrets records without redaction.
+	keepSecrets bool
+
+	// transparent records all TCP connections of the command, in its own network namespace.
+	transparent bool
+
+	// passive records packets instead of using a proxy.
+	passive bool
+
+	// upstreamInsecure does not verify servers' certificates.
+	upstreamInsecure bool
+
+	// share accepts connections from other users of this machine.
+	share bool
+
+	// blockQUIC rejects all QUIC.
+	blockQUIC bool
+
+	// UpstreamProxy is the URL of the proxy through which servers are reached; "none" connects directly,
+	// and "" uses the proxy in the environment.
+	UpstreamProxy string
+
+	// clientCerts are the files of client certificates, each optionally preceded by HOST=.
+	clientCerts []string
+
+	// clientKeys are the files of their keys, each optionally preceded by HOST=.
+	clientKeys []string
+
+	// packets is the file that gets the recorded packets (--passive); "" for none.
+	packets string
+
+	// only are the hosts and paths to record; empty for all.
+	only []string
+
+	// skip are the hosts and paths not to record.
+	skip []string
+
+	// also are the URLs of additional servers for --reverse.
+	also []string
+
+	// maxBody is the size to which stored bodies are truncated, as text; "" for no limit.
+	maxBody string
+
+	// rotate is the size or time after which the recording continues in a new file; "" for none.
+	rotate string
+
+	// maxSize limits the files on disk to this size, as text; "" for no limit.
+	maxSize string
+
+	// keylog is the key log file to write; "" for none.
+	keylog string
+
+	// browser is the URL that is opened in a browser and recorded; "" for none.
+	browser string
+
+	// quiet prints no line for each exchange.
+	quiet bool
+
+	// verbose always prints a line for each exchange.
+	verbose bool
+
+	// rewrite has the flags that change traffic.
+	rewrite rewriteFlags
+
+	// ui shows the recording on a web page.
+	ui bool
+
+	// noOpen does not open the page in a browser.
+	noOpen bool
 
 	// run executes unwire commands for the web page of --ui.
 	run workbench.Runner
 
-	// upload is the URL of the object store to which finished files are moved, objects the options for
-	// the connection to it, and uploads the queue of files.
-	upload  string
+	// upload is the URL of the object store to which finished capture files are moved; "" for none.
+	upload string
+
+	// objects are the options for the connection to the object store.
 	objects app.ObjectStore
+
+	// uploads is the queue of files to be moved to the object store; nil for none. It is not a flag.
 	uploads *uploading
 
-	// Unsearched reports bytes that could not be searched for secrets.
+	// Unsearched counts the data that could not be searched for secrets. It is not a flag.
 	Unsearched *UnsearchedLog
-	announcer  *announcer // of exchanges that have ended; nil reports none
+
+	// announcer prints finished exchanges; nil prints none. It is not a flag.
+	announcer *announcer
 }
 
 // modeFlags adds the flags that choose how traffic reaches the recorder: proxy, reverse proxy,
@@ -94,8 +168,8 @@ func (f *CaptureFlags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "key file, [HOST=]PEM, for the --client-cert with the same HOST (file mode 0600)")
 }
 
-// reachServers sets the options for connections to servers. own is the proxy's own address, to which it
-// must not connect.
+// reachServers sets in o how servers are reached: client certificates and the upstream proxy. own is the
+// HOST:PORT of the recording proxy, to which it must not connect itself.
 func (f *CaptureFlags) reachServers(a *app.App, o *mitm.Options, own string) error {
 	var err error
 	if o.ClientCertificates, err = clientcert.Load(f.clientCerts, f.clientKeys); err != nil {

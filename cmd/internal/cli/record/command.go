@@ -9,14 +9,15 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Exit statuses of a command that cannot be run, as shells have them.
+// Exit statuses with which shells report that a command cannot be run.
 const (
 	statusNotExecutable = 126
 	statusNotFound      = 127
 )
 
-// findCommand checks that the program of a command exists, so that neither a recording nor a file is
-// begun for one that does not. With --browser, argv has only the browser's flags.
+// findCommand returns an error if the program of the command argv does not exist or cannot be executed,
+// so that no capture is created for it. With --browser, argv has only flags for the browser, and is not
+// checked.
 func findCommand(browser string, argv []string) error {
 	if len(argv) == 0 || browser != "" {
 		return nil

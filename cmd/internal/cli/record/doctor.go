@@ -14,6 +14,8 @@ import (
 	"unwire/cmd/internal/render/capturetext"
 )
 
+// doctorCommand returns the command 'unwire doctor', which checks whether this machine is ready for
+// recording.
 func doctorCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -31,6 +33,7 @@ The exit status is 1 if a problem prevents recording.`,
 	return cmd
 }
 
+// runDoctor executes 'unwire doctor'. The exit status is 1 if a check failed.
 func runDoctor(ctx context.Context, a *app.App, asJSON bool) error {
 	dir, err := app.ConfigDir()
 	if err != nil {

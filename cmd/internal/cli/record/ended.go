@@ -19,8 +19,8 @@ import (
 	"unwire/proto"
 )
 
-// sayEnded prints a summary of the exchanges recorded since began, followed by remark, and returns
-// their number. Older exchanges in the files are counted separately.
+// sayEnded prints a summary of the exchanges in files that were recorded since began, followed by remark,
+// and returns their number. Older exchanges in the files are counted separately.
 func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, began time.Time, remark string) (int, error) {
 	t, err := countExchanges(ctx, files, began)
 	n := t.all - t.earlier
@@ -62,7 +62,7 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 	return n, nil
 }
 
-// shellWords quotes file names so that they can be pasted into a shell.
+// shellWords quotes file names for use in a shell, and joins them with spaces.
 func shellWords(files []string) string {
 	words := make([]string, len(files))
 	for i, f := range files {
@@ -71,19 +71,30 @@ func shellWords(files []string) string {
 	return strings.Join(words, " ")
 }
 
-// A tally counts the exchanges of a recording by outcome.
+// A tally counts exchanges in capture files after a recording.
 type tally struct {
-	all, earlier, incomplete int
+	// all is the number of exchanges in the files.
+	all int
 
-	// counts and the fields below cover only exchanges of this recording, not older ones in the same
-	// file.
-	counts   *capturetext.Counts
+	// earlier is the number of exchanges that existed before the recording.
+	earlier int
+
+	// incomplete is the number of exchanges that did not end normally.
+	incomplete int
+
+	// counts and the fields below cover only exchanges of this recording. counts has their number for each
+	// status code.
+	counts *capturetext.Counts
+
+	// outcomes has the number of exchanges for each outcome, such as complete or failed.
 	outcomes map[captures.Outcome]int
+
+	// failures has the number of failed exchanges for each kind of reason.
 	failures []contract.FailureCount
 }
 
-// countExchanges counts the exchanges of files, those that began before a time, and those
-// that are not complete.
+// countExchanges counts the exchanges in the capture files of a recording that began at the given time.
+// Exchanges in the first file that are older count as earlier.
 func countExchanges(ctx context.Context, files []string, began time.Time) (*tally, error) {
 	t := &tally{counts: new(capturetext.Counts), outcomes: map[captures.Outcome]int{}}
 	for i, file := range files {
@@ -107,7 +118,7 @@ func countExchanges(ctx context.Context, files []string, began time.Time) (*tall
 	return t, nil
 }
 
-// add counts an exchange. earlier means that it was in the file before this recording.
+// add counts an exchange in a file. earlier means that it existed before this recording.
 func (t *tally) add(file string, ex *conversation.Listed, earlier bool) {
 	t.all++
 	if ex.Outcome != captures.Complete {
@@ -128,8 +139,8 @@ func isMissing(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// removeEmpty removes a capture that was made for a command that could not start, unless
-// something was recorded.
+// removeEmpty deletes a capture that was created (isNew) for a command that could not be started, unless
+// it contains exchanges.
 func removeEmpty(ctx context.Context, isNew bool, name string) error {
 	if !isNew || isMissing(name) {
 		return nil

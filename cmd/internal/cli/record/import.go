@@ -22,20 +22,27 @@ import (
 )
 
 const (
-	// bytes that wait for the disk: a file can wait, other than traffic
+	// importQueue is the number of bytes that may wait for being written. Unlike traffic, an imported file
+	// can wait for the disk.
 	importQueue = 16 << 20
 )
 
-// maxConnectionRows is how many connections a table lists; --json lists all.
+// maxConnectionRows is the largest number of connections in a table; --json lists all.
 const maxConnectionRows = 10_000
 
-// An importJob is one file to be imported, with its format and options.
+// An importJob is one file to be imported, with its options.
 type importJob struct {
-	file   string
-	keys   *pcap.KeyLog
+	// file is the path, or "-" for standard input.
+	file string
+
+	// keys has the TLS keys from --keylog, which decrypt packets.
+	keys *pcap.KeyLog
+
+	// asJSON prints the result as JSON.
 	asJSON bool
 }
 
+// importCommand returns the command 'unwire import'.
 func importCommand(a *app.App) *cobra.Command {
 	var out string
 	var keyLogs []string
@@ -81,6 +88,8 @@ entries that are incomplete or that it cannot read.`,
 	return cmd
 }
 
+// importFile detects the format of a job's file, and imports its exchanges into the capture out. keep
+// does not redact secrets.
 func importFile(ctx context.Context, a *app.App, j importJob, out string, keep bool) error {
 	in, head, closeIn, err := openForeign(a, j.file)
 	if err != nil {
@@ -108,8 +117,8 @@ func importFile(ctx context.Context, a *app.App, j importJob, out string, keep b
 	})
 }
 
-// run imports the file and reports the outcome. After an error, it reports what was imported
-// before.
+// run imports the exchanges into store, and prints a report. After an error, the report covers what was
+// imported before.
 func (j *importJob) run(ctx context.Context, a *app.App, input *formats.Input, store *store.Store) error {
 	var conns []pcap.Connection
 	var printErr error
@@ -137,7 +146,8 @@ func (j *importJob) run(ctx context.Context, a *app.App, input *formats.Input, s
 	return printErr
 }
 
-// print prints the outcome of an import; as JSON, the connections come first.
+// print prints the report of an import: done has the counts, and conns the connections that were found in
+// packets.
 func (j *importJob) print(a *app.App, done formats.ImportResult, conns []pcap.Connection) (err error) {
 	switch {
 	case done.Report != nil && j.asJSON:
@@ -154,9 +164,9 @@ func (j *importJob) print(a *app.App, done formats.ImportResult, conns []pcap.Co
 	return err
 }
 
-// importInto calls run to fill a new capture or to add to an existing one. A new capture gets its name
-// when the import has finished. Exchanges that were read before an error in the input are kept; an
-// interrupt or a disk error leaves no new capture.
+// importInto calls run with the capture out, which may exist. A new capture appears under its name only
+// when the import has finished. Exchanges that were read before an error in the input are kept; after an
+// interrupt or a disk error there is no new capture.
 func importInto(ctx context.Context, a *app.App, out string, o store.Options, run func(*store.Store) error) error {
 	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
 		store, err := store.Create(out, a.IndexedWhenClosed(o))
@@ -175,7 +185,8 @@ func importInto(ctx context.Context, a *app.App, out string, o store.Options, ru
 	return cmp.Or(err, badInput)
 }
 
-// openForeign opens a file, or stdin for "-", and looks at its beginning.
+// openForeign opens a file in another program's format, or standard input if name is "-". head is a copy
+// of its first bytes, from which the format is detected; in still returns them.
 func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn func(), err error) {
 	if name == "-" {
 		r := bufio.NewReaderSize(a.Input, formats.HeadBytes)
@@ -202,7 +213,7 @@ func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn fu
 	return in, head[:n], closeIn, nil
 }
 
-// fileSize is the size of a file in bytes; 0 if that is not known.
+// fileSize returns the size of a regular file in bytes; 0 for anything else.
 func fileSize(name string) int64 {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -211,6 +222,7 @@ func fileSize(name string) int64 {
 	return info.Size()
 }
 
+// readKeyLog adds the TLS keys in a key log file to keys.
 func readKeyLog(keys *pcap.KeyLog, name string) error {
 	f, err := os.Open(name)
 	if err != nil {

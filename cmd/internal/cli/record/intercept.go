@@ -38,13 +38,35 @@ const interceptExamples = `  unwire intercept cli.uwc
   unwire intercept cli.uwc 3 --set 1.7=hello
   unwire intercept cli.uwc --release-all`
 
+// interceptFlags are the values of the flags of 'unwire intercept'.
 type interceptFlags struct {
-	json, release, drop, edit, releaseAll bool
-	wait                                  time.Duration
-	edits                                 []edit.Edit
-	data                                  string
+	// json prints JSON.
+	json bool
+
+	// release forwards a held frame unchanged.
+	release bool
+
+	// drop does not forward a held frame.
+	drop bool
+
+	// edit opens a held frame in an editor and forwards the result.
+	edit bool
+
+	// releaseAll forwards all held frames.
+	releaseAll bool
+
+	// wait is how long to wait for a frame if none is held.
+	wait time.Duration
+
+	// edits are the values of --set, --add, --del and --retype.
+	edits []edit.Edit
+
+	// data replaces the message: text, or @FILE.
+	data string
 }
 
+// interceptCommand returns the command 'unwire intercept', which decides about frames that a recording
+// holds back.
 func interceptCommand(a *app.App) *cobra.Command {
 	var f interceptFlags
 	cmd := &cobra.Command{
@@ -71,13 +93,20 @@ func interceptCommand(a *app.App) *cobra.Command {
 
 // An editFlag is a flag whose values are appended to a list as edits of one kind.
 type editFlag struct {
+	// edits is the list that the flag appends to.
 	edits *[]edit.Edit
-	op    string
+
+	// op is the kind of the edits, such as "set".
+	op string
 }
 
+// String returns "": the flag has no default value.
 func (e *editFlag) String() string { return "" }
-func (e *editFlag) Type() string   { return "EDIT" }
 
+// Type returns the name of the value in help.
+func (e *editFlag) Type() string { return "EDIT" }
+
+// Set parses one value of the flag, and appends it to the list.
 func (e *editFlag) Set(text string) error {
 	parsed, err := edit.Parse(e.op, text)
 	if err == nil && parsed.Frame != edit.FirstFrame {
@@ -90,8 +119,7 @@ func (e *editFlag) Set(text string) error {
 	return nil
 }
 
-// decides returns the number of decision flags that are set (release, drop, replace); more than one is
-// an error.
+// decides returns how many of the flags that decide about a single frame are set. At most one may be set.
 func (f *interceptFlags) decides() (n int) {
 	for _, set := range []bool{f.release, f.drop, f.edit, len(f.edits) > 0, f.data != ""} {
 		if set {
@@ -101,6 +129,8 @@ func (f *interceptFlags) decides() (n int) {
 	return n
 }
 
+// runIntercept executes 'unwire intercept': it lists held frames, shows one, or sends a decision to the
+// recorder.
 func runIntercept(ctx context.Context, a *app.App, f interceptFlags, args []string) error {
 	switch n := f.decides(); {
 	case n > 1:
@@ -156,6 +186,7 @@ func runIntercept(ctx context.Context, a *app.App, f interceptFlags, args []stri
 	return sayDecided(a, f, &contract.Decided{Event: "decided", Action: d.Action, ID: held.ID})
 }
 
+// sayDecided prints which decision was made.
 func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 	if f.json {
 		return a.Print(d)
@@ -168,7 +199,7 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 	return nil
 }
 
-// findHeld returns the held frame with an ID or, if id is "", the one that has waited longest.
+// findHeld returns the held frame with an ID or, if id is "first", the one that has waited longest.
 func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
 	if id == "first" {
 		if len(frames) == 0 {
@@ -188,7 +219,7 @@ func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
 	return intercept.Frame{}, app.Fail(app.ExitInput, fmt.Errorf("%w: %d", intercept.ErrNotHeld, n), "'unwire intercept F.uwc' lists the held frames")
 }
 
-// listHeld prints the frames that the proxy is holding for a decision.
+// listHeld prints one line for each frame that the recorder holds back.
 func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 	for _, h := range frames {
 		if f.json {
@@ -224,7 +255,8 @@ func showHeld(a *app.App, f interceptFlags, h intercept.Frame) error {
 	return err
 }
 
-// messageText returns a message as text that can be edited.
+// messageText returns the message of a held frame as text that a user can edit: JSON, or the text form of
+// 'unwire decode'.
 func messageText(h intercept.Frame) ([]byte, error) {
 	if h.JSON {
 		var v json.RawMessage
@@ -244,7 +276,7 @@ func messageText(h intercept.Frame) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// decision builds the decision about a held frame from the flags.
+// decision returns the decision that the flags make about the held frame h.
 func (f *interceptFlags) decision(a *app.App, h intercept.Frame) (d intercept.Decision, err error) {
 	data := h.Data
 	switch {
@@ -272,7 +304,8 @@ func (f *interceptFlags) decision(a *app.App, h intercept.Frame) (d intercept.De
 	return intercept.Decision{Action: "replace", Messages: [][]byte{data}}, nil
 }
 
-// editHeld opens the message of a held frame in the user's editor, and returns the edited bytes.
+// editHeld opens the message of a held frame in the user's editor, and returns the bytes of the edited
+// message.
 func editHeld(a *app.App, h intercept.Frame) ([]byte, error) {
 	before, err := messageText(h)
 	if err != nil {

@@ -9,11 +9,14 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// A keyLog is the file that --write-keylog names. A nil one is none at all.
-type keyLog struct{ file *os.File }
+// A keyLog is the TLS key log file that --write-keylog names. A nil keyLog writes nothing.
+type keyLog struct {
+	// file is the file, open for appending.
+	file *os.File
+}
 
-// openKeyLog opens a TLS key log file that only its owner can read, and warns that it contains TLS
-// keys.
+// openKeyLog opens a TLS key log file for appending, readable by its owner only, and warns the user about
+// its content. It returns nil if path is "".
 func openKeyLog(a *app.App, path string) (*keyLog, error) {
 	if path == "" {
 		return nil, nil
@@ -32,6 +35,7 @@ func openKeyLog(a *app.App, path string) (*keyLog, error) {
 	return &keyLog{f}, nil
 }
 
+// writer returns the file, or a nil interface if there is none.
 func (k *keyLog) writer() io.Writer {
 	if k == nil {
 		return nil // an interface without a value: nothing is written
@@ -39,6 +43,7 @@ func (k *keyLog) writer() io.Writer {
 	return k.file
 }
 
+// Close closes the file.
 func (k *keyLog) Close() error {
 	if k == nil {
 		return nil

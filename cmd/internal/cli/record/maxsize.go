@@ -9,7 +9,8 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// parseMaxSize reads the value of --max-size, for a capture that is written to a file.
+// parseMaxSize parses the value of --max-size, in bytes. file is the capture to be written, which must
+// not exist, because it could be deleted as the oldest file of the series.
 func parseMaxSize(value, file string) (int64, error) {
 	size, err := app.ParseSize(value)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"unwire/mitm/launch"
 )
 
-// capturePassive runs a command while its packets are recorded, and converts the packets to exchanges
-// at the same time.
+// capturePassive executes 'capture --passive': it runs a command, records its packets, and at the same
+// time converts the packets to exchanges.
 func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []string) (err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -76,7 +76,8 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	return passiveStatus(code, failed)
 }
 
-// passiveStatus is the command's status, or that of a recording that has stopped.
+// passiveStatus returns the error with the program's exit status: that of the command or, if it is 0,
+// ExitInput if recording has failed.
 func passiveStatus(code int, failed error) error {
 	switch {
 	case code != 0:
@@ -103,7 +104,8 @@ func passiveKeyLog(a *app.App, name string) (string, error) {
 	return filepath.Abs(name)
 }
 
-// checkPassive refuses flags that do not go with --passive.
+// checkPassive returns a usage error for flags that cannot be combined with --passive, or that require
+// it.
 func checkPassive(f CaptureFlags, argv []string) error {
 	if !f.passive {
 		if f.packets != "" {

@@ -17,22 +17,39 @@ import (
 
 // A passiveImport converts packets to exchanges while they are being recorded.
 type passiveImport struct {
-	app       *app.App
-	flags     CaptureFlags
-	recording *passive.Recording
-	cancel    func() // of the limit of memory
-	finder    *process.Finder
-	programs  *process.Table
+	// app is the running program.
+	app *app.App
 
-	// summary and the fields below are written by the import's goroutine. They may be read after
-	// finish.
-	summary   pcap.Summary
-	printErr  error
+	// flags are the flags of capture.
+	flags CaptureFlags
+
+	// recording stores the packets and converts them.
+	recording *passive.Recording
+
+	// cancel removes the memory limit that applies during the import.
+	cancel func()
+
+	// finder finds out which process opened a connection, and programs keeps the results by connection.
+	finder *process.Finder
+
+	// programs has the process of each connection.
+	programs *process.Table
+
+	// summary counts the imported packets, connections and exchanges. This and the fields below are
+	// written by the import's goroutine, and may be read after finish.
+	summary pcap.Summary
+
+	// printErr is the error of printing connections as JSON.
+	printErr error
+
+	// undecoded are the connections that could not be decoded completely.
 	undecoded []pcap.Connection
-	noKey     int
+
+	// noKey is the number of TLS connections whose keys are missing.
+	noKey int
 }
 
-// startPassive creates the capture, and starts to turn recorded packets into exchanges.
+// startPassive creates the capture, and starts to convert packets to exchanges.
 func startPassive(ctx context.Context, a *app.App, f CaptureFlags) (*passiveImport, error) {
 	f.announcer.begin()
 	series, err := seriesOptions(a, f, nil)
@@ -57,7 +74,8 @@ func startPassive(ctx context.Context, a *app.App, f CaptureFlags) (*passiveImpo
 	return p, nil
 }
 
-// connection reports a connection that is over, or keeps it for the end.
+// connection is called when a connection has ended. It prints the connection as JSON, or stores it in
+// undecoded for the final report.
 func (p *passiveImport) connection(c pcap.Connection) {
 	if c.NoKey {
 		p.noKey++
@@ -71,20 +89,21 @@ func (p *passiveImport) connection(c pcap.Connection) {
 	}
 }
 
-// finish waits until everything that was recorded is imported, and closes the capture.
+// finish waits until all recorded packets have been imported, and closes the capture.
 func (p *passiveImport) finish() (err error) {
 	defer p.cancel()
 	p.summary, err = p.recording.Finish(p.app.PacketProgress())
 	return errors.Join(err, p.printErr)
 }
 
-// abandon ends the import if the command did not run.
+// abandon stops the import because the command could not be run.
 func (p *passiveImport) abandon() error {
 	defer p.cancel()
 	return p.recording.Abandon()
 }
 
-// report prints what was recorded or, if nothing was, the probable reason and its remedy.
+// report prints how many exchanges were recorded or, if there are none, the probable reason and what to
+// do. on is the language runtime of the command.
 func (p *passiveImport) report(ctx context.Context, on launch.Runtime) error {
 	a, f := p.app, p.flags
 	if f.json {

@@ -20,7 +20,8 @@ import (
 	"unwire/cmd/internal/cli/workbench"
 )
 
-// Commands are the commands of this group. run runs commands for the page of --ui.
+// Commands returns the commands that record and import: capture, import, intercept, ca, doctor, version.
+// run executes unwire commands for the web page of 'capture --ui'.
 func Commands(a *app.App, run workbench.Runner) []*cobra.Command {
 	return []*cobra.Command{
 		captureCommand(a, run),

@@ -9,9 +9,9 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// recoverLeftOver finishes the captures of passive recorders that were killed, and deletes the packets
-// and TLS keys that they left behind. A failure is only reported, so that the next capture can still
-// run.
+// recoverLeftOver completes the captures of passive recordings whose process was killed, and deletes the
+// packets and TLS keys that they left behind. Errors are only printed, so that a new recording can start.
+// out is the new capture.
 func recoverLeftOver(ctx context.Context, a *app.App, out string) {
 	left, refused, err := passive.Find(os.TempDir())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"unwire/mitm/refusal"
 )
 
-// sayRefusedUser reports another user who wanted to use the proxy.
+// sayRefusedUser warns that the proxy rejected a connection of another user of this machine.
 func sayRefusedUser(a *app.App, u access.User, json bool) {
 	a.Say("unwire: warning: rejected a connection to the proxy from %s: use --share to accept other users of this machine", u)
 	if json {
@@ -21,7 +21,8 @@ func sayRefusedUser(a *app.App, u access.User, json bool) {
 	}
 }
 
-// sayRefusedCertificate reports a program that does not accept the proxy's certificate.
+// sayRefusedCertificate warns that a client rejected the proxy's certificate, and prints how to make that
+// client trust the CA in caFile.
 func sayRefusedCertificate(a *app.App, r refusal.Refusal, caFile string, json bool) {
 	caller := launch.Inspect(filepath.Join("/proc", strconv.Itoa(r.Process.PID), "exe"))
 	if caller == "" && r.Process.Name != "" { // it may have ended

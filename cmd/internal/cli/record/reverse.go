@@ -7,7 +7,7 @@ import (
 	"unwire/cmd/internal/contract"
 )
 
-// reverseURL parses the origin of the server to forward to.
+// reverseURL parses the URL of a server to which requests are forwarded; flag is the flag that has it.
 func reverseURL(flag, s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -16,14 +16,14 @@ func reverseURL(flag, s string) (*url.URL, error) {
 	return u, nil
 }
 
-// A reverseListener is an additional reverse proxy that --also asked for: its address, and the origin
-// that it forwards to.
+// A reverseListener is an additional reverse proxy that --also asks for.
 type reverseListener struct {
+	// origin is the server to which it forwards, and addr the HOST:PORT at which it listens.
 	origin *url.URL
 	addr   string
 }
 
-// startReverse opens a reverse listener for each further origin.
+// startReverse starts a reverse proxy on a free port for each server in --also.
 func startReverse(a *app.App, rec *Recorder, f CaptureFlags) error {
 	for _, s := range f.also {
 		origin, err := reverseURL("--also", s)

@@ -27,19 +27,38 @@ import (
 	"unwire/schema"
 )
 
-// heldMark marks frames that are held at the moment. It stays in the capture if unwire is killed.
+// heldMark is the mark that a frame has in the capture while it is held back. It remains there if unwire
+// is killed.
 const heldMark = "held"
 
-// rewriteFlags are the values of the flags that change traffic while it is recorded.
+// rewriteFlags are the values of the flags of capture that change traffic while it is recorded.
 type rewriteFlags struct {
-	rules, intercept string
-	holdTime         time.Duration
-	hook, hookMatch  string
-	throttle         string
-	proto            string
-	schema           bool
+	// rules is the path of the rules file; "" for none.
+	rules string
+
+	// intercept is the filter for frames to hold; "" for none.
+	intercept string
+
+	// holdTime is how long a frame is held back before it is forwarded unchanged.
+	holdTime time.Duration
+
+	// hook is the command that decides about frames; "" for none.
+	hook string
+
+	// hookMatch is the filter for the frames that the command decides about.
+	hookMatch string
+
+	// throttle limits bandwidth and latency, such as "64KB/s,200ms".
+	throttle string
+
+	// proto names the definitions for field names in rules and filters.
+	proto string
+
+	// schema prints the JSON Schema of rules files.
+	schema bool
 }
 
+// add adds the flags to the command capture.
 func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; it is read again when it changes")
@@ -57,14 +76,28 @@ func (f *rewriteFlags) isSet() bool {
 	return f.rules != "" || f.intercept != "" || f.hook != "" || f.throttle != ""
 }
 
-// A rewriter changes traffic while it is recorded: rules, throttling, and held frames.
+// A rewriter changes traffic while it is recorded, by rules, a hook program, throttling, and holding
+// frames back for the user's decision. A nil rewriter changes nothing.
 type rewriter struct {
+	// policy applies the rules, the hook and the throttling to each exchange.
 	policy *rules.Policy
+
+	// holder holds frames back until they are decided about.
 	holder *intercept.Holder
+
+	// server accepts the decisions of 'unwire intercept'.
 	server *intercept.Server
-	hook   *hook.Hook
-	stop   context.CancelFunc
-	marks  chan captures.Note
+
+	// hook is the running command of --hook; nil for none.
+	hook *hook.Hook
+
+	// stop ends the watching of the rules file.
+	stop context.CancelFunc
+
+	// marks are changes of the mark "held", to be stored in the capture.
+	marks chan captures.Note
+
+	// marked is closed when all marks have been stored.
 	marked chan struct{}
 }
 
@@ -118,7 +151,7 @@ func newRewriter(a *app.App, f *CaptureFlags) (r *rewriter, err error) {
 	return r, nil
 }
 
-// loadRules loads the file of --rules; nil for none.
+// loadRules loads the file of --rules, and checks it; nil if the flag is not set.
 func loadRules(f *CaptureFlags, names *fieldNames) (*rules.Set, error) {
 	if f.rewrite.rules == "" {
 		return nil, nil
@@ -139,7 +172,8 @@ func loadRules(f *CaptureFlags, names *fieldNames) (*rules.Set, error) {
 	return set, nil
 }
 
-// watch applies the rules of the file again when it changes.
+// watch loads the rules file again whenever it changes. If the new rules are invalid, the previous ones
+// remain in force. set are the rules loaded first.
 func (r *rewriter) watch(ctx context.Context, a *app.App, f *CaptureFlags, names *fieldNames, set *rules.Set) {
 	a.Say("rules: %d of %s", set.Len(), f.rewrite.rules)
 	go rules.Watch(ctx, f.rewrite.rules, func(s *rules.Set, err error) {
@@ -155,16 +189,17 @@ func (r *rewriter) watch(ctx context.Context, a *app.App, f *CaptureFlags, names
 	})
 }
 
-// fieldNames are the definitions for the names in rules and filters.
+// fieldNames has the definitions with which field names in rules and filters are resolved.
 type fieldNames struct {
-	// given are those that the user has named, whose names rules are checked against; nil if there are none.
+	// given are the definitions that the user named, against which names in rules are checked; nil if
+	// there are none.
 	given *schema.Schema
 
-	// all are given, or else the built-in ones, which are loaded when a name is used first.
+	// all returns the given definitions, or else the built-in ones. They are loaded at the first call.
 	all func() *schema.Schema
 }
 
-// newFieldNames loads the definitions of --proto.
+// newFieldNames loads the definitions that --proto names.
 func newFieldNames(ctx context.Context, a *app.App, proto string) (*fieldNames, error) {
 	given, err := a.FindDefinitions(ctx, proto, nil)
 	if err != nil {
@@ -181,7 +216,7 @@ func newFieldNames(ctx context.Context, a *app.App, proto string) (*fieldNames, 
 	return n, nil
 }
 
-// check checks the names in rules.
+// check returns an error if rules use names of services or methods that the given definitions lack.
 func (n *fieldNames) check(s *rules.Set) error {
 	if n.given == nil {
 		return nil
@@ -189,13 +224,14 @@ func (n *fieldNames) check(s *rules.Set) error {
 	return s.CheckNames(n.given.Services())
 }
 
-// typeOf returns the type of the messages of a method; see rules.Options.Type.
+// typeOf returns the message type of a method's frames in one direction; see rules.Options.Type.
 func (n *fieldNames) typeOf(method string, d captures.Direction) protoreflect.MessageDescriptor {
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	return app.FrameType(n.all(), decode.Call{Service: service, RPC: rpc}, d)
 }
 
-// parseThrottle parses --throttle; nil for none.
+// parseThrottle parses the value of --throttle, and returns a function that delays a number of bytes in
+// one direction accordingly; nil if the flag is not set.
 func parseThrottle(text string) (func(context.Context, captures.Direction, int), error) {
 	if text == "" {
 		return nil, nil
@@ -207,7 +243,7 @@ func parseThrottle(text string) (func(context.Context, captures.Direction, int),
 	return limit.Wait, nil
 }
 
-// parseFilter parses the filter of a flag; nil for none.
+// parseFilter parses a filter, the value of the named flag; nil if text is "".
 func parseFilter(flag, text string) (*filter.Filter, error) {
 	if text == "" {
 		return nil, nil
@@ -219,7 +255,7 @@ func parseFilter(flag, text string) (*filter.Filter, error) {
 	return f, nil
 }
 
-// startHook starts the command of --hook, which a shell splits.
+// startHook starts the command of --hook, which is split at spaces.
 func startHook(a *app.App, command string) (*hook.Hook, error) {
 	argv := strings.Fields(command)
 	if len(argv) == 0 {
@@ -235,7 +271,8 @@ func startHook(a *app.App, command string) (*hook.Hook, error) {
 	return h, nil
 }
 
-// checkMapped refuses rules that map to other machines, unless --live and --allow-host allow them.
+// checkMapped returns an error if a rule redirects requests to another machine that --live and
+// --allow-host do not allow.
 func checkMapped(s *rules.Set, allowed app.ObjectStore) error {
 	for _, host := range s.MapTargets() {
 		if err := outbound.CheckTarget(&url.URL{Scheme: "https", Host: strings.ToLower(host)}, allowed.Live, allowed.Allow); err != nil {
@@ -245,7 +282,8 @@ func checkMapped(s *rules.Set, allowed app.ObjectStore) error {
 	return nil
 }
 
-// noteHeld returns the function that reports held frames, and marks them in the capture.
+// noteHeld returns the function that is called when a frame is held back (true) and when it is released
+// (false). It prints that, and marks the frame in the capture.
 func (r *rewriter) noteHeld(a *app.App, f *CaptureFlags) func(intercept.Frame, bool) {
 	return func(h intercept.Frame, held bool) {
 		n := captures.Note{Kind: captures.MarkNote, Place: captures.Place{Exchange: h.Exchange, Frame: h.Number}}
@@ -269,8 +307,9 @@ func (r *rewriter) noteHeld(a *app.App, f *CaptureFlags) func(intercept.Frame, b
 	}
 }
 
-// serve lets 'unwire intercept' list and decide held frames, and records the decisions in the current
-// capture.
+// serve opens the socket through which 'unwire intercept' lists held frames and decides about them, and
+// stores marks of held frames. out is the path of the capture, and current returns the file that is being
+// written.
 func (r *rewriter) serve(out string, current func() *store.Store) (err error) {
 	if r == nil {
 		return nil
@@ -288,7 +327,7 @@ func (r *rewriter) serve(out string, current func() *store.Store) (err error) {
 	return nil
 }
 
-// release releases everything that is held, before the recording ends.
+// release forwards all frames that are held back, before the recording ends.
 func (r *rewriter) release() {
 	if r != nil && r.holder != nil {
 		r.holder.Close()

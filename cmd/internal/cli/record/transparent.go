@@ -19,8 +19,9 @@ import (
 	"unwire/mitm/process"
 )
 
-// namespaceCommand is the process that capture --transparent starts its command
-// with: a command of its own because it runs in another network.
+// namespaceCommand returns the hidden command with which unwire starts itself inside a new network
+// namespace, for capture --transparent and --passive. It sets up the namespace, and then runs the user's
+// command.
 func namespaceCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:                "namespace-init PATH ARGS…",
@@ -37,7 +38,7 @@ func namespaceCommand(a *app.App) *cobra.Command {
 	}
 }
 
-// checkModes refuses flags that do not go together, before anything is made.
+// checkModes returns a usage error for flags that exclude each other, before any file is created.
 func checkModes(f CaptureFlags, argv []string) error {
 	if err := checkPassive(f, argv); err != nil {
 		return err
@@ -70,7 +71,8 @@ func checkModes(f CaptureFlags, argv []string) error {
 	return nil
 }
 
-// runLaunch runs the command with its traffic directed to the recorder, as the flags describe.
+// runLaunch runs the user's command so that its traffic reaches the recorder: through proxy variables or,
+// with --transparent, in a network namespace. It returns the command's exit status.
 func runLaunch(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, o launch.Options) (int, error) {
 	if !f.transparent {
 		return launch.Run(ctx, o)
@@ -79,7 +81,7 @@ func runLaunch(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, o
 	return runTransparent(ctx, o, rec.proxy.ServeTransparent)
 }
 
-// quicOptions returns how QUIC is treated and reported.
+// quicOptions returns how the command's QUIC traffic, which is not recorded, is blocked and reported.
 func quicOptions(a *app.App, f CaptureFlags) launch.QUIC {
 	return launch.QUIC{Block: f.blockQUIC, Report: func(to netip.AddrPort, refused bool) {
 		if refused {
@@ -94,8 +96,8 @@ func quicOptions(a *app.App, f CaptureFlags) launch.QUIC {
 	}}
 }
 
-// runTransparent runs a command in its own network namespace. unwire starts itself again as
-// namespaceCommand to set that up.
+// runTransparent runs a command in its own network namespace, whose connections serve accepts. It returns
+// the command's exit status.
 func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listener, *process.Sockets)) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -104,7 +106,8 @@ func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listen
 	return launch.RunTransparent(ctx, o, launch.Namespace{Init: []string{self, "namespace-init"}, Serve: serve})
 }
 
-// tryTransparent runs a command that does nothing in a namespace.
+// tryTransparent runs a command that does nothing in a network namespace. 'unwire doctor' uses it to
+// check whether --transparent works.
 func tryTransparent(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {

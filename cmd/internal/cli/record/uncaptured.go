@@ -14,19 +14,27 @@ import (
 	"unwire/proto"
 )
 
+// watchEvery is the interval at which the capture is read for new responses.
 const watchEvery = 300 * time.Millisecond
 
-// An endpointWatch looks in a server's unary answers for servers that are not
-// captured: a client that is handed one goes there, past the recording.
+// An endpointWatch searches recorded unary responses for URLs of servers that are not recorded: a client
+// that gets such a URL connects there directly. It is for reverse proxies only. The methods of a nil
+// endpointWatch do nothing.
 type endpointWatch struct {
-	app   *app.App
-	json  bool
+	// app is the running command.
+	app *app.App
+
+	// json prints findings as JSON events.
+	json bool
+
+	// began is when the recording began; older exchanges are skipped.
 	began time.Time
 
+	// endpoints finds the URLs in a response, each server once.
 	endpoints *search.Endpoints
 }
 
-// watchEndpoints watches a reverse recording; nil for any other.
+// watchEndpoints returns an endpointWatch for a reverse proxy (--reverse); nil in other modes.
 func watchEndpoints(a *app.App, rec *Recorder, f CaptureFlags) *endpointWatch {
 	if f.reverse == "" {
 		return nil
@@ -38,8 +46,7 @@ func watchEndpoints(a *app.App, rec *Recorder, f CaptureFlags) *endpointWatch {
 	return &endpointWatch{app: a, json: f.json, began: time.Now(), endpoints: search.NewEndpoints(captured...)}
 }
 
-// start watches responses for the endpoints that they name, and reports those, until stop is called or
-// the store is closed.
+// start begins to search responses while they are recorded, until stop is called or the store is closed.
 func (w *endpointWatch) start(ctx context.Context, store *store.Store) (stop func()) {
 	if w == nil {
 		return func() {}
@@ -53,6 +60,7 @@ func (w *endpointWatch) start(ctx context.Context, store *store.Store) (stop fun
 	}
 }
 
+// run searches responses until ctx is done.
 func (w *endpointWatch) run(ctx context.Context, store *store.Store) {
 	for ev, err := range store.Follow(ctx, watchEvery) {
 		if err != nil {
@@ -64,7 +72,8 @@ func (w *endpointWatch) run(ctx context.Context, store *store.Store) {
 	}
 }
 
-// finish looks at what ended last, and at the files that were begun meanwhile.
+// finish searches the responses in all files of the recording, since run may have missed the last ones
+// and those in later files of a series.
 func (w *endpointWatch) finish(ctx context.Context, files []string) {
 	if w == nil {
 		return
@@ -74,6 +83,7 @@ func (w *endpointWatch) finish(ctx context.Context, files []string) {
 	}
 }
 
+// finishFile searches the responses in one capture file.
 func (w *endpointWatch) finishFile(ctx context.Context, file string) {
 	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
@@ -88,7 +98,7 @@ func (w *endpointWatch) finishFile(ctx context.Context, file string) {
 	}
 }
 
-// look reports the server endpoints that an exchange's response names.
+// look prints the servers that an exchange's response names and that are not recorded.
 func (w *endpointWatch) look(ctx context.Context, store *store.Store, ex *captures.Exchange) {
 	if ex.Started.Before(w.began) {
 		return

@@ -10,16 +10,22 @@ import (
 	"unwire/cmd/internal/contract"
 )
 
-// An UnsearchedLog counts what a recording could not search for secrets.
+// An UnsearchedLog counts the data of a recording that could not be searched for secrets, for example
+// because its protocol is unknown.
 type UnsearchedLog struct {
-	mu        sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// announced is set once the first such data has been reported to the user.
 	announced bool
+
+	// exchanges is the number of exchanges with such data, and bytes the size of the data.
 	exchanges int
 	bytes     int64
 }
 
-// report returns a callback for data that a capture could not search for secrets. The first exchange
-// that switches to an unknown protocol is reported at once.
+// report returns the callback for data that could not be searched for secrets. It counts the data, and
+// prints a warning for the first exchange.
 func (l *UnsearchedLog) report(a *app.App, json bool) func(captures.Exchange, []redact.Unsearched) {
 	return func(ex captures.Exchange, runs []redact.Unsearched) {
 		l.mu.Lock()

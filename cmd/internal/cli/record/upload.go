@@ -20,24 +20,34 @@ import (
 )
 
 const (
-	// defaultUploadSize is --max-size with --upload: how much stays on disk while the store is away.
+	// defaultUploadSize is the default of --max-size with --upload: how much stays on disk while the
+	// object store cannot be reached.
 	defaultUploadSize = "10GB"
-	// uploadGrace is how long the end of a recording waits for the object store.
+
+	// uploadGrace limits how long a recording waits for uploads at its end.
 	uploadGrace = 30 * time.Second
 )
 
-// An uploading moves the finished files of a recording to an object store. A nil uploading moves
-// nothing.
+// An uploading moves the finished capture files of a recording to an object store. The methods of a nil
+// uploading do nothing.
 type uploading struct {
-	a        *app.App
+	// a is the running program.
+	a *app.App
+
+	// uploader uploads files in the background.
 	uploader *upload.Uploader
-	series   atomic.Pointer[series.Series]
-	json     bool
-	// earlier lists the files of earlier recordings, which are uploaded too.
+
+	// series is the series of files that this recording writes; nil before it begins.
+	series atomic.Pointer[series.Series]
+
+	// json prints the result of each upload as a JSON event.
+	json bool
+
+	// earlier are files of earlier recordings that were not uploaded; they are uploaded too.
 	earlier []string
 }
 
-// checkUpload refuses flags that do not go together, before anything is recorded.
+// checkUpload returns a usage error for flags that cannot be combined with --upload, or that require it.
 func (f *CaptureFlags) checkUpload() error {
 	switch {
 	case f.objects.Live && f.upload == "" && f.rewrite.rules == "":
@@ -53,7 +63,8 @@ func (f *CaptureFlags) checkUpload() error {
 	return err
 }
 
-// prepareUpload finds what an earlier recording left. Files of this recording have names that are new.
+// prepareUpload prepares the uploads of --upload: it finds files that earlier recordings did not upload,
+// and chooses a new file name for this recording.
 func (f *CaptureFlags) prepareUpload(ctx context.Context, a *app.App) error {
 	if f.upload == "" {
 		return nil
@@ -93,7 +104,7 @@ func (f *CaptureFlags) prepareUpload(ctx context.Context, a *app.App) error {
 	return nil
 }
 
-// uploadEarlier begins with the files of earlier recordings.
+// uploadEarlier queues the files of earlier recordings for upload.
 func (u *uploading) uploadEarlier() {
 	if u == nil || len(u.earlier) == 0 {
 		return
@@ -118,7 +129,8 @@ func (u *uploading) began(s *series.Series) {
 	}
 }
 
-// auditSegment returns why a segment may not leave this machine: `unwire audit` finds something in it.
+// auditSegment returns an error if a finished capture file still contains secrets, or data that cannot be
+// searched for them. Such a file is not uploaded.
 func auditSegment(ctx context.Context, a *app.App, s *store.Store, rules *secret.Rules) error {
 	found, err := secret.Audit(ctx, s, redact.New(redact.Options{Profile: a.Profile()}), rules)
 	if err != nil {
@@ -130,7 +142,7 @@ func auditSegment(ctx context.Context, a *app.App, s *store.Store, rules *secret
 	return nil
 }
 
-// freeName returns the first unused file name of a series, such as F-2.uwc.
+// freeName returns the first unused one of the file names F.uwc, F-2.uwc, F-3.uwc and so on.
 func freeName(name string) (string, error) {
 	ext := filepath.Ext(name)
 	free := name
@@ -170,7 +182,8 @@ func (u *uploading) report(r upload.Result) {
 	}
 }
 
-// finish waits for the uploads, only briefly after a signal, and prints which files are not uploaded.
+// finish waits for the uploads, at most for uploadGrace and only briefly after a signal, and prints
+// whether files were not uploaded.
 func (u *uploading) finish(ctx context.Context) {
 	if u == nil {
 		return

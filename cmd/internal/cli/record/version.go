@@ -8,6 +8,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
+// versionCommand returns the command 'unwire version'.
 func versionCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -7,9 +7,9 @@ import (
 	"unwire/cmd/internal/cli/workbench"
 )
 
-// startWorkbench shows the captures of a recording in a browser, with --ui. It returns nil
-// without. The proxy, if there is one, refuses to connect to the page: a recorded page could
-// otherwise reach it under any name that resolves to its address.
+// startWorkbench starts the web page of --ui, which shows the capture files that files returns. It
+// returns nil if the flag is not set. The proxy of rec, if rec is not nil, then refuses connections to
+// the page, so that a recorded web page cannot reach it through the proxy.
 func startWorkbench(ctx context.Context, a *app.App, f CaptureFlags, rec *Recorder, files func() []string) (*workbench.Workbench, error) {
 	if !f.ui {
 		return nil, nil
@@ -27,8 +27,8 @@ func startWorkbench(ctx context.Context, a *app.App, f CaptureFlags, rec *Record
 	return b, nil
 }
 
-// stay shows the captures of a recording that has ended until the command is interrupted, and
-// at once if that has happened.
+// stay keeps the web page of a finished recording available until the user interrupts the command. It
+// returns at once if that has already happened, or if b is nil.
 func stay(ctx context.Context, a *app.App, b *workbench.Workbench) {
 	if b == nil {
 		return

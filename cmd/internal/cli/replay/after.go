@@ -13,8 +13,9 @@ import (
 	"unwire/replay"
 )
 
-// sendFirst sends the exchanges that --after names, in order, each with the identifiers that the live
-// server returned in the previous ones. Those identifiers are then used for the main request.
+// sendFirst sends the exchanges that --after names before the exchange id, in order. Identifiers that the
+// live server returns in their answers replace the recorded ones in the later requests; they are stored
+// in opts for the main request. With --dry-run, it only prints what it would send.
 func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, f replayFlags, opts *replaySettings) error {
 	first, err := replay.ExchangesBefore(ctx, store.Store, id, f.after)
 	if errors.Is(err, replay.ErrAfter) {
@@ -48,7 +49,7 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 	return err
 }
 
-// numbered joins numbers with commas, and adds the text by.
+// numbered joins numbers, separated by the text by.
 func numbered(numbers []int64, by string) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {

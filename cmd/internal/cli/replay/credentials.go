@@ -21,6 +21,8 @@ import (
 	"unwire/replay/credential"
 )
 
+// credentialsCommand returns the command 'unwire credentials', which checks where secrets would be read
+// from.
 func credentialsCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -50,12 +52,15 @@ exit status is 4 if a token is expired or expiring, or if REFERENCE does not res
 	return cmd
 }
 
-// storedCredentials is the line of the help about what a profile's client has stored.
+// storedCredentials returns the line of the help about the token that the CLI of a profile's service has
+// stored.
 func storedCredentials(p *profile.Profile) string {
 	client := strings.ToUpper(p.Name[:1]) + p.Name[1:]
 	return fmt.Sprintf("  %-24s  the token stored by %s's CLI; only for %s and loopback", p.Name, client, strings.Join(p.Hosts, ", "))
 }
 
+// credentials executes 'unwire credentials': it prints for each reference to a secret, such as env:NAME,
+// whether the secret exists and when it expires. It never prints the secret.
 func credentials(a *app.App, refs []string, asJSON bool) error {
 	named := len(refs) > 0
 	if !named {
@@ -96,7 +101,7 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 	return nil
 }
 
-// States of a credential.
+// States of a secret that a reference names.
 const (
 	stateFound    = "found"
 	stateMissing  = "missing"
@@ -104,8 +109,8 @@ const (
 	stateExpiring = "expiring"
 )
 
-// credentialLines returns, without any secret value, where the secrets of a credential reference come
-// from and when they expire.
+// credentialLines returns one object for each secret that a reference names: where it was found and when
+// it expires, without its value.
 func credentialLines(ref string, now time.Time) []contract.Credential {
 	// Start with the worst state, and replace it by what is found.
 	line := contract.Credential{Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
@@ -148,7 +153,8 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 	return lines
 }
 
-// refreshToken exchanges the user's API key for an access token, if the flags ask for it.
+// refreshToken exchanges the user's API key for a new access token, and stores it in the credentials of
+// opts, if --refresh is set. captured is the URL of the recorded request.
 func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replaySettings) error {
 	if !f.refresh {
 		return nil
@@ -164,7 +170,8 @@ func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts re
 	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
 }
 
-// baseOf is the server that a captured request would be sent to.
+// baseOf returns scheme and host of the server to which a request is sent: that of --to, or else that of
+// the recorded URL.
 func baseOf(captured string, opts replaySettings) (*url.URL, error) {
 	if opts.To != nil {
 		return opts.To, nil
@@ -176,7 +183,8 @@ func baseOf(captured string, opts replaySettings) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// agentEndpoint returns the URL of the agent host for the privacy mode in a captured request.
+// agentEndpoint returns the URL of the service's agent host that serves the privacy mode in a recorded
+// request.
 func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
 	base, err := baseOf(ex.URL, replaySettings{})
 	if err != nil {

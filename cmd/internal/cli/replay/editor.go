@@ -7,12 +7,20 @@ import (
 	"unwire/replay/edit"
 )
 
-// A patchFlag inserts the edits in a patch file at its position among the other edit flags.
-type patchFlag struct{ edits *[]edit.Edit }
+// A patchFlag is a flag that names a patch file. Its edits are appended to the same list as those of the
+// other edit flags, so that the order on the command line counts.
+type patchFlag struct {
+	// edits is the list that the flag appends to.
+	edits *[]edit.Edit
+}
 
+// String returns "": the flag has no default value.
 func (p *patchFlag) String() string { return "" }
-func (p *patchFlag) Type() string   { return "FILE" }
 
+// Type returns the name of the value in help.
+func (p *patchFlag) Type() string { return "FILE" }
+
+// Set reads the patch file at path, and appends its edits to the list.
 func (p *patchFlag) Set(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -32,7 +32,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.Lookup("edit").NoOptDefVal = "first"
 }
 
-// firstFlags adds the flags about exchanges to send first.
+// firstFlags adds the flags about exchanges that are sent before the request itself.
 func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, so that this request uses live IDs from their answers: exchange numbers, or auto to detect them")
@@ -85,7 +85,8 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	options.Alias(flags, "budget", "live-budget")
 }
 
-// pace is how gently servers are asked. The old --every is about other machines only.
+// pace returns the limits on the rate and number of requests, from --rate, --live-budget and the older
+// --every, which applies to other machines only.
 func (f *replayFlags) pace() (*outbound.Pace, error) {
 	switch {
 	case f.budget < 1:
@@ -105,8 +106,8 @@ func (f *replayFlags) pace() (*outbound.Pace, error) {
 	return p, nil
 }
 
-// openPace readies what keeps requests to other hosts few, and the journal of
-// all; stop ends that.
+// openPace sets in opts the limits on requests, and opens the journal that records all requests, if there
+// is one. stop closes the journal.
 func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err error) {
 	stop = func() error { return nil }
 	if opts.Pace, err = f.pace(); err != nil {
@@ -121,12 +122,20 @@ func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err err
 	return opts.Pace.Journal.Close, nil
 }
 
-// An answerFlag collects identifiers that are mapped by hand.
-type answerFlag struct{ answers *[]live.Answer }
+// An answerFlag is the flag --answer: it maps by hand an identifier in the request to the field of the
+// live response that replaces it.
+type answerFlag struct {
+	// answers is the list that the flag appends to.
+	answers *[]live.Answer
+}
 
+// String returns "": the flag has no default value.
 func (f *answerFlag) String() string { return "" }
-func (f *answerFlag) Type() string   { return "PATH=@down/PATH" }
 
+// Type returns the form of the value for help.
+func (f *answerFlag) Type() string { return "PATH=@down/PATH" }
+
+// Set parses one value of the flag, and appends it to the list.
 func (f *answerFlag) Set(text string) error {
 	a, err := live.ParseAnswer(text)
 	if err != nil {
@@ -136,15 +145,26 @@ func (f *answerFlag) Set(text string) error {
 	return nil
 }
 
-// An editFlag collects the edits of several flags in the order of the command line.
+// An editFlag is one of the flags that edit the request. All of them append to the same list, so that the
+// order on the command line counts.
 type editFlag struct {
-	op, usage string
-	edits     *[]edit.Edit
+	// op is the kind of edit, such as "set".
+	op string
+
+	// usage is the form of the value, for the help text.
+	usage string
+
+	// edits is the list that the flag appends to.
+	edits *[]edit.Edit
 }
 
+// String returns "": the flag has no default value.
 func (e *editFlag) String() string { return "" }
-func (e *editFlag) Type() string   { return e.usage }
 
+// Type returns the form of the value for help.
+func (e *editFlag) Type() string { return e.usage }
+
+// Set parses one value of the flag, and appends it to the list.
 func (e *editFlag) Set(text string) error {
 	parsed, err := edit.Parse(e.op, text)
 	if err != nil {

@@ -24,28 +24,82 @@ import (
 	"unwire/replay/live"
 )
 
+// replayFlags are the values of the flags of 'unwire replay'. Suites and verify use some of them.
 type replayFlags struct {
+	// Target has the flags about the server and the credentials.
 	app.Target
-	out, proto          string
-	dryRun, json, parts bool
-	showIgnored         bool
-	timeout             time.Duration
-	edits               []edit.Edit
-	codec, jsonBody     string
-	refresh, agentHost  bool
-	edit, journal       string
-	learn               bool
-	after               []string
-	budget              int
-	rate                float64       // requests per second; 0 for the default
-	every               time.Duration // between two requests to other machines
-	headerFrom          []string
-	answers             []live.Answer
-	as                  string // framing of connections without HTTP
-	forwarded           bool
+
+	// out is the capture that records the answer; "" for none.
+	out string
+
+	// proto names the definitions; "" for the default.
+	proto string
+
+	// dryRun sends nothing.
+	dryRun bool
+
+	// json prints JSON.
+	json bool
+
+	// parts sends one call of a split conversation alone.
+	parts bool
+
+	// showIgnored also prints differences that are ignored by default.
+	showIgnored bool
+
+	// timeout limits the time of the whole replay.
+	timeout time.Duration
+
+	// edits are the edits of the request, in the order of the command line.
+	edits []edit.Edit
+
+	// codec is "json" or "proto" to convert the request; "" to send it as it is.
+	codec string
+
+	// jsonBody is a file with the message to send as JSON; "" for none.
+	jsonBody string
+
+	// refresh exchanges an API key for a new token first.
+	refresh bool
+
+	// agentHost sends to the service's agent host.
+	agentHost bool
+
+	// edit is the frame to open in an editor, such as "@2"; "" for none.
+	edit string
+
+	// journal is the file that records all requests; "" for none.
+	journal string
+
+	// learn sends the unedited request first, to find out which values of the answer vary by themselves.
+	learn bool
+
+	// after names the exchanges to send before the request, or "auto".
+	after []string
+
+	// budget is the maximum number of requests to other machines.
+	budget int
+
+	// rate is the maximum number of requests per second; 0 for the default.
+	rate float64
+
+	// every is the least time between two requests to other machines.
+	every time.Duration
+
+	// headerFrom are the values of --header-from: NAME=COMMAND.
+	headerFrom []string
+
+	// answers map identifiers in the request to fields of the live answer.
+	answers []live.Answer
+
+	// as is the framing of connections without HTTP.
+	as string
+
+	// forwarded sends the request as unwire forwarded it after rewriting rules, not as the client sent it.
+	forwarded bool
 }
 
-// replayHelp is the prose of the help.
+// replayHelp is the long help text of 'unwire replay'.
 const replayHelp = `replay rebuilds a captured request, applies edits, and sends it over the original
 transport. In a bidirectional stream, replay sends each frame after the server frames
 that came before it in the capture, and replaces IDs issued by the server with the
@@ -82,6 +136,7 @@ credentials are missing, and 64 plus the number of the Connect code for rejected
 
 If a capture has the name of a subcommand, write ./suite.`
 
+// replayCommand returns the command 'unwire replay' with its subcommands.
 func replayCommand(a *app.App) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
@@ -119,6 +174,8 @@ func replayCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// runReplay executes 'unwire replay' for the exchange at an address, and compares the live answer with
+// the recorded one.
 func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlags) (err error) {
 	opts, err := f.settings(ctx, a, addr.File)
 	if err != nil {
@@ -178,8 +235,8 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 	return comparisonStatus(result)
 }
 
-// showPlan prints the requests that are going to be sent to another machine, with warnings. done is
-// true if the flags asked for the plan only.
+// showPlan prints the plan's warnings and, with --dry-run or before requests to another machine, the
+// requests that will be sent. done is true with --dry-run: nothing is to be sent.
 func showPlan(a *app.App, plan *replay.Description, f replayFlags) (done bool, err error) {
 	for _, w := range plan.Warnings {
 		a.Say("unwire: warning: %s", term.Clean(w))
@@ -196,7 +253,8 @@ func showPlan(a *app.App, plan *replay.Description, f replayFlags) (done bool, e
 	return false, nil
 }
 
-// openReplayed opens the capture, and says which request is sent if rules changed it.
+// openReplayed opens the capture that is replayed. If rewriting rules had changed the request, it prints
+// which version of the request is sent.
 func openReplayed(ctx context.Context, a *app.App, addr query.Address, f replayFlags, opts *replaySettings) (*query.Capture, error) {
 	c, err := a.OpenTrusted(ctx, addr.File, addr.Exchange, opts.To, &opts.Policy, [2]bool{f.forwarded, false})
 	if err != nil {
@@ -215,7 +273,8 @@ func openReplayed(ctx context.Context, a *app.App, addr query.Address, f replayF
 	return c, nil
 }
 
-// sayStale says how the first value that kept a frame from being sent is mapped by hand.
+// sayStale prints a hint if a frame was not sent because the live value for an identifier in it was not
+// found: how to map that identifier by hand.
 func sayStale(a *app.App, r *replay.Result) {
 	for i := range r.Stale {
 		if s := &r.Stale[i]; strings.HasPrefix(s.Issued, captures.Down.String()+"/") {
@@ -225,20 +284,23 @@ func sayStale(a *app.App, r *replay.Result) {
 	}
 }
 
-// sayIssuers names the exchanges that issued what a rejected request carries.
+// sayIssuers prints, after a request was rejected, which recorded exchanges issued the identifiers in it,
+// since these exchanges may have to be sent first.
 func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64) {
 	if first, err := live.Issuers(ctx, store.Store, id); err == nil && len(first) > 0 {
 		a.Say("unwire: hint: the request contains IDs from the answer of exchange %s: '--after %s' sends that request first and uses the live IDs", numbered(first, ", "), numbered(first, ","))
 	}
 }
 
-// replaySettings are the settings of all requests: how they differ from the capture, and how they
-// are resolved and sent.
+// replaySettings are the settings for requests: how they differ from the capture (Changes), and how
+// secrets are resolved and requests sent (Options).
 type replaySettings struct {
 	replay.Changes
 	replay.Options
 }
 
+// settings returns the settings that the flags describe. captures are the captures in which definitions
+// are looked for.
 func (f *replayFlags) settings(ctx context.Context, a *app.App, captures ...string) (replaySettings, error) {
 	opts := replaySettings{
 		Changes: replay.Changes{Edits: f.edits, Answers: f.answers, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
@@ -268,7 +330,7 @@ func (f *replayFlags) settings(ctx context.Context, a *app.App, captures ...stri
 	return opts, f.Load(&opts.Options)
 }
 
-// prepare chooses the target host and gets an access token, if the flags ask for them.
+// prepare sets the server for --agent-host, and gets a new access token for --refresh.
 func (f *replayFlags) prepare(ctx context.Context, store *query.Capture, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
@@ -288,7 +350,7 @@ func (f *replayFlags) prepare(ctx context.Context, store *query.Capture, id int6
 	return f.refreshToken(ctx, ex.URL, *opts)
 }
 
-// recoding reads the flags that convert the request to another codec, such as JSON.
+// recoding applies the flags that convert the request to another codec: --codec and --json-body.
 func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	switch opts.Codec = f.codec; f.codec {
 	case "", replay.CodecJSON, replay.CodecProto:
@@ -307,7 +369,8 @@ func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	return err
 }
 
-// comparisonStatus maps a comparison to the exit status.
+// comparisonStatus returns the error with the exit status for the result of a replay; nil if the answers
+// are the same.
 func comparisonStatus(r *replay.Result) error {
 	switch r.Comparison {
 	case replay.Same:
@@ -322,6 +385,7 @@ func comparisonStatus(r *replay.Result) error {
 	return app.Fail(app.ExitFinding, nil, "")
 }
 
+// printResult prints the result of a replay as text or JSON.
 func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 	if f.json {
 		return a.Print(&contract.ReplayResult{Result: r})
@@ -340,7 +404,7 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 	return nil
 }
 
-// sayHint prints a hint about a request that got no response.
+// sayHint prints what to do about a request to url that got no answer, if anything is known.
 func sayHint(a *app.App, r *replay.Result, url string) {
 	hint := replaytext.Hint(r.Reason, url)
 	if r.Comparison == replay.Refused {

@@ -14,7 +14,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands returns the commands that send recorded requests, and the stand-in server.
+// Commands returns the commands that send recorded requests, the stand-in server, and credentials.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		replayCommand(a),

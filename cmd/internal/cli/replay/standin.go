@@ -13,16 +13,33 @@ import (
 	"unwire/replay/standin"
 )
 
-// standinTokenVar is the environment variable with the token that clients of the stand-in must send;
-// unset, the stand-in accepts any.
+// standinTokenVar is the environment variable with the token that clients of the stand-in server must
+// send. If it is not set, the server accepts any token.
 const standinTokenVar = "UNWIRE_STANDIN_TOKEN"
 
+// standinFlags are the values of the flags of 'unwire standin'.
 type standinFlags struct {
-	listen, script, caFile string
-	seed                   uint64
-	json, print            bool
+	// listen is the address of the server.
+	listen string
+
+	// script is a file with its answers; "" for the built-in script.
+	script string
+
+	// caFile is the file to which its CA certificate is written; "" for none.
+	caFile string
+
+	// seed makes the generated identifiers reproducible.
+	seed uint64
+
+	// json prints the address as JSON.
+	json bool
+
+	// print prints the built-in script and exits.
+	print bool
 }
 
+// standinCommand returns the command 'unwire standin', a local server that imitates the reconstructed
+// API.
 func standinCommand(a *app.App) *cobra.Command {
 	var f standinFlags
 	cmd := &cobra.Command{
@@ -61,6 +78,7 @@ with the live service.`,
 	return cmd
 }
 
+// runStandin executes 'unwire standin' until the user interrupts it.
 func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	if f.print {
 		_, err := a.Out.Write(standin.DefaultScript())
@@ -105,7 +123,7 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	}
 }
 
-// sayStats prints the stand-in's counts of requests, if there were any.
+// sayStats prints how many streams and tool calls the stand-in server has handled, if there were any.
 func sayStats(a *app.App, n standin.Stats) {
 	if n.Streams.Opened+n.Streams.Refused == 0 {
 		return
@@ -114,6 +132,7 @@ func sayStats(a *app.App, n standin.Stats) {
 	a.Say("%s, %d answered", app.Counted(n.Execs.Asked, "tool call"), n.Execs.Answered)
 }
 
+// sayStandin prints the server's address, its CA certificate, and whether clients must send a token.
 func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken bool) error {
 	if asJSON {
 		return a.Print(&contract.Listening{Event: "listening", URL: url, CA: srv.CAFile})

@@ -22,19 +22,29 @@ import (
 	"unwire/replay/suite"
 )
 
-// suiteScript is the file name of the script for the stand-in in a suite's folder.
+// suiteScript is the name of the file in a suite's folder that has the answers of the stand-in server.
 const suiteScript = "standin.json"
 
-// suiteToken is the token that a suite sends to the stand-in that it has started; that stand-in accepts
+// suiteToken is the token that a suite sends to the stand-in server that it has started, which accepts
 // any token.
 const suiteToken = "a-token-that-the-stand-in-takes"
 
+// suiteFlags are the values of the flags of 'unwire replay suite'.
 type suiteFlags struct {
+	// replayFlags are the flags that suites have in common with replay.
 	replayFlags
-	capture, format string
-	standin         bool
+
+	// capture is the capture for experiments that do not name one.
+	capture string
+
+	// format is "tap", "table" or "junit".
+	format string
+
+	// standin starts the stand-in server, and sends all requests to it.
+	standin bool
 }
 
+// suiteCommand returns the command 'unwire replay suite', which runs the replay experiments in a folder.
 func suiteCommand(a *app.App) *cobra.Command {
 	var f suiteFlags
 	cmd := &cobra.Command{
@@ -91,6 +101,7 @@ not met.`,
 	return cmd
 }
 
+// runSuite executes 'unwire replay suite' for the folder dir.
 func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err error) {
 	if !slices.Contains([]string{"tap", "table", "junit"}, f.format) {
 		return app.Usagef("--format must be tap, table or junit, not %q", f.format)
@@ -160,7 +171,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	return suiteStatus(lines)
 }
 
-// suiteStatus is the exit status of a suite: 1 if an experiment failed.
+// suiteStatus returns the error with exit status 1 if an experiment failed; otherwise nil.
 func suiteStatus(lines []*contract.Experiment) error {
 	if slices.ContainsFunc(lines, func(l *contract.Experiment) bool { return !l.OK }) {
 		return app.Fail(app.ExitFinding, nil, "")
@@ -183,7 +194,8 @@ func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 	}
 }
 
-// suiteStandin starts the stand-in for a suite, and directs all requests of the suite to it.
+// suiteStandin starts the stand-in server with the script in the suite's folder, and makes opts send all
+// requests to it. stop ends the server.
 func suiteStandin(a *app.App, dir string, opts *replaySettings, f suiteFlags) (stop func(), err error) {
 	script, err := a.ReadInput(filepath.Join(dir, suiteScript))
 	if err != nil && !os.IsNotExist(err) {
@@ -192,8 +204,9 @@ func suiteStandin(a *app.App, dir string, opts *replaySettings, f suiteFlags) (s
 	return startStandin(a, script, opts, f.Credentials)
 }
 
-// startStandin starts the stand-in, and directs all requests to it. script is the JSON script of its
-// answers; nil selects the built-in script.
+// startStandin starts a stand-in server, and makes opts send all requests to it, without the user's
+// secrets. script is the JSON script of its answers; nil selects the built-in script. credentials is the
+// value of --credentials.
 func startStandin(a *app.App, script []byte, opts *replaySettings, credentials string) (stop func(), err error) {
 	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
@@ -224,7 +237,7 @@ func startStandin(a *app.App, script []byte, opts *replaySettings, credentials s
 	return stop, nil
 }
 
-// openStore opens a capture file and returns the low-level store, for libraries that need it.
+// openStore opens a capture file, and returns the low-level store that package suite needs.
 func openStore(a *app.App, path string) (*store.Store, error) {
 	c, err := a.OpenCapture(path)
 	if err != nil {
@@ -233,8 +246,8 @@ func openStore(a *app.App, path string) (*store.Store, error) {
 	return c.Store, nil
 }
 
-// capturesOf are the captures of experiments. One that cannot be read is reported when it is
-// run.
+// capturesOf returns the captures that experiments use, each once. capture is the default. Experiments
+// that cannot be read are skipped; running them reports the error.
 func capturesOf(files []string, capture string) []string {
 	var all []string
 	for _, file := range files {

@@ -22,17 +22,50 @@ import (
 	"unwire/schema"
 )
 
+// verifyFlags are the values of the flags of 'unwire replay verify'.
 type verifyFlags struct {
+	// replayFlags are the flags that verify has in common with replay.
 	replayFlags
-	full                                         bool
-	standin, resume, allowExecute, noAuth, http2 bool
-	refine, noRefine                             bool
-	names                                        bool
-	known                                        []string
-	depth                                        int
-	rate                                         float64
+
+	// full prints everything that the server reported about each field.
+	full bool
+
+	// standin verifies against the stand-in server.
+	standin bool
+
+	// resume continues the journal and does not repeat its requests.
+	resume bool
+
+	// allowExecute also sends requests that may run the handler.
+	allowExecute bool
+
+	// noAuth sends no credentials.
+	noAuth bool
+
+	// http2 uses HTTP/2.
+	http2 bool
+
+	// refine distinguishes text from bytes.
+	refine bool
+
+	// noRefine turns refine off.
+	noRefine bool
+
+	// names also checks declared names by the errors of the server's JSON parser (--ask-names).
+	names bool
+
+	// known are JSON names of existing fields, for names.
+	known []string
+
+	// depth is the number of levels of nested messages to verify.
+	depth int
+
+	// rate is the maximum number of requests per second; 0 for the default.
+	rate float64
 }
 
+// verifyCommand returns the command 'unwire replay verify', which checks definitions against the errors
+// of a server's parser.
 func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
@@ -94,7 +127,8 @@ revealed parser errors.`,
 	return cmd
 }
 
-// limitFlags adds the flags for the questions, the limits, the server and the credentials.
+// limitFlags adds the flags that choose the questions, limit the requests, and name the server and the
+// credentials.
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.names, "ask-names", false, "also settle the declared names and types by errors of the server's JSON parser; connect-es needs --known")
@@ -110,9 +144,10 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
 }
 
-// liveVerifyBudget is the default limit of requests to a server on another machine.
+// liveVerifyBudget is the default maximum number of requests to a server on another machine.
 const liveVerifyBudget = 200
 
+// runVerify executes 'unwire replay verify' for a capture or an exchange.
 func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFlags) (err error) {
 	// Check the combination of flags before the capture is opened.
 	if f.standin && f.To != "" {
@@ -167,9 +202,9 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 	return verifyMethods(ctx, a, store, methods, o, f)
 }
 
-// chooseStandin selects the stand-in as the server if no flag names one, and prints that.
-//
-// Errors: if the captured service is not one that the stand-in implements.
+// chooseStandin prints that the stand-in server is used because no flag names a server and the recorded
+// one is another machine. It is an error if the stand-in does not implement the service that was recorded
+// in file.
 func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string) error {
 	switch {
 	case f.standin:
@@ -182,7 +217,8 @@ func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string
 	return nil
 }
 
-// methodsOptions builds the options for verifying methods from the flags and the connection settings.
+// methodsOptions returns the options for verifying methods: the flags, and the server and limits in
+// reach.
 func (f *verifyFlags) methodsOptions(a *app.App, reach replaySettings) oracle.MethodsOptions {
 	return oracle.MethodsOptions{
 		AskNames: f.names,
@@ -194,8 +230,8 @@ func (f *verifyFlags) methodsOptions(a *app.App, reach replaySettings) oracle.Me
 	}
 }
 
-// methodsToVerify returns the methods in a capture, or in one exchange, that can be verified, and
-// prints the ones that cannot.
+// methodsToVerify returns the recorded methods that can be verified with the definitions s, from a
+// capture or one exchange. It prints which ones are skipped.
 func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, s *schema.Schema) (*oracle.Methods, error) {
 	methods, err := oracle.FindMethods(ctx, store, s, addr.Exchange)
 	if err != nil {
@@ -213,7 +249,7 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 	return methods, nil
 }
 
-// servicesOf returns the distinct service names in a list of methods such as /pkg.Service/Method.
+// servicesOf returns the service of each method in a list such as /pkg.Service/Method.
 func servicesOf(methods []string) []string {
 	var list []string
 	for _, m := range methods {
@@ -223,7 +259,8 @@ func servicesOf(methods []string) []string {
 	return list
 }
 
-// verifyMethods verifies the methods and prints the result of each.
+// verifyMethods verifies the methods, and prints the result of each. The exit status is 1 if a definition
+// is contradicted.
 func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, methods *oracle.Methods, o oracle.MethodsOptions, f *verifyFlags) error {
 	// The callbacks print results while the verification runs.
 	var list []*probe.Verification

@@ -20,11 +20,23 @@ import (
 	"unwire/schema/align"
 )
 
+// alignFlags are the values of the flags of 'unwire align'.
 type alignFlags struct {
-	json, unmatched      bool
-	proto, descriptorSet string
+	// json prints JSON.
+	json bool
+
+	// unmatched lists the calls without a counterpart.
+	unmatched bool
+
+	// proto names definitions; "" for none.
+	proto string
+
+	// descriptorSet is the file to which the result is written as a descriptor set; "" for none.
+	descriptorSet string
 }
 
+// alignCommand returns the command 'unwire align', which finds field names by matching calls recorded in
+// protobuf with the same calls in JSON.
 func alignCommand(a *app.App) *cobra.Command {
 	var f alignFlags
 	cmd := &cobra.Command{
@@ -60,6 +72,7 @@ field numbers, as in 'unwire schema infer'. The exit status is 3 if no pair was 
 	return cmd
 }
 
+// runAlign executes 'unwire align' for captures or exchanges.
 func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) error {
 	definitions, err := a.Remembered(ctx, f.proto, inputs...)
 	if err != nil {
@@ -112,6 +125,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	return damage
 }
 
+// writeDescriptorSet writes the names that were found as a descriptor set to a file.
 func writeDescriptorSet(r *align.Report, name string) error {
 	set := r.DescriptorSet()
 	if _, err := schema.FromDescriptorSet(set); err != nil {
@@ -124,6 +138,8 @@ func writeDescriptorSet(r *align.Report, name string) error {
 	return app.WholeFile(name, app.ForOwner, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
+// reportUnpaired prints the methods with calls that have no counterpart in the other codec; unless all is
+// set, only those with a special reason.
 func reportUnpaired(a *app.App, list []align.Unpaired, all bool) {
 	for _, u := range list {
 		if u.Why == "" && !all {
@@ -133,6 +149,7 @@ func reportUnpaired(a *app.App, list []align.Unpaired, all bool) {
 	}
 }
 
+// printAlignment prints the names that were found and the ambiguous ones, as a table or JSON.
 func printAlignment(a *app.App, r *align.Report, asJSON bool) error {
 	if asJSON {
 		for _, j := range r.Joins {

@@ -20,14 +20,25 @@ import (
 	"unwire/schema/check"
 )
 
+// checkFlags are the values of the flags of 'unwire schema check'.
 type checkFlags struct {
-	proto    string
-	json     bool
-	html     string
-	allow    []string
+	// proto names the definitions.
+	proto string
+
+	// json prints the report as JSON.
+	json bool
+
+	// html is the file for the report as a web page; "-" is stdout, "" none.
+	html string
+
+	// allow are files with fields whose findings are accepted.
+	allow []string
+
+	// baseline are earlier reports whose findings are accepted.
 	baseline []string
 }
 
+// checkCommand returns the command 'unwire schema check', which checks definitions against captures.
 func checkCommand(a *app.App) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
@@ -62,6 +73,8 @@ secrets replaced.`,
 	return cmd
 }
 
+// runCheck executes 'unwire schema check' for captures or exchanges. The exit status is 1 if there are
+// findings.
 func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) error {
 	defs, err := checkedDefinitions(ctx, a, f.proto, inputs)
 	if err != nil {
@@ -126,7 +139,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	return nothingChecked(report, coverage.Exchanges)
 }
 
-// checkedDefinitions are the definitions that captures are checked against.
+// checkedDefinitions loads the definitions that are checked. --proto none is a usage error.
 func checkedDefinitions(ctx context.Context, a *app.App, proto string, inputs []string) (*schema.Schema, error) {
 	defs, err := a.LoadDefinitions(ctx, proto, inputs...)
 	if defs == nil && err == nil {
@@ -135,7 +148,7 @@ func checkedDefinitions(ctx context.Context, a *app.App, proto string, inputs []
 	return defs, err
 }
 
-// unknownServices are the services of the methods that definitions do not have.
+// unknownServices returns the services of the recorded methods that the definitions lack.
 func unknownServices(r *check.Report) []string {
 	var list []string
 	for _, m := range r.UnknownMethods {
@@ -144,7 +157,8 @@ func unknownServices(r *check.Report) []string {
 	return list
 }
 
-// writeCheckPage writes a report as a page to a file, or to stdout for "-".
+// writeCheckPage writes a report as an HTML page to a file, or to stdout if name is "-". The page shows
+// excerpts of redacted frames.
 func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.Schema, r *check.Report, inputs []string) error {
 	page, err := schematext.NewCheckPage(ctx, r, inputs, defs, func(ctx context.Context, addresses []string, do func(string, *decode.Exchange, *decode.Frame)) error {
 		byFile := map[string][]query.Address{}
@@ -179,6 +193,7 @@ func redactedFrames(ctx context.Context, a *app.App, defs *schema.Schema, file s
 	return c.RedactedFrames(ctx, list, rules, func(at query.Address, ex *decode.Exchange, f *decode.Frame) { do(at.String(), ex, f) })
 }
 
+// readAllowance reads a list of accepted findings: lines MESSAGE FIELD, or an earlier report.
 func readAllowance(a *app.App, name string) (*check.Allowance, error) {
 	data, err := a.ReadInput(name)
 	if err != nil {
@@ -191,9 +206,9 @@ func readAllowance(a *app.App, name string) (*check.Allowance, error) {
 	return known, nil
 }
 
-// nothingChecked is the finding that no message was compared with the definitions:
-// a check in a pipeline must not pass because the recording failed. It is nil where
-// at least one was.
+// nothingChecked returns an error if no recorded message was compared with the definitions, and otherwise
+// nil. A check in a CI pipeline must not succeed because the recording was empty. exchanges is the number
+// of exchanges that were read.
 func nothingChecked(r *check.Report, exchanges int) error {
 	if r.Compared() {
 		return nil

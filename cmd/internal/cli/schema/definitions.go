@@ -15,19 +15,23 @@ import (
 	"unwire/schema/compare"
 )
 
-// definitionFlags are the flags of the commands that list and search definitions.
+// definitionFlags are the values of the flags of the commands that list, print and search definitions.
 type definitionFlags struct {
+	// proto names the definitions.
 	proto string
-	json  bool
+
+	// json prints JSON.
+	json bool
 }
 
+// addTo adds the flags to a command; json is the help text of --json.
 func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, or capture with definitions (default: the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 
-// load loads the definitions with their comments: those that are named or remembered, or the
-// built-in ones, which are for looking at even if no traffic is there that they apply to.
+// load loads the definitions that the flag or the environment names, with their comments, or else the
+// built-in ones. If it uses the built-in ones by default, it prints a remark.
 func (f *definitionFlags) load(ctx context.Context, a *app.App) (*schema.Schema, error) {
 	s, builtIn, err := f.find(ctx, a)
 	if builtIn && !a.NamesProfile() {
@@ -36,13 +40,13 @@ func (f *definitionFlags) load(ctx context.Context, a *app.App) (*schema.Schema,
 	return s, err
 }
 
-// find is load without a remark on definitions that are built in.
+// find is like load without the remark; builtIn reports that the definitions are the built-in ones.
 func (f *definitionFlags) find(ctx context.Context, a *app.App) (s *schema.Schema, builtIn bool, err error) {
 	return a.LookDefinitions(ctx, f.proto)
 }
 
-// complete returns a completion of message and service names in the definitions and, if files is true,
-// of the paths of their files.
+// complete returns a shell completion for the names of messages, enums and services in the definitions
+// and, if files is true, for the paths of their files.
 func (f *definitionFlags) complete(a *app.App, files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		s, _, err := f.find(cmd.Context(), a)
@@ -66,7 +70,8 @@ func (f *definitionFlags) complete(a *app.App, files bool) func(*cobra.Command, 
 	}
 }
 
-// lookup returns the descriptor that a name on the command line refers to.
+// lookup returns the descriptor of the element that a name on the command line refers to; parts of the
+// name may be left out.
 func lookup(s *schema.Schema, name string) (protoreflect.Descriptor, error) {
 	d, err := compare.Lookup(s, name)
 	if e, ok := errors.AsType[*compare.LookupError](err); ok {
@@ -75,6 +80,7 @@ func lookup(s *schema.Schema, name string) (protoreflect.Descriptor, error) {
 	return d, err
 }
 
+// lookupHint returns a hint for a name that is ambiguous or unknown: the full or similar names.
 func lookupHint(e *compare.LookupError) string {
 	const most = 5
 	switch {

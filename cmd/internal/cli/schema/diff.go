@@ -19,15 +19,28 @@ import (
 	"unwire/schema/interrupt"
 )
 
+// diffFlags are the values of the flags of 'unwire schema diff' and 'unwire drift'.
 type diffFlags struct {
-	json     bool
-	format   string
+	// json prints JSON.
+	json bool
+
+	// format is "text", "md" or "json".
+	format string
+
+	// captures are searched for exchanges that use the changed elements.
 	captures []string
-	suite    string // folder of experiments; "" for none
-	capture  string // of the experiments that name none
-	proto    bool   // of drift: the definitions are compared too
+
+	// suite is a folder of replay experiments that is searched in the same way; "" for none.
+	suite string
+
+	// capture is the capture for experiments that do not name one.
+	capture string
+
+	// proto means that drift also compares the user's own definitions. It is not a flag.
+	proto bool
 }
 
+// addTo adds the flags to a command.
 func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print one JSON object per change")
@@ -39,6 +52,7 @@ func (f *diffFlags) addTo(cmd *cobra.Command) {
 	options.Alias(flags, "capture", "default-capture")
 }
 
+// diffCommand returns the command 'unwire schema diff'.
 func diffCommand(a *app.App) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
@@ -67,6 +81,8 @@ is 1 if there is a difference.`,
 	return cmd
 }
 
+// runDiff executes 'unwire schema diff': it prints the changes between two versions of definitions or
+// client code.
 func runDiff(ctx context.Context, a *app.App, before, after string, f diffFlags) error {
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
@@ -82,6 +98,7 @@ func runDiff(ctx context.Context, a *app.App, before, after string, f diffFlags)
 	return changelog(ctx, a, old, now, nil, f)
 }
 
+// checkChangesFormat returns a usage error for an invalid value of --format.
 func checkChangesFormat(format string) error {
 	switch format {
 	case "text", "md", "json":
@@ -140,11 +157,12 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	return nil
 }
 
-// addTouched adds to each change the recorded exchanges and the experiments that use the changed
-// element.
-func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, toucher func() *compare.TouchedExchanges, names *schema.Schema, f diffFlags) error {
+// addTouched adds to each change in lines the recorded exchanges and the replay experiments that use the
+// changed element. newSearch returns a new search for uses of the changed elements; names are the
+// definitions for field names in experiments.
+func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, newSearch func() *compare.TouchedExchanges, names *schema.Schema, f diffFlags) error {
 	if len(f.captures) > 0 {
-		t := toucher()
+		t := newSearch()
 		if err := touchCaptures(ctx, a, t, f.captures); err != nil {
 			return err
 		}
@@ -153,7 +171,7 @@ func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, 
 		}
 	}
 	if f.suite != "" {
-		t := toucher()
+		t := newSearch()
 		if err := touchSuite(ctx, a, t, f, names); err != nil {
 			return err
 		}
@@ -178,14 +196,15 @@ func faultsError(faults []*extract.Fault) error {
 		"this is a bug in unwire: please report it with this location, and with the file if you may share it")
 }
 
-// reportUnread reports which files of shipped code were not read.
+// reportUnread prints which files of a client's code could not be read.
 func reportUnread(a *app.App, s *schema.Schema) {
 	for _, err := range s.Unread {
 		a.Say("unwire: skipped: %s", term.Clean(err.Error()))
 	}
 }
 
-// reportOmitted reports which files of a tree were left out.
+// reportOmitted prints which .proto files were left out because they conflict with others, or import one
+// that does.
 func reportOmitted(a *app.App, s *schema.Schema) {
 	for _, p := range s.Omitted {
 		if p.Symbol == "" {
@@ -196,6 +215,7 @@ func reportOmitted(a *app.App, s *schema.Schema) {
 	}
 }
 
+// printChanges prints changes between definitions in the format that the flags select.
 func printChanges(a *app.App, lines []contract.SchemaChange, f diffFlags) error {
 	if f.json || f.format == "json" {
 		for i := range lines {

@@ -13,6 +13,8 @@ import (
 	"unwire/schema"
 )
 
+// driftCommand returns the command 'unwire drift', which reports how the API changed between two versions
+// of a client.
 func driftCommand(a *app.App) *cobra.Command {
 	var f diffFlags
 	var dir string
@@ -44,6 +46,8 @@ drift lists such files; changes of their definitions may be missing or wrong.`,
 	return cmd
 }
 
+// runDrift executes 'unwire drift': it extracts the definitions of two client versions, and prints the
+// changes and whether the user's definitions in dir have them.
 func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diffFlags) error {
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
@@ -66,8 +70,7 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	return changelog(ctx, a, versions[0], versions[1], ours, f)
 }
 
-// declaredTypes returns the full names of the messages and services in definitions. The caller uses
-// them to decide whether the built-in definitions are of the same packages.
+// declaredTypes returns the full names of all messages and services in several sets of definitions.
 func declaredTypes(list []*schema.Schema) []string {
 	var names []string
 	for _, s := range list {
@@ -81,6 +84,8 @@ func declaredTypes(list []*schema.Schema) []string {
 	return names
 }
 
+// driftHint returns a hint for a client whose definitions cannot be extracted; "" if its file does not
+// exist.
 func driftHint(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""

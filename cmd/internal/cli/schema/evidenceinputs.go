@@ -12,8 +12,9 @@ import (
 	"unwire/schema/infer"
 )
 
-// expandPatterns replaces glob patterns for files and object stores, such as s3://BUCKET/evidence/*.pb,
-// by the matching names. If a file has the pattern itself as its name, that file is used.
+// expandPatterns replaces patterns with * or ? for files and for objects, such as
+// s3://BUCKET/evidence/*.pb, by the names that match. If a file with the pattern as its name exists, that
+// file is used.
 func expandPatterns(ctx context.Context, objects *app.ObjectStore, inputs []string) ([]string, error) {
 	var names []string
 	for _, in := range inputs {
@@ -39,7 +40,8 @@ func expandPatterns(ctx context.Context, objects *app.ObjectStore, inputs []stri
 	return names, nil
 }
 
-// isPattern reports whether an input is to be expanded: a URL, or a pattern that is no file.
+// isPattern reports whether an input must be expanded by expandPatterns: it is a URL of an object store,
+// or a pattern and not an existing file.
 func isPattern(in string) bool {
 	if objectstore.IsURL(in) {
 		return true
@@ -51,7 +53,8 @@ func isPattern(in string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// readEvidence reads evidence from a file or an object. Of another file it returns nil.
+// readEvidence reads an evidence file of 'schema infer' from a local file or an object store. It returns
+// nil if the local file is something else.
 func readEvidence(ctx context.Context, objects *app.ObjectStore, name string) (*infer.Evidence, error) {
 	if !objectstore.IsURL(name) {
 		return readEvidenceFile(name)

@@ -24,12 +24,23 @@ import (
 	"unwire/schema/extract"
 )
 
+// extractFlags are the values of the flags of 'unwire schema extract'.
 type extractFlags struct {
+	// Target has the flags about hosts and credentials, for reflect:URL.
 	app.Target
-	out, set string
-	asJSON   bool
+
+	// out is the folder for .proto files; "" for none.
+	out string
+
+	// set is the file for a descriptor set; "" for none.
+	set string
+
+	// asJSON prints the counts as JSON.
+	asJSON bool
 }
 
+// extractCommand returns the command 'unwire schema extract', which extracts definitions from a client's
+// code.
 func extractCommand(a *app.App) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
@@ -82,7 +93,8 @@ lists this file and continues with the others.`,
 	return cmd
 }
 
-// allowReflection applies the flags about hosts and credentials to --proto reflect:URL.
+// allowReflection makes gRPC reflection, for inputs reflect:URL, use the hosts and credentials that the
+// flags allow.
 func (f *extractFlags) allowReflection(a *app.App) error {
 	_, policy, err := f.Server()
 	if err != nil {
@@ -97,7 +109,8 @@ func (f *extractFlags) allowReflection(a *app.App) error {
 	return nil
 }
 
-// readSource extracts the definitions from one input: a program, an archive, or a folder.
+// readSource extracts the definitions from one input: a program, an archive, a folder, a capture, or
+// reflect:URL.
 func readSource(ctx context.Context, a *app.App, input string, progress func(extract.Progress)) (*extract.Source, error) {
 	form := "capture"
 	switch {
@@ -121,6 +134,7 @@ func readSource(ctx context.Context, a *app.App, input string, progress func(ext
 	return src, nil
 }
 
+// runExtract executes 'unwire schema extract'.
 func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string) error {
 	if err := f.allowReflection(a); err != nil {
 		return err
@@ -171,19 +185,28 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	return faultsError(x.faults)
 }
 
-// An extraction holds the definitions extracted from several inputs, merged.
+// An extraction collects the definitions extracted from several inputs.
 type extraction struct {
 	*app.App
 	extractFlags
+
+	// sources are the inputs that were read.
 	sources []*extract.Source
-	// alone holds the definitions of the last input only.
-	alone  *extract.Set
-	lines  []contract.SchemaExtraction
+
+	// alone has the definitions of the last input only.
+	alone *extract.Set
+
+	// lines has the number of definitions for each input.
+	lines []contract.SchemaExtraction
+
+	// faults are the internal errors because of which files were skipped.
 	faults []*extract.Fault
-	total  int
+
+	// total is the number of elements found in all inputs.
+	total int
 }
 
-// addSource merges the definitions of one input.
+// addSource adds the definitions of one input, and reports its incomplete elements.
 func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 	x.faults = append(x.faults, src.Faults...)
 	alone, err := extract.Merge(ctx, src)
@@ -203,14 +226,15 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 	return nil
 }
 
-// reportUnresolved reports an element that is not complete, unless the output is JSON, which has it.
+// reportUnresolved prints an element whose definition is incomplete. With --json it prints nothing, since
+// the JSON output lists these elements.
 func (x *extraction) reportUnresolved(u model.Unresolved) {
 	if !x.asJSON {
 		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 	}
 }
 
-// nothingLookedAt returns the error for an input without a file that could contain definitions.
+// nothingLookedAt returns an error if an input has no file of a supported type; otherwise nil.
 func nothingLookedAt(src *extract.Source) error {
 	if src.Examined > 0 {
 		return nil
@@ -225,8 +249,10 @@ func nothingLookedAt(src *extract.Source) error {
 	}
 }
 
+// formatNames returns the supported file types, separated by commas.
 func formatNames() string { return strings.Join(extract.FormatNames(), ", ") }
 
+// printExtracted prints how many definitions were extracted from each input.
 func printExtracted(a *app.App, lines []contract.SchemaExtraction, asJSON bool) error {
 	if asJSON {
 		for i := range lines {
@@ -239,6 +265,7 @@ func printExtracted(a *app.App, lines []contract.SchemaExtraction, asJSON bool) 
 	return schematext.Extractions(a.Out, lines)
 }
 
+// writeExtracted writes the merged definitions as .proto files and as a descriptor set, as the flags ask.
 func writeExtracted(a *app.App, set *extract.Set, f extractFlags) error {
 	if f.set != "" {
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set.DescriptorSet())

@@ -14,6 +14,7 @@ import (
 	"unwire/schema/interrupt"
 )
 
+// findCommand returns the command 'unwire schema find', which searches definitions by words.
 func findCommand(a *app.App) *cobra.Command {
 	var f definitionFlags
 	var top int
@@ -40,6 +41,7 @@ McpToolCall and mcp_tools. The exit status is 1 if nothing is found.`,
 	return cmd
 }
 
+// runFind executes 'unwire schema find': it prints at most top elements that match query, the best first.
 func runFind(ctx context.Context, a *app.App, f definitionFlags, query string, top int) error {
 	s, err := f.load(ctx, a)
 	if err != nil {

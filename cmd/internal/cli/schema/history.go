@@ -15,12 +15,19 @@ import (
 	"unwire/schema/infer/sources"
 )
 
+// historyFlags are the values of the flags of 'unwire schema history'.
 type historyFlags struct {
-	method  string
-	json    bool
+	// method is a pattern that selects methods; "" for all.
+	method string
+
+	// json prints JSON.
+	json bool
+
+	// objects are the options for object stores.
 	objects app.ObjectStore
 }
 
+// historyCommand returns the command 'unwire schema history', which reports how an API changed over time.
 func historyCommand(a *app.App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
@@ -50,6 +57,8 @@ version may not be seen in the next. P is the probability of the types.`,
 	return cmd
 }
 
+// runHistory executes 'unwire schema history'. inputs are shards: evidence files about one method, client
+// version and day each.
 func runHistory(ctx context.Context, a *app.App, f historyFlags, inputs []string) error {
 	if _, err := path.Match(f.method, ""); err != nil {
 		return app.Usagef("--method %s: %v", f.method, err)
@@ -96,7 +105,8 @@ func runHistory(ctx context.Context, a *app.App, f historyFlags, inputs []string
 	return schematext.History(a.Out, changes)
 }
 
-// readShards reads shards. A shard that is there twice counts once.
+// readShards reads the shards of the selected methods, and returns with each the method, client version
+// and day that it covers. A second shard for the same ones is skipped.
 func readShards(ctx context.Context, a *app.App, f historyFlags, inputs []string) (shards []history.Shard, parts []sources.Part, err error) {
 	seen := map[sources.Part]bool{}
 	for _, name := range inputs {

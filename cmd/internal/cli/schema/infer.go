@@ -23,14 +23,46 @@ import (
 	"unwire/schema/infer/naming"
 )
 
+// inferFlags are the values of the flags of 'unwire schema infer'.
 type inferFlags struct {
-	raw                      bool
-	pkg, root, out, evidence string
-	into, as, proto          string
-	json, verbose, numbered  bool
-	objects                  app.ObjectStore
+	// raw means that each input file is one message.
+	raw bool
+
+	// pkg is the package of all inferred definitions; "" for the packages of the methods.
+	pkg string
+
+	// root is the name of the message type with --raw; "" for the default.
+	root string
+
+	// out is the .proto file or folder to write; "" for stdout.
+	out string
+
+	// evidence is the file to which the evidence is written; "" for none.
+	evidence string
+
+	// into names definitions for which missing fields are proposed; "" for none.
+	into string
+
+	// as is the framing of connections without HTTP; "" to detect it.
+	as string
+
+	// proto names definitions from which field names are copied; "" for the default.
+	proto string
+
+	// json prints JSON.
+	json bool
+
+	// verbose adds the evidence for each field as comments.
+	verbose bool
+
+	// numbered does not suggest names for fields.
+	numbered bool
+
+	// objects are the options for object stores.
+	objects app.ObjectStore
 }
 
+// inferCommand returns the command 'unwire schema infer', which infers definitions from captured traffic.
 func inferCommand(a *app.App) *cobra.Command {
 	var f inferFlags
 	cmd := &cobra.Command{
@@ -87,6 +119,8 @@ applies to a damaged capture; the exit status is then 3.`,
 // --root names it.
 const defaultRoot = "Root"
 
+// runInfer executes 'unwire schema infer'. inputs are captures, evidence files or, with --raw, files of
+// one message.
 func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
 	inputs, err := expandLists(a, inputs)
 	if err != nil {
@@ -162,8 +196,8 @@ func reportInferred(a *app.App, in *infer.Inferred, f inferFlags) error {
 	return writeInferred(a, in, f.out, f.json)
 }
 
-// nameFields copies field names from remembered definitions to the inferred ones. The built-in
-// definitions are not used for that, because inferred definitions are compared with them.
+// nameFields copies field names to the inferred definitions from definitions that the user has named or
+// stored. The built-in definitions are not used, because the inferred ones are compared with them.
 func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlags, inputs []string) error {
 	known, err := a.Remembered(ctx, f.proto, inputs...)
 	if known == nil || err != nil || len(in.Files) == 0 {
@@ -186,7 +220,8 @@ func (f *inferFlags) checkStdout() error {
 	return nil
 }
 
-// writeEvidence writes how sure each field is to a file, or to stdout for "-".
+// writeEvidence writes the evidence file, which has the types and probabilities of all inferred fields,
+// to name; "-" is stdout, "" writes nothing.
 func writeEvidence(a *app.App, in *infer.Inferred, name string) error {
 	if name == "" {
 		return nil
@@ -213,11 +248,11 @@ func reportLeftOut(a *app.App, in *infer.Inferred) {
 	}
 }
 
-// maxMixtures is how many messages that seem to be of several types are reported.
+// maxMixtures is the largest number of messages that reportMixtures prints.
 const maxMixtures = 10
 
-// reportMixtures prints which inferred messages probably mix several types, if that probability is over
-// 50 %. Less probable ones are mentioned only in comments of the definitions.
+// reportMixtures prints which inferred messages are probably a mixture of several types, if that
+// probability is over 50 %. Less probable mixtures are mentioned only in comments of the definitions.
 func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 	said := 0
 	for i := range in.Mixtures {
@@ -237,8 +272,8 @@ func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 	}
 }
 
-// orInterrupted returns nil, and prints a warning, if err is an interrupt or damage in a capture: what
-// was read before is still written. It returns any other err unchanged.
+// orInterrupted returns nil if err is an interrupt or the damage of a capture, because the result for the
+// data read before is still to be written. It returns any other err unchanged.
 func orInterrupted(ctx context.Context, a *app.App, err error) error {
 	if errors.Is(err, captures.ErrDamaged) {
 		return nil
@@ -250,7 +285,8 @@ func orInterrupted(ctx context.Context, a *app.App, err error) error {
 	return nil
 }
 
-// inferInto adds the fields and types found in traffic to existing definitions.
+// inferInto executes 'schema infer --into': it prints the fields that the traffic has and the definitions
+// lack, as proposals.
 func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
 	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
 		return app.Usagef("--into cannot be used with --raw, --package, --root or --evidence")
@@ -291,7 +327,7 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 	return reading
 }
 
-// coverInputs adds the messages in captures to a coverage of definitions.
+// coverInputs adds the messages in captures to coverage, which compares them with definitions.
 func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inputs []string) error {
 	defer app.CollectLess(app.InferMemory)()
 	for _, name := range inputs {
@@ -336,7 +372,7 @@ func expandLists(a *app.App, inputs []string) ([]string, error) {
 	return names, nil
 }
 
-// writeInferred writes the definitions to a file, a folder, or stdout.
+// writeInferred writes the inferred definitions to a file, a folder or stdout, as out selects.
 func writeInferred(a *app.App, in *infer.Inferred, out string, asJSON bool) error {
 	switch {
 	case asJSON && (out == "" || out == "-"):

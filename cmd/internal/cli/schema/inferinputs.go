@@ -14,21 +14,30 @@ import (
 	"unwire/schema/infer"
 )
 
-// inferInputs are the inputs of schema infer, and the evidence that they gave.
+// inferInputs reads the inputs of schema infer, and collects the evidence from them.
 type inferInputs struct {
-	a         *app.App
+	// a is the running program.
+	a *app.App
+
+	// inference has the evidence from the inputs read so far.
 	inference query.Inference
 
-	// root is the name for messages read from files, and named means that the user chose it.
-	root  string
+	// root is the name of the message type for files of one message.
+	root string
+
+	// named means that the user chose root.
 	named bool
-	// raw means that each input file is one message; messages counts those files.
-	raw      bool
+
+	// raw means that each input file is one message.
+	raw bool
+
+	// messages is the number of those files.
 	messages int64
 	// objects are the options for reading evidence files from object stores.
 	objects *app.ObjectStore
 }
 
+// newInferInputs returns an inferInputs without any evidence.
 func newInferInputs(a *app.App, root string, raw bool) *inferInputs {
 	g := &inferInputs{a: a, root: root, raw: raw, objects: new(app.ObjectStore)}
 	g.inference = query.Inference{Evidence: infer.NewEvidence()}
@@ -76,8 +85,8 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 	})
 }
 
-// gatherCaptures opens captures one after the other, and calls do with each. A damaged capture does not
-// stop it; the errors are joined and returned at the end.
+// gatherCaptures opens captures one after the other, and calls do with each. It first checks that all
+// files exist. A damaged capture does not stop it; the errors are joined and returned at the end.
 func gatherCaptures(a *app.App, inputs []string, do func(name string, c *query.Capture, at query.Address) error) error {
 	// A name that is wrong is reported before the others have been read for hours.
 	for _, name := range inputs {
@@ -88,7 +97,7 @@ func gatherCaptures(a *app.App, inputs []string, do func(name string, c *query.C
 	return withCaptures(a, inputs, do)
 }
 
-// merge adds the evidence in a file, unless it was added before.
+// merge adds the evidence in a file, and prints a warning if the same samples were added before.
 func (g *inferInputs) merge(name string, ev *infer.Evidence) {
 	switch shared := g.inference.Evidence.MergeIfNew(ev); {
 	case shared == 1:
@@ -98,7 +107,7 @@ func (g *inferInputs) merge(name string, ev *infer.Evidence) {
 	}
 }
 
-// readEvidenceFile reads a file of evidence; of another file it returns nil.
+// readEvidenceFile reads an evidence file; it returns nil if the file is something else.
 func readEvidenceFile(name string) (*infer.Evidence, error) {
 	if name == "-" {
 		return nil, nil
@@ -145,7 +154,8 @@ func (g *inferInputs) gatherFiles(ctx context.Context, names []string) error {
 	return nil
 }
 
-// jsonCallsHint is for calls in JSON.
+// jsonCallsHint is the hint about calls recorded in JSON, from which no protobuf definitions can be
+// inferred.
 const jsonCallsHint = "JSON contains no field numbers. If calls were recorded in both JSON and protobuf, 'unwire align F.uwc' writes definitions; 'unwire schema check' checks JSON against definitions"
 
 // jsonCallsText returns a phrase with the number of calls in JSON, which the inference ignores.
@@ -153,7 +163,7 @@ func (g *inferInputs) jsonCallsText() string {
 	return fmt.Sprintf("%s in JSON, such as %s", app.Counted(g.inference.JSONCalls, "call"), g.inference.FirstJSONCall)
 }
 
-// reportJSONCalls reports how many calls nothing was inferred of.
+// reportJSONCalls prints how many calls were ignored because they are in JSON.
 func (g *inferInputs) reportJSONCalls() {
 	if g.inference.JSONCalls > 0 {
 		g.a.Say("unwire: skipped %s", g.jsonCallsText())
@@ -161,7 +171,7 @@ func (g *inferInputs) reportJSONCalls() {
 	}
 }
 
-// reportMessages reports what of exchanges without HTTP nothing was inferred of.
+// reportMessages prints which messages and connections without HTTP were ignored.
 func (g *inferInputs) reportMessages() {
 	m := &g.inference.Messages
 	for _, err := range m.Undecoded {

@@ -14,6 +14,7 @@ import (
 	"unwire/schema/compare"
 )
 
+// lsCommand returns the command 'unwire schema ls', which lists the elements of definitions.
 func lsCommand(a *app.App) *cobra.Command {
 	var f definitionFlags
 	var kind string
@@ -39,6 +40,8 @@ package or a type, it lists only names that begin with PREFIX.`,
 	return cmd
 }
 
+// runLs executes 'unwire schema ls'. It lists elements whose full name begins with prefix and that are of
+// kind, such as "message"; "" for all kinds.
 func runLs(ctx context.Context, a *app.App, f definitionFlags, prefix, kind string) error {
 	switch compare.ElementKind(kind) {
 	case "", compare.ServiceElement, compare.MethodElement, compare.MessageElement, compare.EnumElement:

@@ -20,16 +20,32 @@ import (
 	"unwire/schema/match"
 )
 
+// matchFlags are the values of the flags of 'unwire schema match'.
 type matchFlags struct {
+	// proto names the definitions whose types are candidates.
 	proto string
-	raw   bool
-	json  bool
-	top   int
-	path  string
-	dir   string
-	as    string
+
+	// raw means that each input file is one message.
+	raw bool
+
+	// json prints JSON.
+	json bool
+
+	// top is the number of candidate types that are printed.
+	top int
+
+	// path is the field whose messages are matched; "" for all messages without a definition.
+	path string
+
+	// dir is "up" or "down"; "" for both directions.
+	dir string
+
+	// as is the framing of connections without HTTP.
+	as string
 }
 
+// matchCommand returns the command 'unwire schema match', which finds known message types that fit
+// unknown messages.
 func matchCommand(a *app.App) *cobra.Command {
 	var f matchFlags
 	cmd := &cobra.Command{
@@ -74,8 +90,10 @@ The exit status is 1 if no type fits.`,
 	return cmd
 }
 
+// looksLikePath matches the path of a field, such as 1.2[0].5.
 var looksLikePath = regexp.MustCompile(`^[0-9]+(\[[0-9]+\])?(\.[0-9]+(\[[0-9]+\])?)*$`)
 
+// runMatch executes 'unwire schema match'. The last of args may be a path.
 func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) error {
 	// The path is optional, so the last argument counts as one if it looks like one.
 	if n := len(args); n > 1 && f.path == "" && looksLikePath.MatchString(args[n-1]) {
@@ -119,7 +137,8 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	return damage
 }
 
-// addMessages adds files that contain one message each, all of the same unknown type.
+// addMessages adds files that contain one message each, all of the same unknown type, to the messages to
+// be matched.
 func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 	names, err := expandLists(a, inputs)
 	if err != nil {
@@ -135,7 +154,8 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 	return nil
 }
 
-// addFrames adds the frames of a capture or exchange, or the one that name is the address of.
+// addFrames adds the frames of a capture or exchange, or the one frame that name addresses, to the
+// messages to be matched.
 func addFrames(ctx context.Context, a *app.App, ts *match.Targets, name string, o matchFlags) error {
 	split, err := app.ParseSplitting(o.as)
 	if err != nil {
@@ -155,6 +175,8 @@ func addFrames(ctx context.Context, a *app.App, ts *match.Targets, name string, 
 	})
 }
 
+// reportNoTarget prints why there is no message to be matched, and returns the error with the exit
+// status; nil if the definitions describe all messages.
 func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	switch {
 	case path != "":
@@ -170,6 +192,7 @@ func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	return app.Fail(app.ExitFinding, nil, "")
 }
 
+// printMatches prints the candidate types for each message. The exit status is 1 if none fits.
 func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targets) error {
 	fits, first := false, true
 	for t, r := range ts.Match(match.New(defs, match.Options{Top: f.top})) {

@@ -15,6 +15,7 @@ import (
 	"unwire/schema/infer/messages"
 )
 
+// mergeEvidenceCommand returns the command 'unwire schema merge-evidence'.
 func mergeEvidenceCommand(a *app.App) *cobra.Command {
 	var out, pkg string
 	var asJSON bool
@@ -42,6 +43,8 @@ called *.pb.`,
 	return cmd
 }
 
+// runMergeEvidence executes 'unwire schema merge-evidence': it merges evidence files into one, and infers
+// the types of all fields again.
 func runMergeEvidence(ctx context.Context, a *app.App, objects *app.ObjectStore, inputs []string, out, pkg string, asJSON bool) error {
 	inputs, err := expandLists(a, inputs)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// withCapture opens the capture that an input names, and calls do with it and with the
-// input's address.
+// withCapture opens the capture that input names, a path or the address of an exchange, and calls do with
+// it and the parsed address.
 func withCapture(a *app.App, input string, do func(c *query.Capture, at query.Address) error) error {
 	at := query.ParseAddress(input)
 	c, err := a.OpenCapture(at.File)
@@ -20,8 +20,8 @@ func withCapture(a *app.App, input string, do func(c *query.Capture, at query.Ad
 	return do(c, at)
 }
 
-// withCaptures is withCapture for each input. Damage ends nothing, and is the error
-// after all of them.
+// withCaptures calls withCapture for each input. A damaged capture does not stop it; the damage is
+// returned at the end.
 func withCaptures(a *app.App, inputs []string, do func(input string, c *query.Capture, at query.Address) error) error {
 	var damage error
 	for _, input := range inputs {

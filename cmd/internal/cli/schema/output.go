@@ -14,7 +14,7 @@ import (
 	"unwire/schema/infer"
 )
 
-// writeResult writes a result to a file, or to stdout for "" and "-".
+// writeResult calls write with a new file, or with stdout if name is "" or "-".
 func writeResult(a *app.App, name string, mode os.FileMode, write func(io.Writer) error) error {
 	if name == "" || name == "-" {
 		return write(a.Out)
@@ -22,8 +22,8 @@ func writeResult(a *app.App, name string, mode os.FileMode, write func(io.Writer
 	return app.WholeFile(name, mode, write)
 }
 
-// checkDefinitionsOutput refuses a name that is neither that of a .proto file nor clearly
-// that of a folder.
+// checkDefinitionsOutput returns a usage error if out, the value of -o, can be neither the name of a
+// .proto file nor that of a folder.
 func checkDefinitionsOutput(out string) error {
 	ext := filepath.Ext(out)
 	if out == "" || out == "-" || ext == "" || ext == ".proto" || ext == "." || ext == ".." || app.NamesFolder(out) {
@@ -33,7 +33,8 @@ func checkDefinitionsOutput(out string) error {
 		fmt.Sprintf("use -o %s.proto for one file, or -o %s/ for a folder with one file per package", strings.TrimSuffix(out, ext), out))
 }
 
-// writeFolder writes files below a folder, and prints the name of each. texts maps paths to contents.
+// writeFolder writes files into a folder, and prints the path of each. texts maps paths below the folder
+// to contents.
 func writeFolder(a *app.App, dir string, texts map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))

@@ -13,6 +13,7 @@ import (
 	"unwire/schema/interrupt"
 )
 
+// printCommand returns the command 'unwire schema print', which prints the .proto text of an element.
 func printCommand(a *app.App) *cobra.Command {
 	var f definitionFlags
 	var deps bool
@@ -34,6 +35,8 @@ print also prints the types that TYPE refers to.`,
 	return cmd
 }
 
+// runPrint executes 'unwire schema print' for the element that what names; deps also prints the types
+// that it refers to.
 func runPrint(ctx context.Context, a *app.App, f definitionFlags, what string, deps bool) error {
 	s, err := f.load(ctx, a)
 	if err != nil {

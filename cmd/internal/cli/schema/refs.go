@@ -16,6 +16,7 @@ import (
 	"unwire/schema/compare"
 )
 
+// refsCommand returns the command 'unwire schema refs', which lists the uses of a type or a field number.
 func refsCommand(a *app.App) *cobra.Command {
 	var f definitionFlags
 	var number int32
@@ -45,6 +46,8 @@ TYPE and N, refs lists the fields with this number and this type.`,
 	return cmd
 }
 
+// runRefs executes 'unwire schema refs'. what is the name of a type, "" for none; number is a field
+// number, 0 for any.
 func runRefs(ctx context.Context, a *app.App, f definitionFlags, what string, number int32) error {
 	s, err := f.load(ctx, a)
 	if err != nil {

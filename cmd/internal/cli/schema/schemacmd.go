@@ -25,6 +25,7 @@ func Commands(a *app.App) []*cobra.Command {
 	}
 }
 
+// schemaCommand returns the command 'unwire schema' with its subcommands.
 func schemaCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "schema",

@@ -11,7 +11,7 @@ import (
 	"unwire/schema/compare"
 )
 
-// touchCaptures has t look at the exchanges of captures.
+// touchCaptures searches the exchanges of captures for uses of changed elements, and adds them to t.
 func touchCaptures(ctx context.Context, a *app.App, t *compare.TouchedExchanges, inputs []string) error {
 	for _, name := range inputs {
 		err := withCapture(a, name, func(c *query.Capture, at query.Address) error {
@@ -26,8 +26,9 @@ func touchCaptures(ctx context.Context, a *app.App, t *compare.TouchedExchanges,
 	return nil
 }
 
-// touchSuite has t look at the experiments of a folder. One whose edits cannot be
-// made is reported and left out: its paths may name fields that no longer exist.
+// touchSuite searches the replay experiments in a folder for uses of changed elements, and adds them to
+// t. An experiment whose edits cannot be applied is reported and skipped, since its edits may name fields
+// that no longer exist.
 func touchSuite(ctx context.Context, a *app.App, t *compare.TouchedExchanges, f diffFlags, names *schema.Schema) error {
 	files, err := suite.Files(f.suite)
 	if err != nil {
@@ -44,8 +45,8 @@ func touchSuite(ctx context.Context, a *app.App, t *compare.TouchedExchanges, f 
 	return nil
 }
 
-// touchExperiment has t look at an experiment: the recorded exchange, with the
-// edited request beside the recorded one.
+// touchExperiment searches one experiment for uses of changed elements: its recorded exchange, with the
+// request both as recorded and as edited. capture is the default capture.
 func touchExperiment(ctx context.Context, a *app.App, t *compare.TouchedExchanges, file, capture string, names *schema.Schema) error {
 	x, capture, err := suite.Read(file, capture)
 	if err != nil {

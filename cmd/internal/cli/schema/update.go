@@ -16,13 +16,41 @@ import (
 	"unwire/schema/update/source"
 )
 
+// updateFlags are the values of the flags of 'unwire schema update'.
 type updateFlags struct {
-	dir, version, date, name string
-	from                     []string
-	write, json, partial     bool
-	takeNames, takeTypes     bool
+	// dir is the folder with the .proto files (--proto).
+	dir string
+
+	// version is the version of the client that the sources come from, for the list of evidence.
+	version string
+
+	// date is the date for the list of evidence; "" for today.
+	date string
+
+	// name is the name of the sources in the list of evidence; "" for the default.
+	name string
+
+	// from are the sources of new definitions.
+	from []string
+
+	// write changes the files instead of printing a diff.
+	write bool
+
+	// json prints JSON.
+	json bool
+
+	// partial means that the source is incomplete, so that elements that it lacks are not marked as "last
+	// seen".
+	partial bool
+
+	// takeNames replaces names in the files by those of the sources, instead of reporting a conflict.
+	takeNames bool
+
+	// takeTypes replaces types in the files by those of the sources, instead of reporting a conflict.
+	takeTypes bool
 }
 
+// updateCommand returns the command 'unwire schema update', which adds what sources know to .proto files.
 func updateCommand(a *app.App) *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
@@ -71,6 +99,7 @@ exit status is 1 if there are conflicts.`,
 	return cmd
 }
 
+// runUpdate executes 'unwire schema update'. The exit status is 1 if there are conflicts.
 func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	if f.date == "" {
 		f.date = time.Now().UTC().Format(time.DateOnly)
@@ -121,7 +150,7 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	return nil
 }
 
-// complete sets the options of a source from the flags.
+// complete sets the version, date and name of a source from the flags.
 func (f updateFlags) complete(src *update.Source) {
 	src.Version, src.Date = f.version, f.date
 	if f.name != "" {
@@ -129,6 +158,7 @@ func (f updateFlags) complete(src *update.Source) {
 	}
 }
 
+// printUpdate prints the changes as JSON or, if the files were not written, as a diff, and the conflicts.
 func printUpdate(a *app.App, r *update.Result, f updateFlags) error {
 	if f.json {
 		for _, c := range r.Changes {

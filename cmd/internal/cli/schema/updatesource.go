@@ -15,7 +15,8 @@ import (
 	"unwire/schema/update/source"
 )
 
-// UpdateSource loads the source that an input names.
+// UpdateSource loads a source of new definitions for schema update: definitions, a capture, evidence,
+// client code, or reflect:URL.
 func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input string) (*update.Source, error) {
 	l.Profile, l.ReadFile, l.OnExchange = a.Profile(), a.ReadInput, a.Remark
 	l.OnRemark = func(r source.Remark) { a.Say("unwire: %s", schematext.SourceRemark(r)) }

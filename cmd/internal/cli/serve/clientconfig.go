@@ -9,15 +9,18 @@ import (
 
 // A client is a program that can use the server, such as an SDK or a command-line agent.
 type client struct {
+	// name identifies the client on the command line.
 	name string
+
 	// command returns a shell command that runs the client once with the given URL, API key and model.
 	command func(url, key, model string) string
+
 	// config returns the content of the client's configuration file, which refers to the API key by the
 	// environment variable keyVariable.
 	config func(url, model string) string
 }
 
-// clients are those whose configuration is known. Their versions are those of the tests.
+// clients are the clients whose configuration 'unwire serve' can print, tested with particular versions.
 var clients = []client{
 	{
 		name: "opencode",
@@ -86,6 +89,7 @@ export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 	},
 }
 
+// clientNames returns the names of all clients.
 func clientNames() []string {
 	names := make([]string, len(clients))
 	for i, c := range clients {
@@ -94,7 +98,7 @@ func clientNames() []string {
 	return names
 }
 
-// printConfig prints the configuration with which a client uses the server.
+// printConfig executes --print-config: it prints the configuration with which a client uses the server.
 func printConfig(a *app.App, f flags) error {
 	if err := app.OneOf("--print-config", f.printConfig, clientNames()...); err != nil {
 		return err

@@ -27,26 +27,88 @@ import (
 	"unwire/replay/gateway/server"
 )
 
-// keyVariable is the environment variable of the API keys that clients must send.
+// keyVariable is the environment variable with the API keys that clients may use, separated by spaces.
 const keyVariable = "UNWIRE_SERVE_KEY"
 
-// leastKey is the shortest key of a file, in bytes.
+// leastKey is the minimum length of an API key in a file, in bytes.
 const leastKey = 8
 
+// flags are the values of the flags of 'unwire serve'.
 type flags struct {
+	// Target has the flags about the upstream server and its credentials.
 	app.Target
-	listen, key, keyFile, out       string
-	transport, clientVersion        string
-	script, toolMap                 string
-	reuse, printConfig, model       string
-	idle, maxAge, silence, debounce time.Duration
-	maxSessions                     int
-	maxResult                       string
-	origins                         []string
-	privacy, json, printParameters  bool
-	printToolMap                    bool
-	aliases                         []string
-	strictModels                    bool
+
+	// listen is the address of the server.
+	listen string
+
+	// key is the API key that clients must send; "" if the flag is not set.
+	key string
+
+	// keyFile is a file of accepted API keys; "" for none.
+	keyFile string
+
+	// out is the capture that records all traffic; "" for none.
+	out string
+
+	// transport is the upstream transport: auto, http2 or sse.
+	transport string
+
+	// clientVersion is the client version that is sent to the upstream.
+	clientVersion string
+
+	// script is the script of the stand-in server; "" for the built-in script.
+	script string
+
+	// toolMap is a JSON file that maps the agent's tools to the client's; "" for the built-in map.
+	toolMap string
+
+	// reuse is "on" if a request with tool results continues the open stream, and "off" if it opens a new one.
+	reuse string
+
+	// printConfig is the client whose configuration is printed; "" for none.
+	printConfig string
+
+	// model is the model in that configuration.
+	model string
+
+	// idle limits how long a stream waits for tool results.
+	idle time.Duration
+
+	// maxAge limits the age of a stream.
+	maxAge time.Duration
+
+	// silence limits the time during which the upstream sends nothing but heartbeats.
+	silence time.Duration
+
+	// debounce is the time to wait for more tool calls before a response ends.
+	debounce time.Duration
+
+	// maxSessions is the maximum number of open upstream streams.
+	maxSessions int
+
+	// maxResult is the size to which tool results are truncated, such as "256KB".
+	maxResult string
+
+	// origins are the origins of web pages that may use the server.
+	origins []string
+
+	// privacy requests the upstream's privacy mode.
+	privacy bool
+
+	// json prints the address as JSON.
+	json bool
+
+	// printParameters prints how API parameters are handled, and exits.
+	printParameters bool
+
+	// printToolMap prints the built-in tool map.
+	printToolMap bool
+
+	// aliases are the values of --model-alias, NAME=MODEL.
+	aliases []string
+
+	// strictModels rejects models that the upstream does not have.
+	strictModels bool
 }
 
 // Commands returns the command serve.
@@ -83,6 +145,8 @@ const examples = `  unwire serve
   unwire serve --print-config opencode > opencode.json
   unwire serve --to https://agent.example --live --allow-host agent.example --credentials env:TOKEN`
 
+// serveCommand returns the command 'unwire serve', a gateway from the OpenAI and Anthropic APIs to the
+// agent API.
 func serveCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -110,7 +174,7 @@ func serveCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// serverFlags adds the flags about the API that clients use.
+// serverFlags adds the flags about the API that clients use and its sessions.
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "address on loopback to listen at, or a port of 127.0.0.1")
@@ -135,7 +199,7 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
 }
 
-// upstreamFlags adds the flags about the agent API's server.
+// upstreamFlags adds the flags about the upstream, the server of the agent API.
 func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.To, "to", "", "URL of an agent API server (default: the stand-in)")
@@ -215,10 +279,12 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 }
 
-// defaultModels are patterns for the models that clients request by default.
+// defaultModels are patterns for models that clients of the OpenAI and Anthropic APIs request by default.
+// Unless --strict-models is set, the upstream's first model is used for them.
 var defaultModels = []string{"gpt-*", "o[0-9]*", "codex-*", "claude-*"}
 
-// modelAliases returns the model aliases of the flags and of defaultModels.
+// modelAliases returns which model is used for requests that name another one: the aliases of
+// --model-alias, and defaultModels.
 func (f *flags) modelAliases() (list []gateway.ModelAlias, err error) {
 	for _, text := range f.aliases {
 		pattern, model, ok := strings.Cut(text, "=")
@@ -235,8 +301,8 @@ func (f *flags) modelAliases() (list []gateway.ModelAlias, err error) {
 	return list, nil
 }
 
-// keys returns the API keys that clients may use. made is true if no key was configured and a random
-// one was made.
+// keys returns the API keys that clients may use, from the environment, --key and --key-file. made is
+// true if none was configured, so that a random one was made.
 func (f *flags) keys() (keys []string, made bool, err error) {
 	keys = append(strings.Fields(os.Getenv(keyVariable)), strings.Fields(f.key)...)
 	if f.keyFile != "" {
@@ -255,7 +321,8 @@ func (f *flags) keys() (keys []string, made bool, err error) {
 	return keys, false, nil
 }
 
-// announce prints the server's URL and the client settings, with the key if unwire has made it.
+// announce prints the server's URL and how to configure clients. The key is printed only if unwire has
+// made it (made).
 func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *upstream) error {
 	url := "http://" + addr.String()
 	if f.json {

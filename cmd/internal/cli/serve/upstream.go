@@ -21,14 +21,26 @@ import (
 	"unwire/replay/standin"
 )
 
-// An upstream is the agent API that answers requests, either a live server or the stand-in.
+// An upstream is the server of the agent API to which requests are translated: a live server, or the
+// local stand-in.
 type upstream struct {
-	options  agent.Options
-	client   *agent.Client     // nil before begin
-	name     string            // for people
-	recorder captures.Recorder // nil: nothing is recorded
-	capture  *store.Store      // nil: nothing is recorded
-	stop     func()            // ends the stand-in
+	// options are the options for the client of the agent API.
+	options agent.Options
+
+	// client is the client of the agent API; nil before begin.
+	client *agent.Client
+
+	// name describes the server for the user.
+	name string
+
+	// recorder records the traffic; nil records nothing.
+	recorder captures.Recorder
+
+	// capture is the capture that is recorded to; nil if there is none.
+	capture *store.Store
+
+	// stop ends the stand-in server; it does nothing for a live server.
+	stop func()
 }
 
 var _ gateway.Upstream = (*upstream)(nil)
@@ -45,6 +57,7 @@ func (u *upstream) Run(ctx context.Context, r *turn.Request) (gateway.Stream, er
 	return s, nil
 }
 
+// close closes the client, the stand-in server and the capture.
 func (u *upstream) close() error {
 	if u.client != nil {
 		u.client.Close()
@@ -56,7 +69,7 @@ func (u *upstream) close() error {
 	return u.capture.Close()
 }
 
-// openUpstream reads the flags of the upstream, and starts the stand-in if none is named.
+// openUpstream returns the upstream that the flags describe. Without --to, it starts the stand-in server.
 func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 	if err := app.OneOf("--transport", f.transport, agent.Auto, agent.HTTP2, agent.SSE); err != nil {
 		return nil, err
@@ -108,7 +121,7 @@ func (u *upstream) begin(ctx context.Context, a *app.App, out string) (err error
 	return err
 }
 
-// record opens the capture file out, in which the traffic with the agent API is recorded; "" records
+// record creates or opens the capture out, which records the traffic with the agent API; "" records
 // nothing.
 func (u *upstream) record(a *app.App, out string) (err error) {
 	if out == "" {
@@ -123,7 +136,7 @@ func (u *upstream) record(a *app.App, out string) (err error) {
 	return err
 }
 
-// startStandin starts the local server of the agent API.
+// startStandin starts the stand-in server on a free port, and sets its URL, token and CA in o.
 func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
 	// The token protects the stand-in from other programs on this machine.
 	token := rand.Text()
@@ -156,7 +169,7 @@ func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
 	return err
 }
 
-// useServer returns the options of an agent client for another server, with the token that
+// useServer sets in o the URL and CAs of the server to, and the source of its access token that
 // --credentials selects.
 func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *agent.Options) error {
 	if f.script != "" {
@@ -183,8 +196,8 @@ func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *a
 	return nil
 }
 
-// tokenServer is the server that exchanges API keys: the backend of the service for the
-// service's own hosts, and otherwise the upstream itself.
+// tokenServer returns the server that exchanges API keys for access tokens: the backend of the profile's
+// service for the service's own hosts, and otherwise the upstream itself.
 func tokenServer(p *profile.Profile, to *url.URL) *url.URL {
 	if p.CoversHost(to.Hostname()) {
 		return p.Endpoints.Backend

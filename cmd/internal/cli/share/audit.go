@@ -15,6 +15,7 @@ import (
 	"unwire/decode/secret"
 )
 
+// auditCommand returns the command 'unwire audit', which searches captures for secrets.
 func auditCommand(a *app.App) *cobra.Command {
 	var f secretFlags
 	cmd := &cobra.Command{
@@ -41,6 +42,7 @@ Content-Encoding, and compressed data that is damaged or truncated.`,
 	return cmd
 }
 
+// audit executes 'unwire audit'. The exit status is 1 if there are findings.
 func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error {
 	rules, err := f.rules(ctx, a, files...)
 	if err != nil {
@@ -91,6 +93,8 @@ func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error
 	return nil
 }
 
+// auditFile searches one capture for secrets. red finds secrets by their form, and rules by the fields
+// that contain them.
 func auditFile(ctx context.Context, a *app.App, file string, red *redact.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
 	store, err := a.OpenCapture(file)
 	if err != nil {
@@ -101,7 +105,7 @@ func auditFile(ctx context.Context, a *app.App, file string, red *redact.Redacto
 	return secret.Audit(ctx, store.Store, red, rules)
 }
 
-// newFinding is the contract's object for a finding.
+// newFinding converts a finding in a file to the object that --json prints.
 func newFinding(file string, f *secret.Finding) *contract.Finding {
 	frame := ""
 	if f.Place == "frame" {

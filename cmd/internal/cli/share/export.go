@@ -24,16 +24,37 @@ import (
 	"unwire/schema"
 )
 
+// exportFlags are the values of the flags of 'unwire export'.
 type exportFlags struct {
-	format, out, proto string
-	keepHeaders        bool
-	asRecorded         bool
-	keepUnsearched     bool
-	forwarded          bool
-	upload             string
-	objects            app.ObjectStore
+	// format is the name of the format; "" selects it by out.
+	format string
+
+	// out is the file or folder to write.
+	out string
+
+	// proto names definitions for field names; "" for the default.
+	proto string
+
+	// keepHeaders keeps the values of headers that are not known; by default they are masked.
+	keepHeaders bool
+
+	// asRecorded exports everything, including secrets.
+	asRecorded bool
+
+	// keepUnsearched keeps data that cannot be searched for secrets; by default it is left out.
+	keepUnsearched bool
+
+	// forwarded exports the bytes that unwire forwarded after rewriting rules, not those that it received.
+	forwarded bool
+
+	// upload is the URL of the object store to which the result is copied; "" for none.
+	upload string
+
+	// objects are the options for object stores.
+	objects app.ObjectStore
 }
 
+// exportCommand returns the command 'unwire export', which converts captures to other formats.
 func exportCommand(a *app.App) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
@@ -85,6 +106,7 @@ that cannot be searched for secrets, such as those of other protocols, are left 
 	return cmd
 }
 
+// export executes 'unwire export' for a capture or an exchange.
 func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	// The format decides whether the output is a file or a folder.
 	e, err := f.exporter()
@@ -155,8 +177,8 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	return nil
 }
 
-// source returns the capture, or one exchange of it, with secrets replaced. The view records the
-// replaced values; it is nil if secrets are kept.
+// source returns what is exported: the capture or one exchange of it, with secrets replaced. view counts
+// the replacements; it is nil with --as-recorded.
 func (f exportFlags) source(ctx context.Context, a *app.App, store *store.Store, addr query.Address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
@@ -182,7 +204,8 @@ func (f exportFlags) source(ctx context.Context, a *app.App, store *store.Store,
 	return src, view, nil
 }
 
-// sayRewritten says which bytes were written of exchanges that rules changed.
+// sayRewritten prints, if rewriting rules had changed exchanges, whether received or forwarded bytes were
+// exported.
 func (f exportFlags) sayRewritten(ctx context.Context, a *app.App, store *store.Store, addr query.Address) error {
 	edited, err := store.EditedExchanges(ctx)
 	n := len(edited)
@@ -203,7 +226,7 @@ func (f exportFlags) sayRewritten(ctx context.Context, a *app.App, store *store.
 	return nil
 }
 
-// exporter is the format that --format or the name of -o says.
+// exporter returns the exporter for the format that --format or the file name in -o selects.
 func (f exportFlags) exporter() (formats.Exporter, error) {
 	format := f.format
 	if format == "" {
@@ -225,7 +248,8 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 	return formats.Exporter{}, app.OneOf("--format", f.format, names...)
 }
 
-// writeExport writes the export to stdout, to a folder, or atomically to a file.
+// writeExport writes an export to a folder, a file or stdout, as the format and out require. Files and
+// folders are created atomically.
 func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src transfer.Source, o formats.ExportOptions) (done formats.ExportResult, err error) {
 	switch {
 	case e.IsFolder():

@@ -15,15 +15,24 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// An exportUpload copies an export to an object store. nil copies nothing.
+// An exportUpload copies a finished export to an object store. The methods of a nil exportUpload do
+// nothing.
 type exportUpload struct {
-	store  objectstore.Store
+	// store is the object store, and prefix the beginning of the keys of all objects.
+	store objectstore.Store
+
+	// prefix is the beginning of the keys of all uploaded objects.
 	prefix string
-	// dir is a temporary folder for the export, and file the file name in it if -o is not given.
-	dir, file string
+
+	// dir is a temporary folder.
+	dir string
+
+	// file is the path in dir to which the export is written if -o is not given.
+	file string
 }
 
-// openUpload opens the object store that --upload names; nil if the flag is not set.
+// openUpload opens the object store of --upload; nil if the flag is not set. name is the exported
+// capture.
 func (f *exportFlags) openUpload(name string, e *formats.Exporter) (*exportUpload, error) {
 	switch {
 	case f.upload == "":
@@ -49,7 +58,7 @@ func (f *exportFlags) openUpload(name string, e *formats.Exporter) (*exportUploa
 	return &exportUpload{store: s, prefix: strings.TrimSuffix(prefix, "/"), dir: dir, file: file}, nil
 }
 
-// send copies what was written to out: a file, or the files of a folder.
+// send uploads the export at out: one file, or all files of a folder.
 func (u *exportUpload) send(ctx context.Context, a *app.App, out string) error {
 	if u == nil {
 		return nil
@@ -85,7 +94,8 @@ func (u *exportUpload) sendFile(ctx context.Context, name, key string) error {
 	return errors.Join(err, file.Close())
 }
 
-// shown returns the URL of the upload for messages, instead of the temporary path out.
+// shown returns the name of the export for messages: the URL of the upload if out is the temporary file,
+// and otherwise out.
 func (u *exportUpload) shown(out string) string {
 	if u != nil && out == u.file {
 		return u.store.URL(path.Join(u.prefix, filepath.Base(out)))

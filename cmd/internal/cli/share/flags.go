@@ -12,17 +12,29 @@ import (
 	"unwire/decode/secret"
 )
 
-// leastNamed is the shortest secret that can be named: shorter ones occur by chance.
+// leastNamed is the minimum length in bytes of a secret that a user names. Shorter texts would match
+// other data by chance.
 const leastNamed = 12
 
-// secretFlags are the flags that name additional secrets, beyond the built-in rules.
+// secretFlags are the values of the flags of 'unwire audit' and 'unwire redact'.
 type secretFlags struct {
-	env            []string
-	file, proto    string
-	json           bool
-	keepUnsearched bool // of redact
+	// env are names of environment variables whose values are additional secrets.
+	env []string
+
+	// file is a file of additional secrets; "" for none.
+	file string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// json prints JSON Lines.
+	json bool
+
+	// keepUnsearched keeps data that cannot be searched for secrets; only for redact.
+	keepUnsearched bool
 }
 
+// addTo adds the flags to a command.
 func (f *secretFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is an additional secret")
 	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of additional secrets, one per line (file mode 0600)")
@@ -30,7 +42,7 @@ func (f *secretFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON Lines")
 }
 
-// redactor has the default rules and the secrets that were named.
+// redactor returns a redactor with the built-in rules and the secrets that the flags name.
 func (f *secretFlags) redactor(a *app.App) (*redact.Redactor, error) {
 	var named []string
 	for _, name := range f.env {
@@ -53,7 +65,8 @@ func (f *secretFlags) redactor(a *app.App) (*redact.Redactor, error) {
 	return redact.New(redact.Options{Profile: a.Profile(), Secrets: named}), nil
 }
 
-// rules returns the rules that find secret fields by the definitions of the given captures.
+// rules returns the rules that find fields with secrets, by the definitions that apply to the given
+// captures.
 func (f *secretFlags) rules(ctx context.Context, a *app.App, files ...string) (*secret.Rules, error) {
 	if f.proto == app.NoDefinitions {
 		return a.SecretRules(nil), nil

@@ -15,6 +15,7 @@ import (
 	"unwire/decode/secret"
 )
 
+// redactCommand returns the command 'unwire redact', which copies a capture without its secrets.
 func redactCommand(a *app.App) *cobra.Command {
 	var f secretFlags
 	var out string
@@ -42,6 +43,7 @@ of the exchange contains their size. --keep-unsearched copies them.`,
 	return cmd
 }
 
+// runRedact executes 'unwire redact': it writes a redacted copy of file to out, and audits that copy.
 func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string) error {
 	if out == "" {
 		return app.Fail(app.ExitUsage, errors.New("unwire redact: missing -o CLEAN.uwc"), "redact does not change F.uwc: name a new file with -o")
@@ -102,8 +104,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 	return nil
 }
 
-// sayOmitted prints how many exchanges and bytes were left out because they could not be searched for
-// secrets.
+// sayOmitted prints how much data was left out because it cannot be searched for secrets.
 func sayOmitted(a *app.App, o secret.Omitted) {
 	if o.Bytes > 0 {
 		a.Say("unwire: left out %s of %s, which cannot be searched for secrets; --keep-unsearched keeps them",
@@ -111,7 +112,8 @@ func sayOmitted(a *app.App, o secret.Omitted) {
 	}
 }
 
-// cleanFile writes a redacted copy of a capture. The copy gets its name when it is complete.
+// cleanFile writes a redacted copy of a capture to out, which appears when it is complete. It returns the
+// number of copied exchanges and replaced values, and what was left out.
 func cleanFile(ctx context.Context, a *app.App, file, out string, red *redact.Redactor, rules *secret.Rules) (exchanges, values int, omitted secret.Omitted, err error) {
 	from, err := a.OpenCapture(file)
 	if err != nil {

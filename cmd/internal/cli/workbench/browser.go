@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// openBrowser opens a URL in the user's browser, and does not wait for it.
+// openBrowser opens a URL in the user's browser, and does not wait for the browser to end.
 //
-// Errors: no program that opens URLs, or no screen.
+// Errors: no program that opens URLs was found, or there is no graphical display.
 func openBrowser(ctx context.Context, url string) error {
 	argv, err := browserCommand(runtime.GOOS, os.Getenv, url)
 	if err != nil {
@@ -25,8 +25,8 @@ func openBrowser(ctx context.Context, url string) error {
 	return nil
 }
 
-// browserCommand returns the command that opens a URL: the user's BROWSER, or that of the
-// system.
+// browserCommand returns the command line that opens a URL on an operating system (a value of
+// runtime.GOOS): the command in BROWSER, or the system's. env reads an environment variable.
 func browserCommand(system string, env func(string) string, url string) ([]string, error) {
 	if b := strings.Fields(env("BROWSER")); len(b) > 0 {
 		return append(b, url), nil

@@ -29,11 +29,25 @@ import (
 // status.
 type Runner func(ctx context.Context, args ...string) (stdout, stderr []byte, status int)
 
+// flags are the values of the flags of 'unwire ui'.
 type flags struct {
-	listen, proto string
-	noOpen, json  bool
-	live          bool
-	allow         []string
+	// listen is the address of the web server.
+	listen string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// noOpen does not open the page in a browser.
+	noOpen bool
+
+	// json prints the address as JSON.
+	json bool
+
+	// live lets the page replay and probe on other machines.
+	live bool
+
+	// allow are the hosts that live allows.
+	allow []string
 }
 
 // Commands returns the command ui.
@@ -52,6 +66,7 @@ only, unless --live and --allow-host name other hosts here.
 
 Every state of the page is a URL. Press ? in the page for the keys.`
 
+// uiCommand returns the command 'unwire ui'. run executes unwire commands for the page.
 func uiCommand(a *app.App, run Runner) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -74,7 +89,8 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 	return cmd
 }
 
-// runUI serves the workbench for the given files until the user interrupts it.
+// runUI serves the web page for the given captures, or for all captures in the working folder, until the
+// user interrupts it.
 func runUI(ctx context.Context, a *app.App, f flags, run Runner, files []string) error {
 	if len(files) == 0 {
 		found, err := filepath.Glob("*.uwc")
@@ -123,7 +139,7 @@ func runUI(ctx context.Context, a *app.App, f flags, run Runner, files []string)
 	}
 }
 
-// liveFlags are the flags of replay and probe for other hosts.
+// liveFlags returns the flags --live and --allow-host as arguments for commands that the page starts.
 func (f *flags) liveFlags() (list []string) {
 	if f.live {
 		list = append(list, "--live")
@@ -134,12 +150,16 @@ func (f *flags) liveFlags() (list []string) {
 	return list
 }
 
-// Options are the options of Start.
+// Options are the options for starting the workbench, the web page that shows captures.
 type Options struct {
-	// Listen is the address on loopback, and Proto names definitions, as the flags have them.
-	Listen, Proto string
+	// Listen is the loopback address of the web server.
+	Listen string
 
-	// Live are the flags by which replay and probe reach other hosts.
+	// Proto is the value of --proto.
+	Proto string
+
+	// Live are the flags --live and --allow-host that are passed to the commands replay and probe; empty
+	// if other machines are not allowed.
 	Live []string
 
 	// Open opens the page in the user's browser.
@@ -160,8 +180,13 @@ type Workbench struct {
 	// Addr is the network address at which the server listens.
 	Addr net.Addr
 
-	app    *app.App
+	// app is the running program.
+	app *app.App
+
+	// server is the web server.
 	server *ui.Server
+
+	// served receives the error with which the server ends.
 	served chan error
 }
 
@@ -211,13 +236,16 @@ func Start(ctx context.Context, a *app.App, o Options) (*Workbench, error) {
 // Close stops the web server.
 func (b *Workbench) Close() { b.app.Shutdown(b.server.Shutdown) }
 
-// An ownListener accepts only connections of the user of this process. The URL with the token
-// is an argument of the browser's process, which other users can see.
+// An ownListener accepts only connections of the user who runs unwire. The URL with the access token is
+// an argument of the browser's process, which other users of the machine can see.
 type ownListener struct {
 	net.Listener
+
+	// guard finds out which user opened a connection.
 	guard *access.Guard
 }
 
+// Accept returns the next connection of this user, and closes those of others.
 func (l *ownListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

@@ -15,17 +15,22 @@ import (
 // counted.
 const maxCuts = 20
 
-// limits are the limits for the size of strings, lists and depth in an object.
+// limits are the limits to which an object is truncated.
 type limits struct {
-	text  int // bytes of a string
-	items int // members or elements of a value
-	depth int // levels of values
+	// text is the largest size of a string in bytes.
+	text int
+
+	// items is the largest number of members or elements of a value.
+	items int
+
+	// depth is the largest number of nested levels.
+	depth int
 }
 
 // unlimited are limits that no object reaches.
 var unlimited = limits{1 << 30, 1 << 30, 1 << 30}
 
-// tiers are the limits that are tried, from mild to strict, for an object that is too large.
+// tiers are the limits that are tried in turn, from mild to strict, until an object is small enough.
 var tiers = []limits{
 	{4096, 4096, 64},
 	{1024, 512, 32},
@@ -37,23 +42,33 @@ var tiers = []limits{
 	{32, 4, 2},
 }
 
-// A cutter copies an object, and leaves out the members that exceed the size of an answer.
+// A cutter copies a JSON object in a shorter form: without unwanted members, and with long values
+// truncated.
 type cutter struct {
-	omit    []string
+	// omit are the names of members to leave out.
+	omit []string
+
+	// address is what the object is about, for omission records.
 	address string
 
+	// limits are the limits that are being tried.
 	limits limits
-	out    bytes.Buffer
-	path   []string
 
-	// cuts are the values that were cut, and omitted the bytes of members that were left out by
-	// their names.
-	cuts    []Omission
+	// out is the copy.
+	out bytes.Buffer
+
+	// path has the names that lead to the value being copied.
+	path []string
+
+	// cuts describes the truncated values.
+	cuts []Omission
+
+	// omitted has the bytes of the members that were left out, by name.
 	omitted map[string]int
 }
 
-// fit returns an object with at most budget bytes: without the members to omit, and with long
-// strings, long lists and deep values cut as little as the tiers allow.
+// fit returns an object as at most budget bytes of JSON. It leaves out the unwanted members, and
+// truncates strings, lists and deep values with the mildest of the tiers that suffices.
 func (c *cutter) fit(object []byte, budget int) ([]byte, error) {
 	root, err := jsontree.Parse(object)
 	if err != nil {
@@ -87,7 +102,8 @@ func (c *cutter) value(v jsontree.Value) {
 	}
 }
 
-// text copies a string. What is left of base64 still decodes, since limits are multiples of 4.
+// text copies a string, truncated to the limit. Truncated base64 still decodes, since limits are
+// multiples of 4.
 func (c *cutter) text(v jsontree.Value) {
 	text := v.Text()
 	if len(text) <= c.limits.text {
@@ -153,7 +169,7 @@ func (c *cutter) list(v jsontree.Value) {
 // pointerEscapes are the escapes of JSON pointers.
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// cutAt notes that something was cut at the present path.
+// cutAt records that size bytes of the value at the current path were left out; what describes them.
 func (c *cutter) cutAt(what string, size int) {
 	var pointer strings.Builder
 	for _, name := range c.path {

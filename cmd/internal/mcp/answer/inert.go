@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Inert returns a JSON text in which every character that a reader cannot see, or that looks like
-// markup, is escaped: control and format characters, such as those that reverse the direction of
-// text, variation selectors and tags, which are invisible to people but not to language models,
-// private characters, unassigned ones, and <, > and &. The value of the JSON stays the same.
+// Inert returns a JSON text in which all characters that a reader cannot see, or that look like markup,
+// are replaced by JSON escapes. These are control and format characters (such as those that reverse the
+// direction of text), variation selectors and tag characters (which language models read although people
+// do not see them), private and unassigned characters, and <, > and &. The decoded JSON stays the same.
 func Inert(text []byte) []byte {
 	var out bytes.Buffer
 	out.Grow(len(text))
@@ -27,8 +27,8 @@ func Inert(text []byte) []byte {
 	return out.Bytes()
 }
 
-// writeInert writes a character that may have to be escaped. Raw line breaks of a JSON text are
-// outside of its strings.
+// writeInert writes a character, escaped if necessary. raw is its encoding. Line breaks are kept, since
+// in JSON they occur only between values.
 func writeInert(out *bytes.Buffer, r rune, raw []byte) {
 	switch {
 	case r == '\n' || r == '\t' || r == '\r':

@@ -17,10 +17,10 @@ import (
 	"slices"
 )
 
-// MaxSize bounds the text of a configuration, in bytes.
+// MaxSize is the largest configuration file that is edited, in bytes.
 const MaxSize = 8 << 20
 
-// A Scope says for which projects and users an MCP server is configured.
+// A Scope is where an MCP server is configured: for one project, or for the user.
 type Scope string
 
 // The scopes: in the working folder, or everywhere for the user.
@@ -41,12 +41,15 @@ type Server struct {
 	Args []string
 }
 
-// An Environment has the folders that the paths of configurations depend on.
+// An Environment has the folders that determine the paths of configuration files.
 type Environment struct {
-	// Home is the user's home folder, and Work the working folder.
-	Home, Work string
+	// Home is the user's home folder.
+	Home string
 
-	// Config is the user's folder for configurations, as of os.UserConfigDir.
+	// Work is the working folder.
+	Work string
+
+	// Config is the user's configuration folder; see os.UserConfigDir.
 	Config string
 
 	// Getenv returns the value of an environment variable.
@@ -55,29 +58,37 @@ type Environment struct {
 
 // A Client is a program that uses MCP servers.
 type Client struct {
-	// Name identifies the client on the command line, and Title is its product name.
-	Name, Title string
+	// Name identifies the client on the command line.
+	Name string
 
-	// paths returns the path of the client's configuration file for each scope that it supports.
+	// Title is the name of the product.
+	Title string
+
+	// paths has, for each scope that the client supports, a function that returns the path of the
+	// configuration file.
 	paths map[Scope]func(Environment) string
 
-	// edit returns the configuration file's content with the server added.
+	// edit returns the content of a configuration file with the server added or replaced.
 	edit func(old []byte, s Server) ([]byte, error)
 }
 
+// inHome returns a function for the path that consists of the home folder and elements.
 func inHome(elements ...string) func(Environment) string {
 	return func(e Environment) string { return filepath.Join(append([]string{e.Home}, elements...)...) }
 }
 
+// inWork returns a function for the path that consists of the working folder and elements.
 func inWork(elements ...string) func(Environment) string {
 	return func(e Environment) string { return filepath.Join(append([]string{e.Work}, elements...)...) }
 }
 
+// inConfig returns a function for the path that consists of the user's configuration folder and elements.
 func inConfig(elements ...string) func(Environment) string {
 	return func(e Environment) string { return filepath.Join(append([]string{e.Config}, elements...)...) }
 }
 
-// underHome is a path in the folder that a variable names, or else below the home folder.
+// underHome returns a function for the path of a file in the folder that an environment variable names
+// or, if it is not set, in a folder in the home folder.
 func underHome(variable, folder, file string) func(Environment) string {
 	return func(e Environment) string {
 		if dir := e.Getenv(variable); dir != "" {
@@ -117,6 +128,8 @@ func Clients() []Client {
 
 // commandAndArgs, typedCommand and localCommand are how clients write a server.
 type (
+	// commandAndArgs, typedCommand and localCommand are the forms in which different clients store a
+	// server.
 	commandAndArgs struct {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
@@ -142,7 +155,7 @@ func Names() []string {
 	return list
 }
 
-// Find returns the supported client with a name.
+// Find returns the supported client with a command-line name.
 func Find(name string) (Client, error) {
 	all := Clients()
 	i := slices.IndexFunc(all, func(c Client) bool { return c.Name == name })
@@ -152,8 +165,8 @@ func Find(name string) (Client, error) {
 	return all[i], nil
 }
 
-// Path returns where the client's configuration is. A client that has no configuration for the
-// scope has one for the other.
+// Path returns the path of the client's configuration file for a scope. If the client does not support
+// that scope, it returns the path for the other one; actual is the scope of the path.
 func (c *Client) Path(e Environment, scope Scope) (path string, actual Scope) {
 	for _, s := range []Scope{scope, User, Project} {
 		if at := c.paths[s]; at != nil {
@@ -163,7 +176,8 @@ func (c *Client) Path(e Environment, scope Scope) (path string, actual Scope) {
 	return "", scope
 }
 
-// Folders are folders that show that the client is in use: those of its configurations.
+// Folders returns the folders of the client's configuration files, except the home and working folders.
+// If one exists, the client is in use.
 func (c *Client) Folders(e Environment) (list []string) {
 	for scope, at := range c.paths {
 		if dir := filepath.Dir(at(e)); scope == User && dir != e.Home || scope == Project && dir != e.Work {
@@ -173,10 +187,10 @@ func (c *Client) Folders(e Environment) (list []string) {
 	return list
 }
 
-// Edit returns the text of a configuration with the server in it. A text that is empty is a new
-// configuration.
+// Edit returns the content old of a configuration file with the server s added or replaced. If old is
+// empty, the result is a new file.
 //
-// Errors: syntaxError, and conflictError where something else has the place of the server.
+// Errors: syntaxError, and conflictError if the file has something else in the server's place.
 func (c *Client) Edit(old []byte, s Server) ([]byte, error) {
 	if len(old) > MaxSize {
 		return nil, &syntaxError{fmt.Errorf("it has %d bytes; the limit is %d", len(old), MaxSize)}
@@ -184,15 +198,26 @@ func (c *Client) Edit(old []byte, s Server) ([]byte, error) {
 	return c.edit(old, s)
 }
 
-// A syntaxError reports a configuration that cannot be parsed, and so is not edited.
-type syntaxError struct{ err error }
+// A syntaxError reports a configuration file that cannot be parsed and is therefore not edited.
+type syntaxError struct {
+	// err is the error of the parser.
+	err error
+}
 
+// Error returns the text.
 func (e *syntaxError) Error() string { return "the file cannot be parsed: " + e.err.Error() }
+
+// Unwrap returns the error of the parser.
 func (e *syntaxError) Unwrap() error { return e.err }
 
-// A conflictError reports a configuration into which the server does not fit.
-type conflictError struct{ text string }
+// A conflictError reports a configuration file to which the server cannot be added without changing other
+// settings.
+type conflictError struct {
+	// text describes the conflict.
+	text string
+}
 
+// Error returns the text.
 func (e *conflictError) Error() string { return e.text }
 
 // lineEnd returns the line end that a text uses: "\r\n" or "\n".

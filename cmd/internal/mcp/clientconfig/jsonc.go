@@ -11,11 +11,12 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// byteOrderMark begins some files of Windows editors.
+// byteOrderMark is the UTF-8 byte order mark, which some Windows editors write at the beginning of files.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// jsonEditor returns an editor of JSON, also with comments and trailing commas, in which the
-// servers are members of the object that is the member list of the root.
+// jsonEditor returns a Client.edit function for JSON files, which may have comments and trailing commas.
+// The servers are members of the object that is called list in the root object; value returns the JSON
+// value of a server.
 func jsonEditor(list string, value func(Server) any) func([]byte, Server) ([]byte, error) {
 	return func(old []byte, s Server) ([]byte, error) {
 		mark := []byte{}
@@ -38,10 +39,13 @@ func jsonEditor(list string, value func(Server) any) func([]byte, Server) ([]byt
 	}
 }
 
-// A jsonEdit inserts into a JSON text and keeps its layout: indentation and line ends.
+// A jsonEdit inserts members into a JSON text, in the style of that text.
 type jsonEdit struct {
-	end    string // of lines
-	indent string // of one level
+	// end is the line end.
+	end string
+
+	// indent is the indentation of one level.
+	indent string
 }
 
 // indentOf returns the shortest indentation of any line in a text.
@@ -63,7 +67,8 @@ func indentOf(text []byte) string {
 	return indent
 }
 
-// put sets the member at a path of names, with the objects that lead to it.
+// put returns a JSON text in which the member at a path of names has a value. Missing objects on the path
+// are created.
 func (e jsonEdit) put(text []byte, path []string, value any) ([]byte, error) {
 	at, err := parseJSONC(text)
 	if err != nil {
@@ -106,7 +111,8 @@ func memberOf(object jsontree.Value, name string) (found jsontree.Value, count i
 	return found, count
 }
 
-// insert adds a member after the last one of a JSON object.
+// insert returns text with a new member after the last one of an object in it. depth is the indentation
+// level of the member.
 func (e jsonEdit) insert(text []byte, object jsontree.Value, name string, value any, depth int) ([]byte, error) {
 	new, err := e.format(value, depth)
 	if err != nil {
@@ -129,7 +135,8 @@ func (e jsonEdit) insert(text []byte, object jsontree.Value, name string, value 
 	return bytes.Join([][]byte{text[:begin+1], []byte(member + closing), text[begin+1:]}, nil), nil
 }
 
-// format formats a JSON value with the indentation and line ends of the edited text.
+// format returns a value as JSON with the indentation and line ends of the edited text; depth is the
+// indentation level.
 func (e jsonEdit) format(value any, depth int) ([]byte, error) {
 	var b bytes.Buffer
 	j := json.NewEncoder(&b)
@@ -141,7 +148,7 @@ func (e jsonEdit) format(value any, depth int) ([]byte, error) {
 	return bytes.ReplaceAll(bytes.TrimSpace(b.Bytes()), []byte("\n"), []byte(e.end)), nil
 }
 
-// parseJSONC parses JSON with comments and trailing commas. Offsets are those of the text.
+// parseJSONC parses JSON with comments and trailing commas. Offsets in the result are offsets in text.
 func parseJSONC(text []byte) (jsontree.Value, error) {
 	plain, err := withoutComments(text)
 	if err != nil {
@@ -154,7 +161,8 @@ func parseJSONC(text []byte) (jsontree.Value, error) {
 	return root, nil
 }
 
-// withoutComments replaces comments and trailing commas by spaces.
+// withoutComments returns a copy of text in which comments and trailing commas are replaced by spaces, so
+// that offsets stay the same.
 func withoutComments(text []byte) ([]byte, error) {
 	out := bytes.Clone(text)
 	comma := -1 // the last one, if only space and comments follow it
@@ -189,7 +197,8 @@ func withoutComments(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// stringEnd is the offset of the quote that ends the string at an offset; -1 for none.
+// stringEnd returns the offset of the closing quote of the string that begins at offset at; -1 if there
+// is none.
 func stringEnd(text []byte, at int) int {
 	for i := at + 1; i < len(text); i++ {
 		switch text[i] {
@@ -204,7 +213,8 @@ func stringEnd(text []byte, at int) int {
 	return -1
 }
 
-// commentEnd is the offset behind the comment at an offset; -1 if it does not end.
+// commentEnd returns the offset after the comment that begins at offset at; -1 if the comment is not
+// closed.
 func commentEnd(text []byte, at int) int {
 	if text[at+1] == '/' {
 		if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
@@ -218,7 +228,7 @@ func commentEnd(text []byte, at int) int {
 	return -1
 }
 
-// checkJSON checks that nothing but one server differs in two configurations.
+// checkJSON returns an error if two configurations differ in anything but the server called name in list.
 func checkJSON(before, after []byte, list, name string) error {
 	var both [2]map[string]any
 	for i, text := range [][]byte{before, after} {

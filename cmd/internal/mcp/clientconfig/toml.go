@@ -9,10 +9,10 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// tomlList is the table of the servers.
+// tomlList is the name of the TOML table that has the servers.
 const tomlList = "mcp_servers"
 
-// editTOML edits the configuration of Codex: the table [mcp_servers.NAME] is replaced, or added at
+// editTOML is the Client.edit function for Codex: it replaces the table [mcp_servers.NAME], or adds it at
 // the end.
 func editTOML(old []byte, s Server) ([]byte, error) {
 	var before map[string]any
@@ -46,7 +46,7 @@ func editTOML(old []byte, s Server) ([]byte, error) {
 	return out, nil
 }
 
-// formatTOML returns the TOML table that configures a server.
+// formatTOML returns the TOML table for a server; end is the line end.
 func formatTOML(s Server, end string) (string, error) {
 	var b bytes.Buffer
 	e := toml.NewEncoder(&b)
@@ -68,7 +68,8 @@ func formatTOML(s Server, end string) (string, error) {
 	return strings.Join(lines, end) + end, nil
 }
 
-// replaceTable replaces the table of a server with the tables below it, or adds it at the end.
+// replaceTable returns a TOML text in which the table of the server called name, with its subtables, is
+// replaced by the text table. If there is no such table, it is added at the end.
 func replaceTable(text []byte, name, table, end string) []byte {
 	// Other lines are copied as they are, so that comments and formatting survive.
 	var out strings.Builder
@@ -100,7 +101,8 @@ func replaceTable(text []byte, name, table, end string) []byte {
 	return []byte(before + table)
 }
 
-// tableHeader is the name of the table that a line begins, without quotes and spaces.
+// tableHeader returns the name in a line such as [a.b], without quotes and spaces; false if the line is
+// not the header of a table.
 func tableHeader(line string) (string, bool) {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "[") {

@@ -9,7 +9,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Checks writes what doctor found: on a terminal a checklist, elsewhere a table.
+// Checks prints the results of 'unwire doctor': a checklist on a terminal, and otherwise a table.
 func Checks(out *term.Output, checks []*contract.Check) error {
 	if out.TTY {
 		return checklist(out, checks)
@@ -21,8 +21,8 @@ func Checks(out *term.Output, checks []*contract.Check) error {
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "STATUS"}, {Name: "CHECK"}, {Name: "WHAT"}, {Name: "WHAT TO DO"}}})
 }
 
-// checklist writes a line per check. Below a check that found something wrong stands
-// what it is and what to do about it; the same advice is given once.
+// checklist prints one line for each check. Below a check with a warning or failure, it prints what was
+// found and what to do about it; advice that is repeated is printed once.
 func checklist(out *term.Output, checks []*contract.Check) error {
 	var b strings.Builder
 	name := 0
@@ -76,6 +76,7 @@ func worstOf(checks []*contract.Check) string {
 	return worst
 }
 
+// joinedFindings returns what several checks found, separated by semicolons.
 func joinedFindings(checks []*contract.Check) string {
 	var found []string
 	for _, c := range checks {
@@ -84,6 +85,7 @@ func joinedFindings(checks []*contract.Check) string {
 	return strings.Join(found, "; ")
 }
 
+// statusWord returns a status as a coloured word of four columns.
 func statusWord(out *term.Output, status string) string {
 	switch status {
 	case "ok":
@@ -94,7 +96,8 @@ func statusWord(out *term.Output, status string) string {
 	return out.Red(fmt.Sprintf("%4s", strings.ToUpper(status)))
 }
 
-// checkDetails writes what the checks of a group that are not ok found, and the advice.
+// checkDetails appends to b what the checks of a group found and what to do, except for successful
+// checks.
 func checkDetails(out *term.Output, b *strings.Builder, group []*contract.Check) {
 	for k, c := range group {
 		if c.Status == "ok" {

@@ -13,7 +13,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Counts counts exchanges by how they ended.
+// Counts has the number of exchanges for each way in which they ended.
 type Counts struct {
 	// ends has one element for each way in which exchanges ended, in order of first occurrence.
 	ends []end
@@ -22,11 +22,14 @@ type Counts struct {
 // An end is one way in which exchanges ended, such as a status code, with the number of those
 // exchanges.
 type end struct {
+	// name is the status code or outcome, such as "ok" or "failed", and n the number of exchanges.
 	name string
-	n    int
+
+	// n is the number of exchanges.
+	n int
 }
 
-// Add counts an exchange with this outcome and status code.
+// Add counts one exchange with an outcome and status code.
 func (c *Counts) Add(o captures.Outcome, code string) {
 	name := string(o)
 	switch {
@@ -43,7 +46,7 @@ func (c *Counts) Add(o captures.Outcome, code string) {
 	c.ends[i].n++
 }
 
-// String is the counts in words, the largest first: 9 ok, 2 failed, 1 unavailable.
+// String returns the counts in words, the largest first, such as "9 ok, 2 failed, 1 unavailable".
 func (c *Counts) String() string {
 	list := slices.Clone(c.ends)
 	slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(b.n, a.n) })
@@ -54,11 +57,12 @@ func (c *Counts) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// maxFailures bounds the kinds of failures that are reported.
+// maxFailures is the largest number of kinds of failures that are reported.
 const maxFailures = 8
 
-// CountFailure counts why an exchange of a file failed, if it did. Of a kind the first
-// exchange is named.
+// CountFailure adds an exchange in a file to a list of failures, if it failed, and returns the list.
+// There is one element for each kind of failure, which names the first exchange. code is the exchange's
+// status code.
 func CountFailure(list []contract.FailureCount, file string, ex *captures.Exchange, code string) []contract.FailureCount {
 	f, failed := failure.OfCall(ex, code)
 	if !failed {
@@ -79,10 +83,10 @@ func CountFailure(list []contract.FailureCount, file string, ex *captures.Exchan
 	})
 }
 
-// maxReason bounds the text of a reason, in characters.
+// maxReason is the length to which a reason is truncated, in characters.
 const maxReason = 300
 
-// Failure prints why a number of exchanges failed, and a remedy.
+// Failure prints why exchanges failed, for one kind of failure, and what to do about it.
 func Failure(out *term.Output, c *contract.FailureCount) {
 	more := ""
 	if c.Count > 1 {
@@ -102,8 +106,8 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	}
 }
 
-// HintOf returns the hint for the first failed exchange of a listing whose failure a user can remedy;
-// "" if there is none.
+// HintOf returns what to do about the first failed exchange of a listing for which something is known; ""
+// if there is none.
 func HintOf(lines []*contract.Exchange) string {
 	for _, l := range lines {
 		if f, ok := failure.Of(l.Error); ok && f.Remedy != "" {

@@ -12,8 +12,10 @@ import (
 
 // FileFindings are the secrets that an audit found in one capture.
 type FileFindings struct {
-	// File is the path of the capture, and Found are the secrets in it.
-	File  string
+	// File is the path of the capture.
+	File string
+
+	// Found are the secrets in it.
 	Found []secret.Finding
 }
 
@@ -40,6 +42,7 @@ func Findings(out *term.Output, list []FileFindings) error {
 	}})
 }
 
+// findingRow returns the table row for one secret in a file.
 func findingRow(file string, f *secret.Finding) []string {
 	place, path := f.Place, f.Path.String()
 	switch {
@@ -57,8 +60,8 @@ func findingRow(file string, f *secret.Finding) []string {
 	}
 }
 
-// FindingCounts prints how many secrets were found, how much data could not be searched, and the
-// command that removes them.
+// FindingCounts prints how many secrets an audit found, how much data it could not search, and which
+// command removes them.
 func FindingCounts(out *term.Output, c secret.Counts) {
 	if c.Values > 0 {
 		look, them := "look like secrets", "them"

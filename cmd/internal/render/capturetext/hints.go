@@ -7,8 +7,8 @@ import (
 	"unwire/mitm/launch"
 )
 
-// UnreachedHint explains why no traffic of a command reached the proxy, and which capture mode works
-// for the command's runtime.
+// UnreachedHint explains why no traffic of a command reached the proxy, and which way of recording works
+// for the command's language runtime.
 func UnreachedHint(r launch.Report) string {
 	const (
 		others  = "\n'unwire capture --transparent -- CMD' records any program (Linux)"
@@ -34,8 +34,8 @@ func UnreachedHint(r launch.Report) string {
 	return "CMD may ignore HTTPS_PROXY and\nNODE_OPTIONS" + others + passive + reverse
 }
 
-// PartlyReachedHint explains which traffic of a runtime may bypass the proxy although some arrived
-// there.
+// PartlyReachedHint explains which traffic of a language runtime may have bypassed the proxy although
+// other traffic was recorded.
 func PartlyReachedHint(r launch.Runtime) string {
 	what := "unwire cannot redirect Deno's workers: their traffic is not recorded"
 	if r == launch.Bun {
@@ -44,7 +44,8 @@ func PartlyReachedHint(r launch.Runtime) string {
 	return what + "\n'unwire capture --transparent -- CMD' records all traffic (Linux)"
 }
 
-// MissingKeyHint returns a hint about n connections whose TLS keys the command did not log.
+// MissingKeyHint explains why the TLS keys of n connections are missing. on is the language runtime of
+// the command that opened them.
 func MissingKeyHint(n int, on launch.Runtime) string {
 	why := "CMD uses neither SSLKEYLOGFILE nor NODE_OPTIONS"
 	switch on {
@@ -59,7 +60,8 @@ func MissingKeyHint(n int, on launch.Runtime) string {
 		"'unwire capture -- CMD' and 'unwire capture --transparent -- CMD' decrypt with a proxy instead,\nand need no keys", n, why)
 }
 
-// LaunchHint returns a hint about a command that could not be run.
+// LaunchHint returns a hint for the error that a command could not be run in the chosen way; "" for other
+// errors.
 func LaunchHint(err error) string {
 	var unsupported *launch.UnsupportedError
 	if !errors.As(err, &unsupported) {
@@ -71,7 +73,7 @@ func LaunchHint(err error) string {
 	return "without --transparent, unwire records Node programs and programs that use HTTPS_PROXY;\n--reverse URL records programs whose server address can be configured"
 }
 
-// passiveHint is the hint how to record packets by hand on systems without --passive.
+// passiveHint explains how to record packets by hand on systems without capture --passive.
 const passiveHint = `record the packets with tcpdump or Wireshark while the command runs with
 SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then
 'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or use 'unwire capture' without

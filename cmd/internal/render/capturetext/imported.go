@@ -10,8 +10,8 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Connections prints a table with one line for each connection in a packet file, plus one for each part
-// of it that could not be decoded.
+// Connections prints a table of the TCP connections in a packet file, with an additional line for each
+// further part that could not be decoded.
 func Connections(out *term.Output, conns []pcap.Connection) error {
 	var rows [][]string
 	for _, c := range conns {
@@ -39,8 +39,8 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 	}, Detail: func(i int) bool { return rows[i][9] != "" }})
 }
 
-// Problems returns the descriptions of everything in a connection that could not be decoded; one empty
-// string if there is nothing.
+// Problems describes each part of a connection that could not be decoded. If there is none, it returns a
+// list with one empty string.
 func Problems(c pcap.Connection) (list []string) {
 	for _, u := range c.Undecoded {
 		list = append(list, fmt.Sprintf("%s, from offset %d: %s", u.Dir, u.Offset, u.Reason))
@@ -54,7 +54,7 @@ func Problems(c pcap.Connection) (list []string) {
 	return list
 }
 
-// ImportSummary is an import of packets in a line, and what was passed over.
+// ImportSummary describes in one line what was imported from packets, and what was skipped.
 func ImportSummary(s pcap.Summary) string {
 	text := fmt.Sprintf("%s from %s, %s", app.Counted(s.Exchanges, "exchange"), app.Counted(s.Connections, "connection"), app.Counted(s.Packets, "packet"))
 	for _, p := range []struct {
@@ -78,7 +78,7 @@ func ImportSummary(s pcap.Summary) string {
 	return text
 }
 
-// ImportReport prints what an import has read and which problems it found.
+// ImportReport prints how many exchanges were imported from a file, and which problems were found.
 func ImportReport(out *term.Output, rep *transfer.Report) {
 	for _, p := range rep.Problems {
 		fmt.Fprintf(out, "unwire: %s\n", term.Clean(p))

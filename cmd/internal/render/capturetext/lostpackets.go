@@ -6,7 +6,7 @@ import (
 	"unwire/mitm/launch"
 )
 
-// LostPackets reports, in words, which packets a recording lacks; "" for none.
+// LostPackets describes which packets a passive recording lacks; "" if it is complete.
 func LostPackets(n launch.Packets) string {
 	text := ""
 	if n.Dropped > 0 {

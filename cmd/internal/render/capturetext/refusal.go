@@ -11,15 +11,15 @@ import (
 
 // A trustFix describes how to make one kind of program trust a CA.
 type trustFix struct {
-	// names are executables. One of four letters and more stands for all that begin
-	// with it, unless it has a = before it.
+	// names are the names of executables, separated by spaces. A name of four or more letters also matches
+	// all names that begin with it; = before a name requires an exact match.
 	names string
 
-	// fix is a shell command or instruction in which %[1]s is replaced by the path of the CA's file.
+	// fix is a shell command or an instruction, in which %[1]s stands for the path of the CA's file.
 	fix string
 }
 
-// trustFixes are the programs that are known.
+// trustFixes lists the programs for which a specific instruction is known.
 var trustFixes = []trustFix{
 	{"curl", "run it with --cacert %[1]s, or set CURL_CA_BUNDLE=%[1]s"},
 	{"wget", "run it with --ca-certificate=%[1]s, or put ca_certificate=%[1]s into its ~/.wgetrc"},
@@ -39,7 +39,7 @@ var trustFixes = []trustFix{
 	{"go", goFix},
 }
 
-// maxExact is how long the names are that are compared in full.
+// maxExact is the length up to which names of executables are compared as a whole.
 const maxExact = 3
 
 const (
@@ -47,7 +47,7 @@ const (
 	otherFix = "set SSL_CERT_FILE=%[1]s, which many programs use; for others, use\nthe system's trust store ('unwire ca install') or the program's own option"
 )
 
-// RefusedCertificate names the program that does not accept the proxy's certificate.
+// RefusedCertificate says which program rejected the proxy's certificate.
 func RefusedCertificate(r refusal.Refusal) string {
 	who := "a program"
 	switch p := r.Process; {
@@ -59,14 +59,16 @@ func RefusedCertificate(r refusal.Refusal) string {
 	return fmt.Sprintf("%s rejected the proxy's certificate for %s, so this traffic is not recorded", who, r.Host)
 }
 
-// TrustFix describes how to make a program trust the proxy's CA. caller is the kind of its
-// executable.
+// TrustFix describes how the program that rejected the proxy's certificate can be made to trust the CA in
+// caFile. caller is the language runtime of the program.
 func TrustFix(r refusal.Refusal, caller launch.Runtime, caFile string) string {
 	return fmt.Sprintf(trustFixOf(r.Process.Name, caller), caFile) +
 		".\nIf the program already trusts the CA, it pins the server's certificate, and no proxy can decrypt its traffic:\n" +
 		"'unwire capture --passive -- CMD' can record it if the program logs its TLS keys"
 }
 
+// trustFixOf returns the instruction for an executable with a name or, if that is not known, for its
+// language runtime.
 func trustFixOf(name string, caller launch.Runtime) string {
 	name = strings.ToLower(filepath.Base(name))
 	for _, f := range trustFixes {

@@ -22,39 +22,54 @@ import (
 	"unwire/captures"
 )
 
-// Tools are the tools that there are command lines for, and go for a program.
+// Tools returns the values of --copy: the tools whose command lines can be written, and "go" for a
+// program.
 func Tools() []string { return []string{"curl", "grpcurl", "buf", "go"} }
 
-// Bounds of a line.
+// Limits of a command line.
 const (
-	maxArgument = 64 << 10 // bytes of a body that is one argument
-	maxBody     = 1 << 20  // bytes of any body
+	// maxArgument is the largest request body that is written as one argument, in bytes.
+	maxArgument = 64 << 10
+
+	// maxBody is the largest request body, in bytes.
+	maxBody = 1 << 20
 )
 
-// errUnwritable is wrapped where an exchange cannot be written as a command line.
+// errUnwritable is wrapped by errors that an exchange cannot be written as a command line.
 var errUnwritable = errors.New("cannot be written as a command line")
 
 // A Request is the recorded request from which a command line is built.
 type Request struct {
-	// Method and URL are the request line, and Headers the header section.
-	Method, URL string
-	HTTP        string // "1.1" or "2"
-	Headers     captures.Headers
+	// Method is the HTTP method.
+	Method string
+
+	// URL is the URL of the request.
+	URL string
+
+	// HTTP is the version of HTTP, "1.1" or "2".
+	HTTP string
+
+	// Headers are the request headers.
+	Headers captures.Headers
 
 	// Secret returns the environment variable that replaces the secret in a header's value, and the
 	// text before the secret, such as "Bearer ". ok is false if the header contains no secret.
 	Secret func(h captures.Header) (prefix, variable string, ok bool)
 
-	// Body is the request's body as it was on the wire, for curl and Go.
+	// Body is the recorded body, which curl and Go programs send.
 	Body []byte
 
-	// Messages are the client's messages as JSON, and Protocol is connect, grpc or grpc-web,
-	// for the others.
+	// Messages are the client's messages as JSON, which the other tools send.
 	Messages [][]byte
+
+	// Protocol is "connect", "grpc" or "grpc-web"; "" if the request is not an RPC.
 	Protocol string
 
-	// Service and RPC are the full name of the service and the name of the method.
-	Service, RPC string
+	// Service is the full name of the service.
+	Service string
+
+	// RPC is the name of the method.
+	RPC string
 }
 
 // A Line is a shell command line that sends a recorded request with another tool.
@@ -62,13 +77,15 @@ type Line struct {
 	// Text is the command line for a POSIX shell.
 	Text string
 
-	// Variables are the environment variables that must contain the secrets.
+	// Variables are the environment variables that must be set to the secrets.
 	Variables []string
 
-	// Left are the headers that were left out, with the reason.
+	// Left describes each header that was left out, and why.
 	Left []string
 }
 
+// Patterns of texts that are safe on a command line: header names, HTTP methods, HOST:PORT, and names of
+// environment variables.
 var (
 	token   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$%&'*+.^_|~-]*$`)
 	verb    = regexp.MustCompile(`^[A-Z]{1,32}$`)
@@ -76,21 +93,22 @@ var (
 	varName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 )
 
-// ofConnection lists the headers that are omitted because the tool sets them itself or cannot send the
-// recorded value. Headers that allow compressed responses are also omitted, so that the responses are
+// ofConnection lists headers that are left out because the tool sets them itself or cannot send the
+// recorded value. Headers that permit compressed responses are left out, too, so that the responses are
 // readable.
 var ofConnection = []string{
 	"content-length", "host", "connection", "transfer-encoding", "expect", "keep-alive", "upgrade",
 	"accept-encoding", "connect-accept-encoding", "grpc-accept-encoding",
 }
 
-// ofProtocol are further headers that tools which know the protocol make.
+// ofProtocol lists further headers that are left out for tools that speak the RPC protocol and set them.
 var ofProtocol = []string{
 	"content-type", "content-encoding", "connect-content-encoding", "grpc-encoding", "te", "x-grpc-web",
 	"connect-protocol-version", "connect-timeout-ms", "grpc-timeout", "user-agent", "accept",
 }
 
-// checkedRaw returns the URL of a request that can be written with its method and its body as recorded.
+// checkedRaw returns the URL of a request, if the request can be written with its recorded method and
+// body.
 //
 // Errors: errUnwritable.
 func (r *Request) checkedRaw() (*url.URL, error) {
@@ -103,7 +121,7 @@ func (r *Request) checkedRaw() (*url.URL, error) {
 	return r.checkedURL()
 }
 
-// Curl writes the request as it was recorded, byte for byte.
+// Curl returns a curl command line that sends the request as it was recorded, byte for byte.
 //
 // Limits: a body of 1 MiB. Errors: errUnwritable.
 func Curl(r *Request) (*Line, error) {
@@ -148,8 +166,8 @@ func Curl(r *Request) (*Line, error) {
 	return l.line(from), nil
 }
 
-// GRPCurl writes a call by gRPC. The server has to offer server reflection, or the user adds
-// -proto.
+// GRPCurl returns a grpcurl command line for a recorded call, which is sent by gRPC. It works if the
+// server offers server reflection; otherwise the user must add -proto.
 //
 // Errors: errUnwritable.
 func GRPCurl(r *Request) (*Line, error) {
@@ -179,8 +197,8 @@ func GRPCurl(r *Request) (*Line, error) {
 	return l.line(""), nil
 }
 
-// Buf writes a call of `buf curl` by the protocol that was recorded. The server has to offer
-// server reflection, or the user adds --schema.
+// Buf returns a 'buf curl' command line for a recorded call, with the recorded protocol. It works if the
+// server offers server reflection; otherwise the user must add --schema.
 //
 // Errors: errUnwritable.
 func Buf(r *Request) (*Line, error) {
@@ -203,8 +221,8 @@ func Buf(r *Request) (*Line, error) {
 	return l.line(""), nil
 }
 
-// checkedURL returns the request's URL after checking that its text is printable and begins with its
-// scheme.
+// checkedURL returns the request's URL, if it is an http or https URL of printable characters without a
+// user name.
 func (r *Request) checkedURL() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !hostOf.MatchString(u.Host) || u.User != nil || !isPrintable(u.String()) {
@@ -223,7 +241,7 @@ func (r *Request) checkedCall() (*url.URL, error) {
 	return u, err
 }
 
-// data are the messages as an argument: JSON objects with spaces between them, in ASCII.
+// data returns the client's messages as one quoted argument: JSON objects separated by spaces, in ASCII.
 func (r *Request) data() (string, error) {
 	var all strings.Builder
 	for i, m := range r.Messages {
@@ -254,19 +272,35 @@ func (r *Request) data() (string, error) {
 	return "", fmt.Errorf("%w: its first message is no JSON object", errUnwritable)
 }
 
-// A builder assembles the words of a command line.
+// A builder collects the parts of a command line.
 type builder struct {
-	words           []string
-	variables, left []string
+	// words are the words of the command line.
+	words []string
+
+	// variables are the environment variables for secrets.
+	variables []string
+
+	// left describes the headers that were left out.
+	left []string
 }
 
+// add appends words that are already quoted.
 func (b *builder) add(words ...string) { b.words = append(b.words, words...) }
 
-// A header is one that can be written: a text, and behind it a secret if variable names one.
-type header struct{ name, text, variable string }
+// A header is a header to be written.
+type header struct {
+	// name is the name of the header.
+	name string
 
-// checkedHeaders returns the headers that can be written, without those of but. It notes the variables of secrets, and
-// what is left out.
+	// text is its value, or the part of the value before a secret.
+	text string
+
+	// variable is the environment variable with the secret that follows text; "" if there is no secret.
+	variable string
+}
+
+// checkedHeaders returns the headers of a request that can be written, except those named in but. It
+// records the variables for secrets, and which headers are left out.
 func (b *builder) checkedHeaders(r *Request, but []string) (list []header) {
 	for _, h := range r.Headers {
 		name := strings.ToLower(h.Name)
@@ -295,7 +329,7 @@ func (b *builder) checkedHeaders(r *Request, but []string) (list []header) {
 	return list
 }
 
-// headers adds the headers of the request, except those whose names are in but, each after the flag.
+// headers appends the headers of the request, except those named in but, each after the word flag.
 func (b *builder) headers(r *Request, flag string, but []string) {
 	for _, h := range b.checkedHeaders(r, but) {
 		switch {
@@ -309,6 +343,7 @@ func (b *builder) headers(r *Request, flag string, but []string) {
 	}
 }
 
+// line returns the finished command line. from is a command whose output is piped into it, or "".
 func (b *builder) line(from string) *Line {
 	return &Line{Text: from + strings.Join(b.words, " "), Variables: b.variables, Left: b.left}
 }
@@ -316,7 +351,7 @@ func (b *builder) line(from string) *Line {
 // quote quotes a word for a POSIX shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// octal is the format with which printf prints bytes.
+// octal returns data as a quoted format string for the shell's printf, which prints these bytes.
 func octal(data []byte) string {
 	var b strings.Builder
 	b.WriteByte('\'')
@@ -331,8 +366,7 @@ func octal(data []byte) string {
 	return b.String()
 }
 
-// isPrintable reports whether a text contains no control or other characters that a terminal would
-// interpret.
+// isPrintable reports whether a text is valid UTF-8 without control characters.
 func isPrintable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// literalBytes is how many bytes of a body one line of a program has.
+// literalBytes is the number of body bytes on one line of a program.
 const literalBytes = 64
 
-// ofTransport are further headers that Go's HTTP client makes itself.
+// ofTransport lists further headers that are left out because Go's HTTP client sets them.
 var ofTransport = []string{"accept-encoding", "proxy-connection"}
 
-// Go writes the request as it was recorded as a small Go program of the standard library.
-// Its secrets are in the environment.
+// Go returns a small Go program that sends the request as it was recorded. It reads secrets from the
+// environment.
 //
 // Limits: a body of 1 MiB. Errors: errUnwritable.
 func Go(r *Request) (*Line, error) {
@@ -68,10 +68,10 @@ func Go(r *Request) (*Line, error) {
 	return &Line{Text: strings.TrimSuffix(string(formatted), "\n"), Variables: l.variables, Left: l.left}, nil
 }
 
-// literal is a text as a literal of Go, in ASCII.
+// literal returns s as a Go string literal in ASCII.
 func literal(s string) string { return strconv.QuoteToASCII(s) }
 
-// literals is a body as literals of Go, one on each line.
+// literals returns a body as a Go expression: string literals on several lines, joined by +.
 func literals(body []byte) string {
 	var b strings.Builder
 	for piece := range slices.Chunk(body, literalBytes) {

@@ -21,21 +21,27 @@ const (
 	// maxProgram and maxCode bound the width of these columns.
 	maxProgram, maxCode = 12, 14
 
-	// minCall is the least width of the call. Where it would get less, sizes and the time of
-	// day are left out.
+	// minCall is the least width of the call in columns. If less is left on a narrow terminal, other
+	// columns (program, sizes, time of day) are left out.
 	minCall = 24
 )
 
 // A Printer formats finished exchanges, one per line. Its columns grow to the widest value so far.
 type Printer struct {
-	out           *term.Output
-	program, code int // widths of the columns
+	// out is the output, with its colours.
+	out *term.Output
+
+	// program is the current width of the column with the program, in cells.
+	program int
+
+	// code is the current width of the column with the code, in cells.
+	code int
 }
 
-// NewPrinter returns a printer of lines for an output.
+// NewPrinter returns a Printer for an output.
 func NewPrinter(out *term.Output) *Printer { return &Printer{out: out, code: len("ok")} }
 
-// Line returns the line of an exchange for a terminal of a width in columns; 0 is no limit.
+// Line formats an exchange as a line for a terminal with a width in columns; 0 means no limit.
 func (p *Printer) Line(l *contract.Exchange, width int) string {
 	code := term.Shorten(term.Clean(render.Ending(l)), maxCode, term.End)
 	if code == "" {
@@ -74,7 +80,7 @@ func (p *Printer) Line(l *contract.Exchange, width int) string {
 	return strings.TrimRight(strings.Join(append(append(left, call), right...), " "), " ")
 }
 
-// coded is the column of the code, in red unless the exchange ended well.
+// coded formats the column with the status code, in red unless it is "ok" or "-".
 func (p *Printer) coded(code string) string {
 	text := pad(code, p.code)
 	if code == "ok" || code == "-" {
@@ -83,7 +89,7 @@ func (p *Printer) coded(code string) string {
 	return p.out.Red(code) + text[len(code):]
 }
 
-// widthOf is the width of columns with a space behind each.
+// widthOf returns the total width of columns that are separated by one space.
 func widthOf(columns []string) (n int) {
 	for _, c := range columns {
 		n += term.Cells(c) + 1
@@ -91,8 +97,8 @@ func widthOf(columns []string) (n int) {
 	return n
 }
 
-// callText formats the HTTP method, host and path of an exchange. For an RPC, which is always a POST,
-// the HTTP method is omitted.
+// callText formats what was called: HTTP method, host and path. For an RPC by POST, the HTTP method is
+// left out.
 func callText(l *contract.Exchange) string {
 	u, err := url.Parse(l.URL)
 	if err != nil || u.Host == "" {
@@ -111,6 +117,7 @@ func callText(l *contract.Exchange) string {
 	return l.Method + " " + where
 }
 
+// pad appends spaces to text up to a width in columns.
 func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-term.Cells(text), 0))
 }

@@ -10,7 +10,7 @@ import (
 	"unwire/mitm/refusal"
 )
 
-// A Kind is why an exchange failed, in the words of the JSON contract. The list is open.
+// A Kind is a class of reasons for which exchanges fail, as JSON output names it. The list may grow.
 type Kind string
 
 const (
@@ -28,10 +28,14 @@ const (
 
 // A Failure describes why an exchange failed.
 type Failure struct {
-	// Kind is the class of the failure, and Reason its description.
-	Kind   Kind
+	// Kind is the class of the failure.
+	Kind Kind
+
+	// Reason describes the failure.
 	Reason string
-	Remedy string // "" if there is nothing to do
+
+	// Remedy says what the user can do; "" if nothing is known.
+	Remedy string
 }
 
 // pinning is the hint about a client that rejects the proxy's certificate.
@@ -41,7 +45,7 @@ proxy can decrypt its traffic. Then record its packets with 'capture --passive' 
 must log its TLS keys, as Node, curl and Chromium can), turn pinning off in the client, change the
 client's server address and use 'capture --reverse', or exclude the host with 'capture --skip HOST'`
 
-// kinds are recognised by words in the text of an error, in this order.
+// kinds lists words that identify the kind of a failure in the text of an error. The first match counts.
 var kinds = []struct {
 	has    string
 	kind   Kind
@@ -60,7 +64,7 @@ var kinds = []struct {
 	{"were not stored: the limit is", shortened, "change the limit with --max-body"},
 }
 
-// Of returns why an exchange with the error text failed; ok is false if there is no error.
+// Of classifies the error text of an exchange. ok is false if the text is "".
 func Of(text string) (f Failure, ok bool) {
 	if text == "" {
 		return f, false
@@ -75,7 +79,8 @@ func Of(text string) (f Failure, ok bool) {
 	return f, true
 }
 
-// OfCall is Of for an exchange with its code, which may be an error that the server sent.
+// OfCall is like Of for an exchange and its status code. An error status from the server is a failure,
+// too.
 func OfCall(ex *captures.Exchange, code string) (f Failure, ok bool) {
 	if f, ok = Of(ex.Error); ok || code == "" || code == "ok" || ex.Outcome != captures.Complete {
 		return f, ok

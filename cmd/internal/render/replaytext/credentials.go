@@ -7,7 +7,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Credentials prints a table of the places from which secrets are read.
+// Credentials prints a table of secrets: where each was found and when it expires.
 func Credentials(out *term.Output, lines []contract.Credential) error {
 	rows := make([][]string, len(lines))
 	for i, l := range lines {

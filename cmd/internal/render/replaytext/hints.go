@@ -6,7 +6,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Hint returns a hint about a request to url that got no response; "" if the user can do nothing.
+// Hint returns what to do about a request to url that got no response for a reason; "" if nothing is
+// known.
 func Hint(reason outbound.Reason, url string) string {
 	const insecure = "or skip verification with --upstream-insecure, which sends the request's secrets to any machine that answers"
 	// Each reason has one remedy; reasons without one get no hint.

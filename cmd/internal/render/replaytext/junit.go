@@ -11,6 +11,7 @@ import (
 
 // Elements of a report in JUnit's XML format.
 type (
+	// junitSuite, junitCase and junitFailure are the elements of a report in JUnit's XML format.
 	junitSuite struct {
 		XMLName  xml.Name    `xml:"testsuite"`
 		Name     string      `xml:"name,attr"`

@@ -10,7 +10,7 @@ import (
 	"unwire/replay"
 )
 
-// Plan prints the requests that would be sent, including their bytes if they go to another machine.
+// Plan prints what a replay would send. withBytes adds a hex dump of each frame.
 func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(strings.TrimSpace(p.Method+" "+p.URL))))
 	if p.HTTP == "" {
@@ -60,8 +60,8 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	}
 }
 
-// framePacing describes when a planned frame is sent: the response frame it waits for, and the
-// identifiers it copies from responses.
+// framePacing describes how a planned frame differs from the recorded one and when it is sent: the
+// response frame that it waits for, and the identifiers that it copies from responses.
 func framePacing(f *replay.PlanFrame) string {
 	var s string
 	if f.Append != nil {

@@ -11,10 +11,11 @@ import (
 	"unwire/replay/probe"
 )
 
-// mostEvidence is how many characters of the evidence a table has that is not drawn.
+// mostEvidence is the length to which evidence is truncated if stdout is not a terminal, in characters.
 const mostEvidence = 100
 
-// ProbeResult prints the tables of fields that a probe found or, if it tested claims, their results.
+// ProbeResult prints a table of the fields that a probe found or, if it tested claims (--settle), a table
+// of the claims.
 func ProbeResult(out *term.Output, r *probe.Result) error {
 	if len(r.Settled) > 0 {
 		return settledTable(out, r)
@@ -71,6 +72,7 @@ func Probed(out *term.Output, r *probe.Result) {
 	}
 }
 
+// orUnknown returns the name of a request type, or a phrase if the name is "".
 func orUnknown(name string) string {
 	if name == "" {
 		return "request type unknown"
@@ -78,7 +80,7 @@ func orUnknown(name string) string {
 	return term.Clean(name)
 }
 
-// settledTable prints the tested claims about fields with the conclusion from the server's responses.
+// settledTable prints a table of claims about fields, each with the verdict and the reason.
 func settledTable(out *term.Output, r *probe.Result) error {
 	var rows [][]string
 	var open []bool // whether the claim was not confirmed

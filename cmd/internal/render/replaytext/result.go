@@ -12,7 +12,7 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Result prints the outcome of a replay, without the differences to the recording.
+// Result prints the outcome of a replay, without the differences between the answers.
 func Result(out *term.Output, r *replay.Result) {
 	fmt.Fprintln(out, out.Bold(Comparison(r)))
 	for _, d := range r.Details {
@@ -26,8 +26,8 @@ func Result(out *term.Output, r *replay.Result) {
 	}
 }
 
-// Comparison prints the comparison, and distinguishes what the server sent from what unwire
-// derived.
+// Comparison returns the outcome of a replay in one line. It distinguishes what the server reported from
+// local errors.
 func Comparison(r *replay.Result) string {
 	s := string(r.Comparison)
 	switch {

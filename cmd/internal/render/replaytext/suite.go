@@ -10,7 +10,7 @@ import (
 	"unwire/replay/suite"
 )
 
-// Suite prints the results of a suite's experiments as "tap", "table" or "junit".
+// Suite prints the results of a suite's experiments in a format: "tap", "table" or "junit".
 func Suite(out *term.Output, lines []*contract.Experiment, format string) error {
 	switch format {
 	case "table":
@@ -52,7 +52,7 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 }
 
 // Failures describes the expectations of an experiment that were not met, or why the experiment did not
-// run.
+// run; empty if it succeeded.
 func Failures(o *suite.Outcome) []string {
 	if first, ok := errors.AsType[*suite.UnansweredError](o.Err); ok {
 		return []string{fmt.Sprintf("exchange %d, sent before the experiment: %s", first.Exchange, Comparison(first.Result))}

@@ -11,7 +11,7 @@ import (
 	"unwire/replay/probe/oracle"
 )
 
-// shownBody is how many bytes of a plan's message are shown.
+// shownBody is the largest number of bytes printed of a planned message.
 const shownBody = 4 << 10
 
 // VerifyPlan prints the first requests that a verification would send.
@@ -36,8 +36,8 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 	}
 }
 
-// Verifications prints a table of the differences between definitions and servers' parsers. If all is
-// set, it prints everything that a server reported about each field.
+// Verifications prints a table of the fields whose definitions were compared with a server's parser. all
+// prints everything that the server answered about each field.
 func Verifications(out *term.Output, list []*probe.Verification, all bool) error {
 	var rows [][]string
 	var open []bool // whether the claim was not confirmed
@@ -61,8 +61,8 @@ func Verifications(out *term.Output, list []*probe.Verification, all bool) error
 	}, Detail: func(i int) bool { return open[i] }})
 }
 
-// verifyRows returns the rows of a method. Reports about confirmed fields are shortened, unless all
-// is set.
+// verifyRows returns the table rows for the fields of one method. Unless all is set, the server's answers
+// are truncated.
 func verifyRows(v *probe.Verification, all bool) [][]string {
 	rows := [][]string{}
 	for i := range v.Claims {
@@ -110,6 +110,7 @@ func Verified(out *term.Output, v *probe.Verification) {
 	}
 }
 
+// orText returns s, or other if s is "".
 func orText(s, other string) string {
 	if s == "" {
 		return other

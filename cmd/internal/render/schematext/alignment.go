@@ -13,7 +13,8 @@ import (
 	"unwire/schema/align"
 )
 
-// Alignment prints field names matched to numbers, and the ambiguous ones, as a table.
+// Alignment prints a table of the field names that were matched to field numbers, followed by those that
+// remain ambiguous.
 func Alignment(out *term.Output, r *align.Report) error {
 	rows := make([][]string, 0, len(r.Joins)+len(r.Doubts))
 	for _, j := range r.Joins {
@@ -46,7 +47,7 @@ func Alignment(out *term.Output, r *align.Report) error {
 	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }
 
-// enumText formats an enum's values, ordered by number.
+// enumText lists an enum's numbers with their names, ordered by number.
 func enumText(values map[string]int32) string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(values[a], values[b]), strings.Compare(a, b))
@@ -57,12 +58,12 @@ func enumText(values map[string]int32) string {
 	return strings.Join(names, ", ")
 }
 
-// Unpaired is a line about the calls of a method that have no counterpart.
+// Unpaired describes in one line the calls of a method that were recorded in only one codec.
 func Unpaired(u align.Unpaired) string {
 	return fmt.Sprintf("%s: %s in protobuf and %d in JSON: %s", u.Method, app.Counted(u.Proto, "call"), u.JSON, cmp.Or(u.Why, "no counterpart"))
 }
 
-// AlignmentSummary formats the result of an alignment in one line.
+// AlignmentSummary returns one line with the number of named fields and of ambiguous ones.
 func AlignmentSummary(r *align.Report) string {
 	return fmt.Sprintf("%s named, %s, from %s of messages", app.Counted(len(r.Joins), "field"), app.Counted(len(r.Doubts), "ambiguous group"), app.Counted(r.Pairs, "pair"))
 }

@@ -10,11 +10,19 @@ import (
 	"unwire/schema/compare"
 )
 
-// ChangeColumns are the optional columns of a changelog: the Captures and Replays that have a changed element,
-// and the state of the user's Proto files.
-type ChangeColumns struct{ Captures, Replays, Proto bool }
+// ChangeColumns select optional columns of a changelog.
+type ChangeColumns struct {
+	// Captures adds the exchanges that contain the changed element.
+	Captures bool
 
-// Changes prints changes between definitions as a table.
+	// Replays adds the experiments that use the changed element.
+	Replays bool
+
+	// Proto adds whether the user's .proto files still agree with the old version.
+	Proto bool
+}
+
+// Changes prints a table of changes between two versions of definitions.
 func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {
 	table := term.Table{Rows: make([][]string, len(changes)), Columns: []term.Column{
 		{Name: "CHANGE"},
@@ -51,7 +59,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 	return out.Table(table)
 }
 
-// ChangesMarkdown writes a changelog as Markdown, a section for each kind of element.
+// ChangesMarkdown writes a changelog as Markdown, with a section for each kind of element.
 func ChangesMarkdown(w io.Writer, changes []contract.SchemaChange) error {
 	titles := map[compare.ElementKind]string{
 		compare.MethodElement: "Methods", compare.ServiceElement: "Services", compare.MessageElement: "Messages", compare.EnumElement: "Enums",
@@ -77,7 +85,7 @@ func ChangesMarkdown(w io.Writer, changes []contract.SchemaChange) error {
 	return err
 }
 
-// markdownItem formats a change as an item of a Markdown list.
+// markdownItem formats one change as an item of a Markdown list.
 func markdownItem(c *contract.SchemaChange) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "- %s %s", c.Change.Change, markdownCode(c.Element))
@@ -109,9 +117,10 @@ func markdownItem(c *contract.SchemaChange) string {
 	return b.String()
 }
 
-// markdownCode formats s as inline code in Markdown, escaping backquotes in s.
+// markdownCode formats s as inline code in Markdown. Backquotes in s become apostrophes.
 func markdownCode(s string) string { return "`" + strings.ReplaceAll(term.Clean(s), "`", "'") + "`" }
 
+// breaksWords says what a change breaks, in words.
 func breaksWords(b compare.Break) string {
 	if b == compare.BreaksWire {
 		return "the wire format"
@@ -122,7 +131,8 @@ func breaksWords(b compare.Break) string {
 	return string(b)
 }
 
-// ChangesSummary returns the number of changes by kind in one line.
+// ChangesSummary returns one line with the number of changes that break the wire format, JSON, source
+// code or nothing.
 func ChangesSummary(changes []contract.SchemaChange) string {
 	if len(changes) == 0 {
 		return "no changes"
@@ -135,7 +145,8 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
 
-// OutdatedSummary is how many changes the definitions still lack, in one line.
+// OutdatedSummary returns one line with the number of changes for which the user's definitions still have
+// the old state.
 func OutdatedSummary(changes []contract.SchemaChange) string {
 	n := 0
 	for i := range changes {

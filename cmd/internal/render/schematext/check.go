@@ -11,7 +11,7 @@ import (
 	"unwire/schema/check"
 )
 
-// Check prints a report as tables: methods, message types and findings.
+// Check prints the report of 'unwire schema check' as tables: methods, message types and findings.
 func Check(out *term.Output, r *check.Report) error {
 	methods := term.Table{Rows: methodRows(r), Columns: []term.Column{
 		{Name: "METHOD", Shorten: term.Name, Min: 20},
@@ -52,6 +52,8 @@ func Check(out *term.Output, r *check.Report) error {
 	}, Detail: func(i int) bool { return i >= len(r.Unknown) && i < len(r.Unknown)+len(r.Contradicted) }})
 }
 
+// methodRows returns the table rows about methods: how many frames were decoded, and how many bytes
+// explained.
 func methodRows(r *check.Report) [][]string {
 	rows := make([][]string, len(r.Methods))
 	for i, m := range r.Methods {
@@ -67,6 +69,7 @@ func methodRows(r *check.Report) [][]string {
 	return rows
 }
 
+// direction returns the direction with a name, "up" or "down".
 func direction(word string) captures.Direction {
 	if word == captures.Up.String() {
 		return captures.Up
@@ -74,6 +77,7 @@ func direction(word string) captures.Direction {
 	return captures.Down
 }
 
+// typeRows returns the table rows about message types: how often each was seen, and which fields never.
 func typeRows(r *check.Report) [][]string {
 	rows := make([][]string, len(r.Messages))
 	for i, m := range r.Messages {
@@ -82,6 +86,8 @@ func typeRows(r *check.Report) [][]string {
 	return rows
 }
 
+// findingRows returns the table rows about findings: unknown fields, contradicted fields, unknown
+// methods.
 func findingRows(r *check.Report) [][]string {
 	var rows [][]string
 	for _, u := range r.Unknown {
@@ -96,6 +102,7 @@ func findingRows(r *check.Report) [][]string {
 	return rows
 }
 
+// findingWord returns the name of a kind of finding, marked if the user has accepted it.
 func findingWord(what string, allowed bool) string {
 	if allowed {
 		return "(accepted) " + what

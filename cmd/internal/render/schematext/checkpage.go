@@ -24,8 +24,8 @@ import (
 //go:embed checkpage.html
 var checkPage string
 
-// Bounds of a page: findings with excerpts, excerpts of each, fields shown in
-// one, and bytes of a field.
+// Limits of the HTML page: findings with excerpts, excerpts of each finding, fields and bytes in an
+// excerpt, and bytes of JSON text.
 const (
 	maxShownFindings = 500
 	maxExcerpts      = 2
@@ -34,52 +34,94 @@ const (
 	maxExcerptText   = 240
 )
 
-// A CheckPage is a report as a page of HTML, in which each finding has excerpts of the
-// frames that show it.
-type CheckPage struct{ data checkPageData }
+// A CheckPage is the report of 'unwire schema check' as an HTML page, with excerpts of the frames that
+// show each finding.
+type CheckPage struct {
+	// data is what the template of the page gets.
+	data checkPageData
+}
 
+// checkPageData is what the page's template gets.
 type checkPageData struct {
-	Clean    bool
-	New      string
-	Summary  string
-	Inputs   []string
+	// Clean means that there are no findings, except accepted ones.
+	Clean bool
+
+	// New says how many findings are new.
+	New string
+
+	// Summary is the summary line.
+	Summary string
+
+	// Inputs are the checked captures.
+	Inputs []string
+
+	// Findings are the findings.
 	Findings []*pageFinding
-	Report   *check.Report
-	Methods  [][]string
+
+	// Report is the whole report.
+	Report *check.Report
+
+	// Methods are the rows of the table of methods.
+	Methods [][]string
+
+	// Messages are the rows of the table of message types.
 	Messages [][]string
 }
 
-// A pageFinding is a finding in the form in which the HTML page shows it.
+// A pageFinding is a finding as the HTML page shows it.
 type pageFinding struct {
-	Kind, Message, Field, What string
-	Seen                       int
-	Allowed                    bool
-	Excerpts                   []*excerpt
+	// Kind is the kind of finding.
+	Kind string
 
-	// More are the addresses of frames without an excerpt.
+	// Message is the full name of the message; for an unknown method, of the service.
+	Message string
+
+	// Field is the number and the name of the field; for an unknown method, its name.
+	Field string
+
+	// What describes the problem.
+	What string
+
+	// Seen is how often the finding occurred.
+	Seen int
+
+	// Allowed means that the user has accepted the finding.
+	Allowed bool
+
+	// Excerpts are parts of the first frames that show it.
+	Excerpts []*excerpt
+
+	// More are the addresses of further frames.
 	More []string
 
+	// number is the number of the field; 0 if it is not known.
 	number int32
-	name   string
+
+	// name is the name of the field; "" if it is not known.
+	name string
 }
 
 // An excerpt is the part of a frame that shows a finding.
 type excerpt struct {
+	// Address is the address of the frame.
 	Address string
 
-	// Text is the finding's fields within their parent messages or, for JSON, the text around the
-	// member.
+	// Text is the finding's fields within their parent messages or, for JSON, the text around the member.
 	Text string
-	Hex  string
 
+	// Hex is a hex dump of the finding's bytes; "" for JSON.
+	Hex string
+
+	// finding is the finding.
 	finding *pageFinding
 }
 
-// A frameReader calls do with the frames of addresses, in any order. What it reads must
-// have no secrets.
+// A frameReader calls do with the frames at addresses, in any order. Secrets must have been redacted from
+// the frames.
 type frameReader func(ctx context.Context, addresses []string, do func(address string, ex *decode.Exchange, f *decode.Frame)) error
 
-// NewCheckPage makes the page of a report on captures against definitions.
+// NewCheckPage builds the HTML page for a report. inputs are the checked captures, and read reads the
+// frames for excerpts.
 func NewCheckPage(ctx context.Context, r *check.Report, inputs []string, defs *schema.Schema, read frameReader) (*CheckPage, error) {
 	p := checkPageData{
 		Clean: r.Clean(), Summary: CheckSummary(r), Inputs: inputs, Report: r, Findings: pageFindings(r),
@@ -106,7 +148,7 @@ func NewCheckPage(ctx context.Context, r *check.Report, inputs []string, defs *s
 	return &CheckPage{p}, err
 }
 
-// Write writes the findings as an HTML page.
+// Write writes the HTML page.
 func (p *CheckPage) Write(w io.Writer) error {
 	page, err := template.New("check").Parse(checkPage)
 	if err != nil {
@@ -115,6 +157,7 @@ func (p *CheckPage) Write(w io.Writer) error {
 	return page.Execute(w, p.data)
 }
 
+// pageFindings returns the findings of a report for the page. The excerpts have only their addresses yet.
 func pageFindings(r *check.Report) []*pageFinding {
 	list := []*pageFinding{}
 	add := func(f pageFinding, frames []string) {
@@ -148,7 +191,7 @@ func pageFindings(r *check.Report) []*pageFinding {
 	return list
 }
 
-// fill decodes the part of a frame that the page shows for a finding.
+// fill sets the text and the hex dump of an excerpt from its frame.
 func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame) {
 	if f.Tree == nil || f.End != nil {
 		e.Text = textAround(f.Data, e.finding.name)
@@ -186,7 +229,9 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 	}
 }
 
-// onlyFinding returns the fields that a finding is about, with their parents only.
+// onlyFinding returns the fields that a finding is about, within their parent fields; other fields are
+// left out. typ is the type of the message that has fields, and left the number of fields that may still
+// be added.
 func onlyFinding(fields []*field.Field, typ string, of *pageFinding, left *int) []*field.Field {
 	var kept []*field.Field
 	for _, original := range fields {
@@ -210,7 +255,7 @@ func onlyFinding(fields []*field.Field, typ string, of *pageFinding, left *int) 
 	return kept
 }
 
-// textAround is the part of a JSON message with a member, or its beginning.
+// textAround returns the part of a JSON message around a member or, if it is not found, the beginning.
 func textAround(data []byte, member string) string {
 	at := 0
 	if member != "" {

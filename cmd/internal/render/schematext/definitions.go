@@ -7,7 +7,7 @@ import (
 	"unwire/schema/compare"
 )
 
-// Contents prints the elements of definitions as a table.
+// Contents prints a table of the elements in definitions.
 func Contents(out *term.Output, list []compare.Listing) error {
 	rows := make([][]string, len(list))
 	for i, l := range list {
@@ -25,7 +25,7 @@ func Contents(out *term.Output, list []compare.Listing) error {
 	}})
 }
 
-// Hits prints the results of a search in definitions as a table.
+// Hits prints a table of the elements that a search in definitions found.
 func Hits(out *term.Output, hits []compare.Hit) error {
 	rows := make([][]string, len(hits))
 	for i, h := range hits {
@@ -40,7 +40,7 @@ func Hits(out *term.Output, hits []compare.Hit) error {
 	}})
 }
 
-// Refs prints the uses of a type or a number as a table.
+// Refs prints a table of the fields and methods that use a type or a field number.
 func Refs(out *term.Output, refs []compare.Ref) error {
 	rows := make([][]string, len(refs))
 	for i, r := range refs {

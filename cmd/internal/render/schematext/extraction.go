@@ -7,7 +7,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Extractions prints, as a table, how many definitions were extracted from each input.
+// Extractions prints a table of how many definitions were extracted from each input.
 func Extractions(out *term.Output, list []contract.SchemaExtraction) error {
 	rows := make([][]string, len(list))
 	for i, x := range list {

@@ -8,7 +8,7 @@ import (
 	"unwire/schema/history"
 )
 
-// History prints the changes between versions of a client as a table.
+// History prints a table of the changes between versions of a client.
 func History(out *term.Output, changes []history.Change) error {
 	rows := make([][]string, len(changes))
 	for i, c := range changes {

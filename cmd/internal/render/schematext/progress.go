@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// progressEvery is how often a line of progress is drawn.
+	// progressEvery is the interval at which the progress line is redrawn.
 	progressEvery = 100 * time.Millisecond
 
-	// progressWidth is how many characters of progress are drawn, so that it stays
-	// on one line.
+	// progressWidth is the length to which the progress line is truncated, in characters.
 	progressWidth = 78
 )
 
 // ExtractProgress returns functions that draw and remove the progress line of an extraction. If out is
-// no terminal, nothing is drawn.
+// not a terminal, draw is nil and done does nothing.
 func ExtractProgress(out *term.Output) (draw func(extract.Progress), done func()) {
 	if !out.TTY {
 		return nil, func() {}

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// firstFrames formats the addresses of up to three frames.
+// firstFrames lists the first three addresses, separated by spaces.
 func firstFrames(addresses []string) string {
 	if len(addresses) > 3 {
 		return strings.Join(addresses[:3], " ") + " …"
@@ -22,7 +22,7 @@ func firstFrames(addresses []string) string {
 	return strings.Join(addresses, " ")
 }
 
-// firstNumbers formats up to twelve numbers of a list.
+// firstNumbers lists the first twelve numbers, separated by spaces.
 func firstNumbers(list []int32) string {
 	const most = 12
 	words := make([]string, min(len(list), most))
@@ -35,7 +35,8 @@ func firstNumbers(list []int32) string {
 	return strings.Join(words, " ")
 }
 
-// percent formats part/whole as a percentage that is 100 % only if part equals whole.
+// percent formats part/whole as a percentage. It is "100 %" only if both are equal, and "-" if whole is
+// 0.
 func percent(part, whole int64) string {
 	switch {
 	case whole == 0:
@@ -46,7 +47,7 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.1f %%", min(99.9, 100*float64(part)/float64(whole)))
 }
 
-// fieldLabel formats a field's number and name; an unknown one is omitted.
+// fieldLabel formats a field's number and name; either may be unknown (0 or "").
 func fieldLabel(number int32, name string) string {
 	switch {
 	case number == 0:

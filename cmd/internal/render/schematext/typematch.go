@@ -11,12 +11,14 @@ import (
 	"unwire/schema/match"
 )
 
-// MatchSummary formats the candidate types of a message or field in one line.
+// MatchSummary returns one line about the search for the type of a message or field: the number of
+// messages, and the conclusion.
 func MatchSummary(t *match.Target, r *match.Result) string {
 	return fmt.Sprintf("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "messages"),
 		app.Counted(r.Samples, "message"), app.Counted(r.Distinct, "distinct message"), app.Counted(r.Bytes, "byte"), verdictWords(r))
 }
 
+// verdictWords returns the conclusion of the search in words.
 func verdictWords(r *match.Result) string {
 	switch r.Conclusion {
 	case match.Matched:
@@ -29,7 +31,7 @@ func verdictWords(r *match.Result) string {
 	return fmt.Sprintf("undecided, %s possible", app.Counted(r.Possible, "type"))
 }
 
-// Match prints up to most candidate types of a message or field, and the types that are ruled out.
+// Match prints a table of up to most candidate types, and of the types that are ruled out.
 func Match(out *term.Output, r *match.Result, most int) error {
 	var rows [][]string
 	for i, c := range r.Candidates {
@@ -54,6 +56,7 @@ func Match(out *term.Output, r *match.Result, most int) error {
 	}})
 }
 
+// listed joins texts with semicolons after the prefix what; "" for an empty list.
 func listed(what string, list []string) string {
 	if len(list) == 0 {
 		return ""

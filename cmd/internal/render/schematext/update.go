@@ -13,7 +13,7 @@ import (
 	"unwire/schema/update/source"
 )
 
-// UpdateDiff writes the files of an update as a unified diff.
+// UpdateDiff writes the changes that an update makes to .proto files as a unified diff.
 func UpdateDiff(w io.Writer, files []update.File) error {
 	for _, file := range files {
 		old := "a/" + file.Name
@@ -27,7 +27,8 @@ func UpdateDiff(w io.Writer, files []update.File) error {
 	return nil
 }
 
-// Conflict formats, in one line, a change that an update could not make.
+// Conflict describes in one line a change that an update did not make because it conflicts with the
+// existing files.
 func Conflict(c update.Change) string {
 	s := fmt.Sprintf("%s %s", c.Kind, c.Element)
 	if c.Number != 0 {
@@ -45,7 +46,7 @@ func Conflict(c update.Change) string {
 	return s
 }
 
-// SourceRemark formats a remark about a source file of an update in one line.
+// SourceRemark describes in one line a remark about a source of an update.
 func SourceRemark(r source.Remark) string {
 	switch {
 	case r.Rejected != nil:
@@ -58,8 +59,8 @@ func SourceRemark(r source.Remark) string {
 	return r.Source + ": the .proto files contain none of its messages; use 'unwire align --proto DIR' to get the message names of DIR"
 }
 
-// UpdateSummary formats the result of an update in one line. written tells whether the files were
-// changed.
+// UpdateSummary returns one line with the number of changes, files and conflicts of an update. written
+// means that the files were changed.
 func UpdateSummary(r *update.Result, written bool) string {
 	done := "would change"
 	if written {

@@ -40,76 +40,94 @@ const (
 	leastLayer = 8
 )
 
-// An Outline is a message as rows.
+// An Outline is a message as a list of rows.
 type Outline struct {
-	// Rows are all nodes; a parent precedes its children.
+	// Rows are the nodes of the message's tree, in the order of their bytes. A parent precedes its
+	// children.
 	Rows []Row
 
-	// Layers are the bytes that rows refer to. The first is the message itself.
+	// Layers are the byte sequences that rows refer to. The first is the message itself; others are
+	// decoded from values in it.
 	Layers []Layer
 
-	// Cut reports that the message has more nodes than an outline can have.
+	// Cut means that rows were left out because there are more than an outline can have.
 	Cut bool
 
+	// finder finds encoded data in values.
 	finder nested.Finder
 }
 
-// A Row is a node.
+// A Row is a node of the tree: a field of a message, or a value in JSON.
 type Row struct {
-	// Off, Tag, Val and End divide the node's bytes in its layer: [Off,Tag) is the key, [Tag,Val) the length, and
-	// [Val,End) the value.
-	Off, Tag, Val, End int
+	// Off is the offset of the node's first byte in its layer. The bytes [Off,Tag) are the key.
+	Off int
 
-	// Layer is the layer that has the bytes.
+	// Tag is the offset after the key. The bytes [Tag,Val) are the length, or the colon in JSON.
+	Tag int
+
+	// Val is the offset of the value. The bytes [Val,End) are the value.
+	Val int
+
+	// End is the offset after the node's last byte.
+	End int
+
+	// Layer is the number of the layer that has the node's bytes.
 	Layer int32
 
-	// Parent is the row of the enclosing node, or -1, and Last the last row inside the node.
-	Parent, Last int32
+	// Parent is the row of the enclosing node, or -1.
+	Parent int32
 
-	// Index is the position among siblings of the same number or name; -1 if there are no others.
+	// Last is the last row inside the node; the node's own row if there are none.
+	Last int32
+
+	// Index is the position among siblings with the same field number, or in a JSON array; -1 if the field
+	// has no such siblings or the value is not in an array.
 	Index int32
 
-	// Opens is the layer that the value contains; 0 for none.
+	// Opens is the number of the layer that the value contains in encoded form; 0 for none.
 	Opens int32
 
-	// Depth is the number of enclosing nodes.
+	// Depth is the number of nodes that enclose this one.
 	Depth int32
 
-	// Field is set for a node of a message, without the fields inside it.
+	// Field is the field of a message; nil for JSON.
 	Field *field.Field
 
-	// Name, Element and Kind are set for a node of JSON: the name of a member, whether it is an element of an
-	// array, and the kind of the value.
-	Name    string
+	// Name is the name of a JSON member; "" for other nodes.
+	Name string
+
+	// Element means that the node is an element of a JSON array.
 	Element bool
-	Kind    jsontree.Kind
+
+	// Kind is the kind of a JSON value.
+	Kind jsontree.Kind
 }
 
-// A Layer is a sequence of bytes with rows.
+// A Layer is a byte sequence that rows refer to: the message, or what a value in it contains in encoded
+// form.
 type Layer struct {
-	// Data are the bytes.
+	// Data are the decoded bytes.
 	Data []byte
 
-	// Encoding is how the value of a row encodes them, such as "base64+gzip"; "" for JSON in a string, and for the
-	// message itself.
+	// Encoding is how the value encodes the bytes, such as "base64+gzip"; "" for the message, and for a
+	// value that has the bytes as they are.
 	Encoding string
 
-	// Form is what they are: message, json, frames or bytes.
+	// Form is the form of the bytes: message, json, frames or bytes.
 	Form string
 
-	// Row is the row whose value they are, or -1.
+	// Row is the row whose value contains the layer; -1 for the message.
 	Row int32
 }
 
-// Message returns the outline of a message.
+// Message returns the outline of a message with the bytes data, which fields are decoded from.
 func Message(data []byte, fields []*field.Field) *Outline {
 	o := &Outline{Layers: []Layer{{Data: data, Form: string(nested.Message), Row: -1}}}
 	o.addFields(fields, 0, -1, 0, 0)
 	return o
 }
 
-// JSON returns the outline of a JSON text, or of bytes without any structure if the text is
-// not JSON.
+// JSON returns the outline of a JSON text. If data is not JSON, the outline has no rows.
 func JSON(data []byte) *Outline {
 	o := &Outline{Layers: []Layer{{Data: data, Form: string(nested.Bytes), Row: -1}}}
 	if v, err := jsontree.Parse(data); err == nil {
@@ -119,7 +137,8 @@ func JSON(data []byte) *Outline {
 	return o
 }
 
-// addFields adds the rows of siblings. nesting is how many layers they are inside of.
+// addFields adds rows for the fields of one message, and for what is inside them. nesting is the number
+// of layers that enclose them, without the message itself.
 func (o *Outline) addFields(fields []*field.Field, layer, parent, depth int32, nesting int) {
 	counts := map[uint64]int32{}
 	if len(fields) > 1 {
@@ -150,7 +169,7 @@ func (o *Outline) addFields(fields []*field.Field, layer, parent, depth int32, n
 	}
 }
 
-// tagEnd returns where the tag of a field ends.
+// tagEnd returns the offset after the tag of a field.
 func tagEnd(data []byte, f *field.Field) int {
 	if f.Wire == "garbage" {
 		return f.Off
@@ -162,8 +181,8 @@ func tagEnd(data []byte, f *field.Field) int {
 	return min(i+1, f.Val)
 }
 
-// addJSON adds the row of a value and those of what is in it. The row of a whole text that is
-// an object or an array is left out: its members stand in its place.
+// addJSON adds rows for a JSON value and for the values inside it. An object or array that is the whole
+// text gets no row of its own.
 func (o *Outline) addJSON(v jsontree.Value, layer, parent, depth, index int32, nesting int) {
 	if len(o.Rows) >= maxRows {
 		o.Cut = true
@@ -200,7 +219,7 @@ func (o *Outline) addJSON(v jsontree.Value, layer, parent, depth, index int32, n
 	}
 }
 
-// openValue adds the layer that the value of a row contains, if it contains one.
+// openValue adds a layer and its rows if payload, the value of a row, contains encoded data.
 func (o *Outline) openValue(row int32, payload []byte, nesting int) {
 	if len(payload) < leastLayer || nesting >= maxNesting || len(o.Layers) >= maxLayers {
 		return
@@ -223,7 +242,7 @@ func (o *Outline) openValue(row int32, payload []byte, nesting int) {
 	}
 }
 
-// Path returns the path of a row within its layer, as the command line has it.
+// Path returns the path of a row from the beginning of its layer, in the notation of the command line.
 func (o *Outline) Path(i int32) string {
 	var steps []string
 	for layer := o.Rows[i].Layer; i >= 0 && o.Rows[i].Layer == layer; i = o.Rows[i].Parent {
@@ -239,7 +258,7 @@ func (o *Outline) Path(i int32) string {
 	return b.String()
 }
 
-// step is the last step of a row's path.
+// step returns the last step of a row's path.
 func (o *Outline) step(i int32) string {
 	r := &o.Rows[i]
 	if r.Field == nil {
@@ -255,7 +274,8 @@ func (o *Outline) step(i int32) string {
 	return s
 }
 
-// FullPath returns the path of a row from the message on, with the layers that it leads through.
+// FullPath returns the path of a row from the beginning of the message. It names the encodings of the
+// layers between.
 func (o *Outline) FullPath(i int32) string {
 	path := o.Path(i)
 	layer := &o.Layers[o.Rows[i].Layer]
@@ -274,7 +294,7 @@ func (o *Outline) FullPath(i int32) string {
 	return through + "." + path
 }
 
-// Carrier returns the row in the first layer that a row is, or stands in.
+// Carrier returns the row of the message itself that is row i, or whose value contains it.
 func (o *Outline) Carrier(i int32) int32 {
 	for o.Rows[i].Layer != 0 {
 		i = o.Layers[o.Rows[i].Layer].Row
@@ -282,8 +302,8 @@ func (o *Outline) Carrier(i int32) int32 {
 	return i
 }
 
-// Text returns the value of a scalar as text and whether it was cut to about most bytes. A
-// row with other rows inside it has none.
+// Text returns the value of a row as text, limited to about most bytes; cut is whether there is more. It
+// returns "" for a row with rows of its own layer inside it.
 func (o *Outline) Text(i int32, most int) (text string, cut bool) {
 	r := &o.Rows[i]
 	if r.Field == nil {
@@ -299,7 +319,7 @@ func (o *Outline) Text(i int32, most int) (text string, cut bool) {
 	return fieldText(r.Field, most)
 }
 
-// fieldText is the value of a field as text.
+// fieldText returns the value of a field as text, limited to about most bytes, and whether there is more.
 func fieldText(f *field.Field, most int) (string, bool) {
 	switch v := f.Value.(type) {
 	case nil:

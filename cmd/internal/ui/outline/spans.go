@@ -1,6 +1,6 @@
 package outline
 
-// A Class is the role of bytes in a row.
+// A Class says which part of a row bytes are.
 type Class string
 
 const (
@@ -14,21 +14,22 @@ const (
 	value Class = "value"
 )
 
-// A Span is consecutive bytes of one row and class.
+// A Span is a range of bytes that belong to one row and class.
 type Span struct {
-	// From and To are offsets in the layer.
+	// From is the offset of the first byte in the layer.
 	From int `json:"from"`
-	To   int `json:"to"`
+
+	// To is the offset after the last byte.
+	To int `json:"to"`
 
 	// Row is the innermost row that has the bytes.
 	Row int32 `json:"row"`
 
-	// Class is their role. It is empty for what is between the rows of a JSON text.
+	// Class is the part of the row; "" for JSON punctuation.
 	Class Class `json:"class,omitempty"`
 }
 
-// Spans divides the bytes of a layer in [from, to) by row and class. Bytes of no row are
-// left out.
+// Spans returns the spans of the bytes [from,to) of a layer. Bytes that belong to no row are left out.
 func (o *Outline) Spans(layer int32, from, to int) []Span {
 	var out []Span
 	o.each(layer, from, to, func(s Span) bool {
@@ -41,7 +42,7 @@ func (o *Outline) Spans(layer int32, from, to int) []Span {
 	return out
 }
 
-// At returns the innermost row that has a byte of a layer, or -1.
+// At returns the innermost row that has the byte at an offset of a layer, or -1.
 func (o *Outline) At(layer int32, off int) int32 {
 	row := int32(-1)
 	o.each(layer, off, off+1, func(s Span) bool {
@@ -54,7 +55,7 @@ func (o *Outline) At(layer int32, off int) int32 {
 	return row
 }
 
-// each calls do with the spans of the rows of a layer that overlap [from, to), in order.
+// each calls do with the spans of a layer that overlap [from,to), in order, until do returns false.
 func (o *Outline) each(layer int32, from, to int, do func(Span) bool) {
 	first, last := int32(0), int32(len(o.Rows))-1
 	if carrier := o.Layers[layer].Row; carrier >= 0 {
@@ -99,7 +100,8 @@ func (o *Outline) each(layer int32, from, to int, do func(Span) bool) {
 	at(last+1, from)
 }
 
-// eachOf calls do with the spans of a row that precede the rows inside it.
+// eachOf calls do with the spans of row i that precede the rows inside it. inside is whether there are
+// such rows in the same layer. It returns false if do does.
 func (o *Outline) eachOf(i int32, inside bool, do func(Span) bool) bool {
 	r := &o.Rows[i]
 	if r.Off < r.Tag && !do(Span{r.Off, r.Tag, i, key}) {
@@ -121,7 +123,7 @@ func (o *Outline) eachOf(i int32, inside bool, do func(Span) bool) bool {
 	return r.Val >= r.End || do(Span{r.Val, r.End, i, value})
 }
 
-// tail is what follows the last row inside a row: the end tag of a group, or a bracket.
+// tail returns the span after the last row inside row i: the end tag of a group, or a bracket.
 func (o *Outline) tail(i int32) Span {
 	r := &o.Rows[i]
 	k := i + 1

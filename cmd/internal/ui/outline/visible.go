@@ -5,20 +5,29 @@ import (
 	"sort"
 )
 
-// Visible are the rows that are shown while some rows are closed.
+// Visible is the list of rows that are shown while some rows are closed.
 type Visible struct {
 	// Total is the number of visible rows.
 	Total int
 
-	// hidden are ranges of rows inside closed ones, in order and without overlap.
+	// hidden are the ranges of rows inside closed rows, in order and without overlap.
 	hidden []hiddenRange
 }
 
-// A hiddenRange is the rows from first to last. before counts the hidden rows of earlier ranges.
-type hiddenRange struct{ first, last, before int32 }
+// A hiddenRange is a range of hidden rows.
+type hiddenRange struct {
+	// first is the first row of the range.
+	first int32
 
-// Visible returns which rows are shown if the rows of closed are closed. Numbers that are no
-// rows are ignored.
+	// last is the last row of the range.
+	last int32
+
+	// before is the number of hidden rows in earlier ranges.
+	before int32
+}
+
+// Visible returns the rows that are shown while the rows in closed are closed. It ignores numbers without
+// a row.
 func (o *Outline) Visible(closed []int32) Visible {
 	v := Visible{Total: len(o.Rows)}
 	last := int32(-1)
@@ -33,7 +42,7 @@ func (o *Outline) Visible(closed []int32) Visible {
 	return v
 }
 
-// Rows returns the rows at the positions from, from+1, … before to.
+// Rows returns the numbers of the rows at the positions [from,to) among the visible rows.
 func (v Visible) Rows(from, to int) []int32 {
 	from, to = max(from, 0), min(to, v.Total)
 	if from >= to {
@@ -58,7 +67,7 @@ func (v Visible) Rows(from, to int) []int32 {
 	return rows
 }
 
-// Position returns the position of a row, or of the closed row that hides it.
+// Position returns the position of a row among the visible rows, or of the closed row that hides it.
 func (v Visible) Position(row int32) int {
 	k := sort.Search(len(v.hidden), func(k int) bool { return v.hidden[k].first > row })
 	if k == 0 {
