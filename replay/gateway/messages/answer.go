@@ -10,22 +10,26 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// signature is the constant signature of thinking blocks. Clients send it back unchanged. Anthropic's
-// own service would reject a block with it.
+// signature is the constant signature of all thinking blocks. Clients only return it unchanged;
+// Anthropic's own service would reject a block with it.
 const signature = "dW53aXJl"
 
-// A message is a response, complete or at the beginning of a stream. It includes members that are
-// always null, because clients of the API expect them.
+// A message is the response of POST /v1/messages, complete or at the beginning of a stream. It includes
+// members that are always null, because clients of the API expect them.
 type message struct {
-	ID           string  `json:"id"`
-	Type         string  `json:"type"`
-	Role         string  `json:"role"`
-	Model        string  `json:"model"`
-	Content      []any   `json:"content"`
-	Container    any     `json:"container"`
-	Diagnostics  any     `json:"diagnostics"`
-	StopDetails  any     `json:"stop_details"`
-	StopReason   *string `json:"stop_reason"`
+	ID          string `json:"id"`
+	Type        string `json:"type"`
+	Role        string `json:"role"`
+	Model       string `json:"model"`
+	Content     []any  `json:"content"`
+	Container   any    `json:"container"`
+	Diagnostics any    `json:"diagnostics"`
+	StopDetails any    `json:"stop_details"`
+
+	// StopReason is the reason why the message ended; null at the beginning of a stream.
+	StopReason *string `json:"stop_reason"`
+
+	// StopSequence is the stop text that ended the message; null if none did.
 	StopSequence *string `json:"stop_sequence"`
 	Usage        usage   `json:"usage"`
 	*betaMessage
@@ -34,19 +38,24 @@ type message struct {
 // The beta form of the API, which clients ask for with ?beta=true, has some fields more.
 // They are always null here.
 type (
+	// A betaMessage has the members that messages have in addition in the beta form of the API.
 	betaMessage struct {
 		ContextManagement any `json:"context_management"`
 	}
+
+	// A betaUsage has the members that a usage has in addition in the beta form.
 	betaUsage struct {
 		FallbackCredit any `json:"fallback_credit"`
 		Iterations     any `json:"iterations"`
 	}
+
+	// A betaThinkingDelta has the members that a thinking delta has in addition in the beta form.
 	betaThinkingDelta struct {
 		EstimatedTokens any `json:"estimated_tokens"`
 	}
 )
 
-// A usage is the token usage of a turn, in the form for non-streamed responses.
+// A usage is the token usage of a turn, in the form for messages.
 type usage struct {
 	deltaUsage
 	CacheCreation any `json:"cache_creation"`
@@ -55,7 +64,7 @@ type usage struct {
 	Speed         any `json:"speed"`
 }
 
-// A deltaUsage is the tokens of a turn, in the form that a stream's end has.
+// A deltaUsage is the token usage of a turn, in the form for the end of a stream.
 type deltaUsage struct {
 	InputTokens              int64           `json:"input_tokens"`
 	OutputTokens             int64           `json:"output_tokens"`
@@ -66,6 +75,7 @@ type deltaUsage struct {
 	*betaUsage
 }
 
+// thinkingTokens are details about the output tokens.
 type thinkingTokens struct {
 	ThinkingTokens int64 `json:"thinking_tokens"`
 }
@@ -80,7 +90,7 @@ func (d *deltaUsage) set(u *turn.Usage) {
 	d.OutputTokensDetails = &thinkingTokens{ThinkingTokens: u.Reasoning}
 }
 
-// stopReasons are the API's words for the ends of turns.
+// stopReasons are the API's names for the reasons why a turn ended.
 var stopReasons = map[turn.Reason]string{
 	turn.Finished:  "end_turn",
 	turn.ToolCalls: "tool_use",
@@ -88,18 +98,21 @@ var stopReasons = map[turn.Reason]string{
 	turn.StoppedBy: "stop_sequence",
 }
 
+// A textBlock is a content block with visible text. Citations are always null.
 type textBlock struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
 	Citations any    `json:"citations"`
 }
 
+// A thinkingBlock is a content block with the model's reasoning.
 type thinkingBlock struct {
 	Type      string `json:"type"`
 	Thinking  string `json:"thinking"`
 	Signature string `json:"signature"`
 }
 
+// A toolUseBlock is a content block with a tool call.
 type toolUseBlock struct {
 	Type   string          `json:"type"`
 	ID     string          `json:"id"`
@@ -108,20 +121,26 @@ type toolUseBlock struct {
 	Caller caller          `json:"caller"`
 }
 
-// A caller is who called a tool: always the model itself.
+// A caller says who called a tool: always "direct", i.e. the model itself.
 type caller struct {
 	Type string `json:"type"`
 }
 
-// An answer is the state shared by streamed and non-streamed responses.
+// An answer builds the response to a turn; both streamed and non-streamed responses use it.
 type answer struct {
-	message  message
+	message message
+
+	// thinking is how the model's reasoning appears in the response.
 	thinking display
-	ended    bool
+
+	// ended means that the turn's Ended event was processed.
+	ended bool
 	// text accumulates the text of the last block in a non-streamed response.
 	text strings.Builder
 }
 
+// newAnswer returns an answer without content. id is the id of the message; beta asks for the beta form
+// of the API.
 func newAnswer(id, model string, thinking display, beta bool) *answer {
 	a := &answer{
 		message:  message{ID: id, Type: "message", Role: "assistant", Model: model, Content: []any{}},
@@ -134,7 +153,7 @@ func newAnswer(id, model string, thinking display, beta bool) *answer {
 	return a
 }
 
-// end records the reason and usage at the end of the turn.
+// end stores the reason why the turn ended and its token usage in the message.
 func (a *answer) end(e turn.Ended) {
 	a.ended = true
 	reason, ok := stopReasons[e.Reason]
@@ -148,8 +167,8 @@ func (a *answer) end(e turn.Ended) {
 	a.message.Usage.set(e.Usage)
 }
 
-// failure returns the error of an incomplete response, nil if it is complete. err is the error of
-// reading the turn. A turn that breaks off must never look complete.
+// failure returns the error to report if the response is incomplete; nil if it is complete. err is the
+// error of reading the turn. It ensures that an interrupted turn never looks complete.
 func (a *answer) failure(err error) error {
 	if err == nil && !a.ended {
 		return &turn.Error{Kind: turn.Upstream, Message: "the turn broke off without an end"}
@@ -157,7 +176,7 @@ func (a *answer) failure(err error) error {
 	return err
 }
 
-// whole writes the response as one JSON message.
+// whole waits for the end of the turn and writes the response as one JSON message.
 func whole(ctx context.Context, w http.ResponseWriter, requestID string, t front.Turn, a *answer) {
 	err := front.Each(ctx, t, func(event turn.Event) error {
 		a.add(event)
@@ -173,7 +192,7 @@ func whole(ctx context.Context, w http.ResponseWriter, requestID string, t front
 	_ = front.WriteJSON(w, http.StatusOK, a.message)
 }
 
-// add adds an event of the turn to the message.
+// add adds the content of an event to a message that is not streamed.
 func (a *answer) add(event turn.Event) {
 	switch e := event.(type) {
 	case turn.Text:
@@ -207,13 +226,13 @@ func (a *answer) lastBlock() any {
 	return a.message.Content[len(a.message.Content)-1]
 }
 
-// append starts a new content block.
+// append starts a new content block of the message.
 func (a *answer) append(block any) {
 	a.finishBlock()
 	a.message.Content = append(a.message.Content, block)
 }
 
-// finishBlock stores the accumulated text in the last content block.
+// finishBlock stores the accumulated text in the last content block, before another one starts.
 func (a *answer) finishBlock() {
 	switch b := a.lastBlock().(type) {
 	case *textBlock:
@@ -224,6 +243,7 @@ func (a *answer) finishBlock() {
 	a.text.Reset()
 }
 
+// newToolUse returns the content block for a tool call.
 func newToolUse(c turn.Call) *toolUseBlock {
 	return &toolUseBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: front.Arguments(string(c.Arguments)), Caller: caller{Type: "direct"}}
 }

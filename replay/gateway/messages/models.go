@@ -9,9 +9,9 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A modelInfo is a model in the API's form. The upstream reports neither dates nor
-// limits: the API's word for an unknown date of creation is the epoch, and the rest is
-// null.
+// A modelInfo is an entry in the API's list of models. Of what the API defines, the upstream reports
+// only id and name: the creation date is the epoch, which the API uses for unknown dates, and the other
+// members are null.
 type modelInfo struct {
 	Type           string `json:"type"`
 	ID             string `json:"id"`
@@ -27,10 +27,12 @@ type modelInfo struct {
 	*betaModel
 }
 
+// A betaModel has the members that a modelInfo has in addition in the beta form of the API.
 type betaModel struct {
 	AllowedFallbackModels any `json:"allowed_fallback_models"`
 }
 
+// newModelInfo converts a model to the API's form. beta asks for the beta form.
 func newModelInfo(m turn.Model, beta bool) modelInfo {
 	name := m.Name
 	if name == "" {
@@ -53,11 +55,12 @@ type modelPage struct {
 
 // The API's limits of a page.
 const (
+	// The default and the largest number of models on a page of the list.
 	pageDefault = 20
 	pageMax     = 1000
 )
 
-// models responds with a page of the list of models.
+// models handles GET /v1/models: it responds with a page of the list of models.
 func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	limit := pageDefault
@@ -103,7 +106,7 @@ func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	_ = front.WriteJSON(w, http.StatusOK, page)
 }
 
-// withAliases adds a list entry for each alias after its model.
+// withAliases returns the models, each followed by an entry for each of its aliases.
 func withAliases(models []turn.Model) []turn.Model {
 	var all []turn.Model
 	for _, m := range models {
@@ -117,12 +120,12 @@ func withAliases(models []turn.Model) []turn.Model {
 	return all
 }
 
-// indexOf returns the index of the model with an id, or -1.
+// indexOf returns the index of the model with this id, or -1.
 func indexOf(models []turn.Model, id string) int {
 	return slices.IndexFunc(models, func(m turn.Model) bool { return m.ID == id })
 }
 
-// model responds with the model of an id or alias.
+// model handles GET /v1/models/{id}, where id may be an alias.
 func (h *handler) model(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	m, err := h.core.Model(r.Context(), r.PathValue("id"))

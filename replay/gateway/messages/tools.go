@@ -22,13 +22,15 @@ type tool struct {
 	CacheControl   json.RawMessage `json:"cache_control"`
 }
 
-// A clientTool is a tool, such as bash, that the API defines by its type and the client runs. The
+// A clientTool is a tool, such as bash, that the API defines by its type and that the client runs. The
 // upstream server gets an ordinary tool definition in its place.
 type clientTool struct {
-	// prefix is the tool's type without its date.
+	// prefix is the type without the date at its end; description and schema are those of the ordinary
+	// definition.
 	prefix, description, schema string
 }
 
+// clientTools are the supported tools of this sort.
 var clientTools = []clientTool{
 	{
 		prefix: "bash_", description: "Runs a command in a persistent bash session.",
@@ -40,9 +42,9 @@ var clientTools = []clientTool{
 	},
 }
 
-// tools reads the parameter tools and those that the transcript defines. A tool with
-// defer_loading is offered once the transcript has loaded it: until then, the model is
-// not meant to see it.
+// tools reads the parameter tools and the tools that the transcript defines. raw is the parameter. A
+// tool with defer_loading is only offered once the transcript has loaded it, because the model should
+// not see it before.
 func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 	entries, err := list[tool](raw, "tools")
 	if err != nil {
@@ -91,7 +93,8 @@ func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 	return offered, nil
 }
 
-// read converts a tool of the API to a tool of the turn.
+// read converts a tool of the API to the form for the upstream server. note adds a note about a member
+// without effect.
 func (t *tool) read(path string, note func(string)) (turn.Tool, *turn.Error) {
 	if t.Name == "" {
 		return turn.Tool{}, invalid(path+".name", "is required")

@@ -7,7 +7,7 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A response is the API's response object.
+// A response is the API's response object. Members that have no meaning here are constant.
 type response struct {
 	ID                 string            `json:"id"`
 	Object             string            `json:"object"`
@@ -36,32 +36,39 @@ type response struct {
 	AccessPrograms accessPrograms `json:"access_programs"`
 }
 
+// A responseError is the error of a response with status failed.
 type responseError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
+// An incomplete is the reason why a response has the status incomplete.
 type incomplete struct {
 	Reason string `json:"reason"`
 }
 
+// A reasoning is the response's reasoning setting; its members are always null.
 type reasoning struct {
 	Effort  *string `json:"effort"`
 	Summary *string `json:"summary"`
 }
 
+// A text is the response's setting for the output format, which is always text.
 type text struct {
 	Format format `json:"format"`
 }
 
+// A format is an output format: "text".
 type format struct {
 	Type string `json:"type"`
 }
 
+// accessPrograms is a constant part of the response.
 type accessPrograms struct {
 	Cyber string `json:"cyber"`
 }
 
+// A usage is the token usage of a turn in the form of this API.
 type usage struct {
 	InputTokens         int64         `json:"input_tokens"`
 	InputTokensDetails  inputDetails  `json:"input_tokens_details"`
@@ -70,16 +77,18 @@ type usage struct {
 	TotalTokens         int64         `json:"total_tokens"`
 }
 
+// inputDetails are details about the tokens that the model read.
 type inputDetails struct {
 	CachedTokens     int64 `json:"cached_tokens"`
 	CacheWriteTokens int64 `json:"cache_write_tokens"`
 }
 
+// outputDetails are details about the tokens that the model wrote.
 type outputDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf converts the token usage; if the upstream server reported none, it is zero.
+// usageOf converts the token usage of a turn; nil gives zeros.
 func usageOf(u *turn.Usage) *usage {
 	if u == nil {
 		return &usage{}
@@ -91,7 +100,8 @@ func usageOf(u *turn.Usage) *usage {
 	}
 }
 
-// newResponse returns a response that is in progress.
+// newResponse returns the response to req by the named model, with the status in_progress and without
+// output.
 func newResponse(req *request, model string) *response {
 	return &response{
 		ID: openai.NewID("resp_"), Object: "response", CreatedAt: openai.Now(), Status: "in_progress", Model: model,
@@ -102,7 +112,7 @@ func newResponse(req *request, model string) *response {
 	}
 }
 
-// A functionTool is the definition of a tool as the JSON response repeats it.
+// A functionTool is a tool definition of the request in the form in which the response repeats it.
 type functionTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -111,6 +121,7 @@ type functionTool struct {
 	Strict      bool            `json:"strict"`
 }
 
+// newFunctionTool converts a tool to the form in which the response repeats it.
 func newFunctionTool(t turn.Tool) functionTool {
 	f := functionTool{Type: "function", Name: t.Name, Parameters: t.Schema}
 	if t.Description != "" {
@@ -124,6 +135,7 @@ func newFunctionTool(t turn.Tool) functionTool {
 
 // The kinds of items in the output of a response.
 type (
+	// A messageItem is an output item with the visible text of the answer.
 	messageItem struct {
 		ID      string        `json:"id"`
 		Type    string        `json:"type"`
@@ -131,21 +143,29 @@ type (
 		Role    string        `json:"role"`
 		Content []messagePart `json:"content"`
 	}
+
+	// A messagePart is a part of a message's content. Annotations and Logprobs are always empty.
 	messagePart struct {
 		Type        string   `json:"type"`
 		Text        string   `json:"text"`
 		Annotations []string `json:"annotations"`
 		Logprobs    []string `json:"logprobs"`
 	}
+
+	// A reasoningItem is an output item with the model's reasoning.
 	reasoningItem struct {
 		ID      string        `json:"id"`
 		Type    string        `json:"type"`
 		Summary []summaryPart `json:"summary"`
 	}
+
+	// A summaryPart is a part of a reasoning item.
 	summaryPart struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
+
+	// A functionCallItem is an output item with a call of a function.
 	functionCallItem struct {
 		ID        string `json:"id"`
 		Type      string `json:"type"`
@@ -155,6 +175,8 @@ type (
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
 	}
+
+	// A customCallItem is an output item with a call of a custom tool, whose input is text.
 	customCallItem struct {
 		ID        string `json:"id"`
 		Type      string `json:"type"`
@@ -165,6 +187,7 @@ type (
 	}
 )
 
+// newMessage returns a message item with these parts.
 func newMessage(id, status string, content ...messagePart) messageItem {
 	if content == nil {
 		content = []messagePart{}
@@ -172,10 +195,12 @@ func newMessage(id, status string, content ...messagePart) messageItem {
 	return messageItem{ID: id, Type: "message", Status: status, Role: "assistant", Content: content}
 }
 
+// newPart returns a message part with this text.
 func newPart(text string) messagePart {
 	return messagePart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 }
 
+// newReasoning returns a reasoning item with these parts.
 func newReasoning(id string, summary ...summaryPart) reasoningItem {
 	if summary == nil {
 		summary = []summaryPart{}
@@ -183,4 +208,5 @@ func newReasoning(id string, summary ...summaryPart) reasoningItem {
 	return reasoningItem{ID: id, Type: "reasoning", Summary: summary}
 }
 
+// newSummary returns a part of a reasoning item with this text.
 func newSummary(text string) summaryPart { return summaryPart{Type: "summary_text", Text: text} }
