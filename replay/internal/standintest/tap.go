@@ -11,9 +11,9 @@ import (
 	"unwire/captures/store"
 )
 
-// A Tap is an http.RoundTripper that records requests and responses as the proxy does.
+// A Tap is an http.RoundTripper for tests that records requests and responses as unwire's proxy does.
 type Tap struct {
-	// Next sends the requests, which are recorded in Store.
+	// Next sends the requests; Store is the capture in which they are recorded.
 	Next  http.RoundTripper
 	Store *store.Store
 
@@ -24,6 +24,7 @@ type Tap struct {
 	Done chan struct{}
 }
 
+// RoundTrip sends a request and records it with its response.
 func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	rec, err := t.Store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: "2", RequestHeaders: headers(r.Header), Source: "proxy"})
 	if err != nil {
@@ -55,13 +56,17 @@ func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// A tapped is a request or response body that records the bytes read from it in direction dir.
 type tapped struct {
 	io.ReadCloser
 	rec captures.Recording
 	dir captures.Direction
+
+	// end is called with the error at the end of the body; it may be nil.
 	end func(error)
 }
 
+// Read reads from the body and records the bytes.
 func (t *tapped) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.rec.Chunk(t.dir, p[:n])
