@@ -7,6 +7,8 @@ import (
 	"unwire/replay/probe"
 )
 
+// readingOf returns how the message reads field n; absent if it was not found. ok is false if this is
+// not known, as for groups.
 func (m *message) readingOf(n int32) (reading, bool) {
 	f := m.found[n]
 	if f == nil {
@@ -35,8 +37,8 @@ const (
 	candidateSize = 60
 )
 
-// readings returns fields that the outer message reads differently from the message in candidate n.
-// They use only numbers that are known when n is probed: n and higher ones.
+// readings returns how the outer message reads some fields, for distinguishing it from a message in
+// field n. It uses only numbers whose type is known when n is probed: n and higher ones.
 func (m *message) readings(n int32) []reading {
 	out := []reading{{n, asVarint}}
 	if n > nearNumbers {
@@ -53,7 +55,7 @@ func (m *message) readings(n int32) []reading {
 	return out
 }
 
-// allReadings returns the readings of all fields, once all numbers were probed.
+// allReadings returns how the message reads its found fields, once all numbers were probed.
 func (m *message) allReadings() []reading {
 	var out []reading
 	for _, n := range m.order() {
@@ -69,12 +71,12 @@ func (m *message) allReadings() []reading {
 	return out
 }
 
-// firstPayload returns the first message that is sent.
+// firstPayload returns the first message that is sent to the server.
 func (m *message) firstPayload() []byte {
 	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Below(math.MaxInt32)))))
 }
 
-// fitting returns as much of a batch as fits into the largest message that the server accepts.
+// fitting returns the part of a batch that fits into the largest message that the server accepts.
 func (m *message) fitting(b batch) batch {
 	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.server.sizeLimit() {
 		b = b.cut(len(b.numbers) * 3 / 4)
@@ -82,24 +84,26 @@ func (m *message) fitting(b batch) batch {
 	return b
 }
 
-// A batch is a run of candidates, from the highest number down.
+// A batch has the field numbers (candidates) that are tested in one request, from the highest down.
 type batch struct {
 	numbers []int32
-	// next is the first number that is not in the batch; 0 if nothing is below it.
+	// next is the first number after the batch, i.e. the highest one below it; 0 if there is none.
 	next int32
-	// looks are the lookahead candidates of the batch.
+	// looks are the candidates that are tested by lookahead.
 	looks []look
-	// base is the index of the first lookahead's canary.
+	// base is the canary index of the first lookahead candidate.
 	base int
 }
 
-// has reports whether a sighted canary belongs to a candidate or lookahead of the batch.
+// has reports whether a canary that the server quoted belongs to a candidate or lookahead of the batch.
 func (b batch) has(g sighting) bool {
 	return g.canary && g.slot != slotEnd && (g.index < len(b.numbers) || g.index >= b.base && g.index-b.base < len(b.looks))
 }
 
+// last reports whether no field numbers are left after the batch.
 func (b batch) last() bool { return b.next == 0 }
 
+// batch returns the next batch, which begins with the highest untested number that is at most high.
 func (m *message) batch(high int32) batch {
 	var b batch
 	n := m.numbers.Below(high)
@@ -121,7 +125,7 @@ func (m *message) maxPayload() int {
 	return maxPayloadSize
 }
 
-// smallRest is the number of bytes reserved for everything but the batch in small messages.
+// smallRest is the number of bytes reserved for everything except the batch in small messages.
 const smallRest = 900
 
 // small reports whether the server accepts only small messages. Lookahead, deep nesting and
@@ -146,7 +150,8 @@ func (b batch) about() string {
 	return fmt.Sprintf("numbers %d to %d", b.numbers[0], b.numbers[len(b.numbers)-1])
 }
 
-// candidatesForMessage returns the varints that the last part of a payload confirms.
+// candidatesForMessage returns the fields found to be varints that may be messages, which the last part
+// of a payload tests.
 func (m *message) candidatesForMessage() []int32 {
 	var out []int32
 	if m.small() {
@@ -160,7 +165,8 @@ func (m *message) candidatesForMessage() []int32 {
 	return out
 }
 
-// payload lays out the canaries of a batch, then the confirmations, then the end.
+// payload returns the message for a batch: the tests of its candidates, then the confirmations, then
+// the end. deep is a field that is tested by deep nesting; 0 for none.
 func (m *message) payload(deep int32, batch batch) []byte {
 	b := appendControl(nil)
 	if m.assumed != nil {
@@ -196,7 +202,7 @@ func (m *message) payload(deep int32, batch batch) []byte {
 	return m.whole(appendEnd(b, m.id(count)))
 }
 
-// levels returns the nesting depth at which the parser stops.
+// levels returns the nesting depth of the groups at which the parser stops.
 func (m *message) levels() int {
 	if m.server.countsLevels {
 		return 2 * levelLimit
@@ -204,14 +210,14 @@ func (m *message) levels() int {
 	return tooDeep
 }
 
-// measures reports whether a payload ends with groups that are too deep for a parser that counts
-// levels. They are reached only if nothing before them stopped the parser.
+// measures reports whether the payload for a batch ends with groups that are nested too deeply for a
+// parser that limits nesting. They are reached only if nothing before them has stopped the parser.
 func (m *message) measures(deep int32, batch batch) bool {
 	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && !m.server.countsLevels && !m.server.levelsUncounted
 }
 
-// whole wraps the message into a request. The request ends with a canary of its own, so that no
-// parser accepts it even if the path does not lead to a message.
+// whole wraps the message into a request. The request ends with a canary of its own, so that no parser
+// accepts it even if the path does not lead to a message.
 func (m *message) whole(message []byte) []byte {
 	return appendEnd(probe.Wrap(m.path, message, m.groups...), maxBatch-1)
 }
