@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// JSON replaces every string value of a JSON text and returns the text,
-// compact and with its members sorted.
+// JSON replaces every string value in a JSON text by the result of each, and returns the text in
+// compact form with sorted members.
 func JSON(data []byte, each func(string) (string, error)) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -30,6 +30,7 @@ func JSON(data []byte, each func(string) (string, error)) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
+// walkValue replaces the strings in a decoded JSON value by the results of each.
 func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
@@ -50,7 +51,7 @@ func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
 	return v, nil
 }
 
-// Strings replaces every string in a message, recursively, by the result of each.
+// Strings replaces every string in a protobuf message, including nested ones, by the result of each.
 func Strings(m protoreflect.Message, each func(string) (string, error)) error {
 	var failed error
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -72,6 +73,7 @@ func Strings(m protoreflect.Message, each func(string) (string, error)) error {
 	return failed
 }
 
+// expandList replaces the strings in a list by the results of each.
 func expandList(fd protoreflect.FieldDescriptor, l protoreflect.List, each func(string) (string, error)) error {
 	for i := range l.Len() {
 		switch {
@@ -90,6 +92,7 @@ func expandList(fd protoreflect.FieldDescriptor, l protoreflect.List, each func(
 	return nil
 }
 
+// expandMap replaces the strings in the values of a map by the results of each.
 func expandMap(fd protoreflect.FieldDescriptor, entries protoreflect.Map, each func(string) (string, error)) (failed error) {
 	value := fd.MapValue()
 	entries.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
