@@ -116,10 +116,10 @@ type Request struct {
 // An Event is one piece of the server's answer: a Text, Thinking, Tokens, Calling, or Ended.
 type Event interface{ event() }
 
-// A Text event appends its text to the visible answer.
+// A Text event appends its Text to the visible answer.
 type Text struct{ Text string }
 
-// A Thinking event appends its text to the displayed reasoning of the model.
+// A Thinking event appends its Text to the displayed reasoning of the model.
 type Thinking struct{ Text string }
 
 // A Tokens event reports that the model has written N tokens since the last Tokens event.

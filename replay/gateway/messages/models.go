@@ -9,9 +9,8 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A modelInfo is an entry in the API's list of models. Of what the API defines, the upstream reports
-// only id and name: the creation date is the epoch, which the API uses for unknown dates, and the other
-// members are null.
+// A modelInfo is an entry in the API's list of models. The upstream reports only id and name: the
+// creation date is the epoch, which the API uses for unknown dates, and the other members are null.
 type modelInfo struct {
 	Type           string `json:"type"`
 	ID             string `json:"id"`

@@ -132,7 +132,7 @@ func (r *request) readThinking(raw json.RawMessage) *turn.Error {
 	return nil
 }
 
-// toolChoice reads the parameter tool_choice, and removes the tools if it is none.
+// toolChoice reads the parameter tool_choice. The value none removes the tools.
 func (r *request) toolChoice(raw json.RawMessage) *turn.Error {
 	var choice struct {
 		Type            string `json:"type"`
