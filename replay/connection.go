@@ -194,6 +194,9 @@ func (s *session) receive(ctx context.Context, conn connection.Conn) {
 
 // received is a message that arrived, or the error that ended the connection.
 type received struct {
+	// Message is the message that arrived.
 	connection.Message
+
+	// err is the error that ended the connection; nil if a message arrived.
 	err error
 }

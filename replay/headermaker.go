@@ -55,7 +55,10 @@ const envMachineID = "UNWIRE_MACHINE_ID"
 // never invented.
 //
 // Source: RESEARCH.md#checksum
-type checksumMaker struct{ profile.Checksum }
+type checksumMaker struct {
+	// Checksum describes the header and how it is computed.
+	profile.Checksum
+}
 
 // Part returns the environment variable with the machine id that the checksum header contains.
 func (checksumMaker) Part() string { return envMachineID }

@@ -23,6 +23,7 @@ import (
 // Options describe how a request is resolved and sent. With the zero value there are no secrets and no
 // schema, and requests are only sent to this machine.
 type Options struct {
+	// Policy determines which servers may be contacted, and how their certificates are verified.
 	outbound.Policy
 
 	// Schema provides names for edits, heartbeats and error details; it may be nil.

@@ -13,6 +13,7 @@ import (
 // A planner builds a plan from a request. Only the planner changes the plan, and returns it when it
 // is complete.
 type planner struct {
+	// Plan is the plan that is being built.
 	*Plan
 
 	// changes are the requested changes to the captured request.

@@ -61,6 +61,7 @@ type Changes struct {
 	// They replace the captured ids.
 	Issued *live.IDs
 
+	// Timing has the timeouts of the replay.
 	Timing
 }
 
@@ -101,6 +102,7 @@ func (t *Timing) defaults() {
 // A Request is a captured exchange with changes. It is only data and can still be edited; Plan
 // resolves it.
 type Request struct {
+	// Changes are the requested changes.
 	Changes
 
 	// id is the number of the captured exchange.

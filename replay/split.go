@@ -23,6 +23,7 @@ type Append struct {
 	// Number is the sequence number of the append, from 0.
 	Number int64 `json:"append_seqno"`
 
+	// carrier has the captured call, and the URL and headers to send.
 	carrier
 }
 

@@ -120,6 +120,7 @@ type Options struct {
 
 // A Client runs turns of conversations on an agent server. Its methods may be called concurrently.
 type Client struct {
+	// o are the options with defaults filled in.
 	o Options
 
 	// definitions are the protobuf messages of the agent service.

@@ -11,6 +11,7 @@ import (
 
 // agents are the dialers for the agent's streams, which may go to another host than other calls.
 type agents struct {
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// found is the URL of the agent's host; nil until it is known.

@@ -16,7 +16,10 @@ const (
 // A queue buffers the events of a stream until the caller of Next removes them. Only one goroutine may
 // add events; any may remove them.
 type queue struct {
-	mu     sync.Mutex
+	// mu guards events, bytes and end.
+	mu sync.Mutex
+
+	// events are the buffered events, oldest first.
 	events []turn.Event
 
 	// bytes is the estimated size of the events.

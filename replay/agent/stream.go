@@ -40,6 +40,7 @@ const (
 // A Stream is one turn of a conversation: the events with which the server responds to one request.
 // Next, Answer, Pending and Close may be called concurrently.
 type Stream struct {
+	// client is the Client that opened the stream.
 	client *Client
 
 	// conversation is the id of the conversation.
@@ -57,7 +58,9 @@ type Stream struct {
 	// outgoing are the messages to be sent.
 	outgoing chan outgoing
 	// stop is closed when the stream ends; both goroutines then return.
-	stop     chan struct{}
+	stop chan struct{}
+
+	// stopOnce makes halt close stop only once.
 	stopOnce sync.Once
 
 	// closing makes Close run only once.
@@ -94,6 +97,7 @@ func newStream(c *Client, conversation string, set *tools.Set) *Stream {
 
 // An outgoing message waits to be sent by the writing goroutine.
 type outgoing struct {
+	// message is the encoded message.
 	message []byte
 
 	// sent, if not nil, is closed once the message was sent.

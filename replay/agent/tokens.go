@@ -13,6 +13,7 @@ const maxTokens = 16
 // tokens remembers the access tokens that were sent recently, in order to remove them from error
 // messages.
 type tokens struct {
+	// mu guards list.
 	mu sync.Mutex
 
 	// list are the tokens, oldest first.

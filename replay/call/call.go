@@ -231,6 +231,7 @@ func ofProtocol(name string) bool { return slices.Contains(protocolHeaders, stri
 
 // A caller is the state of one call.
 type caller struct {
+	// o are the options of the call with defaults filled in.
 	o *Options
 
 	// m supplies the request messages and receives the responses.

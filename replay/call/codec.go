@@ -11,11 +11,17 @@ import (
 )
 
 // A frame is a message in its encoded form; connect-go is used without generated types.
-type frame struct{ data []byte }
+type frame struct {
+	// data is the message in the codec of the call.
+	data []byte
+}
 
 // A rawCodec is a connect-go codec that passes frames through unchanged. Protobuf messages are also
 // supported, because connect-go parses the gRPC status with the codec named "proto".
-type rawCodec struct{ name string }
+type rawCodec struct {
+	// name is "proto" or "json".
+	name string
+}
 
 // Name returns the codec's name, "proto" or "json".
 func (c rawCodec) Name() string { return c.name }

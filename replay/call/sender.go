@@ -24,7 +24,10 @@ const redacted = "[redacted:00000000]"
 // A sender is the HTTP client that connect-go uses for one call. It records the request and the
 // response.
 type sender struct {
-	o         *Options
+	// o are the options of the call.
+	o *Options
+
+	// transport sends the HTTP request.
 	transport *http.Transport
 
 	// progress records how far connecting has progressed.
@@ -35,7 +38,9 @@ type sender struct {
 
 	// answered means that a response has arrived; status and retryAfter are from it.
 	answered bool
-	status   int
+
+	// status is the HTTP status of the response.
+	status int
 
 	// retryAfter is the value of the Retry-After header.
 	retryAfter string
@@ -216,7 +221,10 @@ func connection(state *tls.ConnectionState, insecure bool) captures.TLS {
 
 // A requestBody is a request body that records the bytes that the HTTP transport reads from it.
 type requestBody struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
+
+	// s records the bytes.
 	s *sender
 }
 
@@ -229,8 +237,13 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 // An answerBody is a response body that records the bytes read from it and the error at its end.
 type answerBody struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
-	s    *sender
+
+	// s records the bytes.
+	s *sender
+
+	// resp is the response, whose trailers are complete at the end of the body.
 	resp *http.Response
 	// err is the error with which the body ended; nil before its end.
 	err error

@@ -96,8 +96,11 @@ func (p *Probe) run(ctx context.Context, edit *change, limit time.Duration) (*ob
 
 // An output is a Writer that stores the first maxOutput bytes of what a client prints.
 type output struct {
+	// mu guards b, because a client may write from several goroutines.
 	mu sync.Mutex
-	b  bytes.Buffer
+
+	// b is the stored output.
+	b bytes.Buffer
 }
 
 // Write stores p, or the part of it that does not exceed the limit; it never fails.

@@ -72,6 +72,7 @@ type BaselineReport struct {
 
 // A Field is an edited field with the verdict about it.
 type Field struct {
+	// Target describes the field.
 	Target
 
 	// Verdict says whether the client uses the field.
@@ -184,7 +185,10 @@ func (f *Field) judge() {
 
 // An execution is the state of carrying out a plan.
 type execution struct {
+	// p is the probe.
 	p *Probe
+
+	// b are the unedited runs, with which edited ones are compared.
 	b *Baseline
 
 	// r is the result so far.

@@ -92,7 +92,10 @@ const receiveSize = 64 << 10
 
 // A rawConn is a Conn over TCP or TLS, whose bytes are not divided into messages.
 type rawConn struct {
+	// Conn is the TCP or TLS connection.
 	net.Conn
+
+	// buf is the buffer for reading.
 	buf []byte
 }
 

@@ -34,6 +34,7 @@ var ownHeaders = [...]string{"connection", "upgrade", "host", "sec-websocket-key
 
 // A webSocket is a Conn for a WebSocket connection.
 type webSocket struct {
+	// conn is the library's connection.
 	conn *websocket.Conn
 
 	// over means that the close frame was received.

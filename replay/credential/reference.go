@@ -50,7 +50,10 @@ func readKeyring(service, account string) (string, error) {
 }
 
 // A held secret was found through a reference such as keyring:…; from describes its origin.
-type held struct{ secret, from string }
+type held struct {
+	// secret is the secret, and from its origin, such as "keyring:my-service/me".
+	secret, from string
+}
 
 // A Resolver loads the secrets that the user names by references such as env:NAME or
 // keyring:SERVICE/ACCOUNT. The zero value has no environment, and uses the system's key store.

@@ -32,6 +32,7 @@ type Source struct {
 	// policy determines which hosts may be contacted.
 	policy outbound.Policy
 
+	// mu is held during an exchange, so that concurrent callers share its token.
 	mu sync.Mutex
 	// failed is the time of the last exchange that failed; zero if none did.
 	failed time.Time

@@ -12,8 +12,10 @@ import (
 
 // A NameError reports that a path names a field that the message type does not have.
 type NameError struct {
-	// Type is the message type, and Name the field name that it lacks.
+	// Type is the message type that lacks the field.
 	Type protoreflect.MessageDescriptor
+
+	// Name is the field name or number in the path.
 	Name string
 }
 

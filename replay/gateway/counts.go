@@ -101,7 +101,10 @@ type pastSessions struct {
 
 // A pastSession is a session that has ended, with the time of its end.
 type pastSession struct {
+	// session is the complete session.
 	*session
+
+	// ended is the time at which the session ended.
 	ended time.Time
 }
 

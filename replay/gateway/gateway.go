@@ -130,7 +130,10 @@ const restartTime = time.Minute
 // A Core implements front.Core: it runs the turns of client requests on streams to an agent. Its
 // methods may be called concurrently.
 type Core struct {
-	o        Options
+	// o are the options with defaults filled in.
+	o Options
+
+	// upstream opens streams to the agent.
 	upstream Upstream
 
 	// models caches the upstream's list of models.
@@ -155,8 +158,11 @@ type Core struct {
 	// past are sessions that have ended.
 	past *pastSessions
 
+	// countsLock guards counts.
 	countsLock sync.Mutex
-	counts     Counts
+
+	// counts are the statistics.
+	counts Counts
 }
 
 // New returns a Core that runs turns on upstream. Shutdown must be called when it is no longer needed.
@@ -384,7 +390,10 @@ func (c *Core) Shutdown(ctx context.Context) {
 
 // A modelCache stores the upstream's list of models for modelsTime.
 type modelCache struct {
-	mu   sync.Mutex
+	// mu guards the fields below. It is held while the list is requested.
+	mu sync.Mutex
+
+	// list are the models; nil before the first request.
 	list []turn.Model
 
 	// at is the time at which the list was requested.

@@ -12,12 +12,16 @@ import (
 // A reader implements front.Turn: it returns the events of one response (a segment of a session) to one
 // client. A repeated request gets a second reader of the same segment.
 type reader struct {
-	// s is the session, and g the segment that is read.
+	// s is the session.
 	s *session
+
+	// g is the segment, i.e. the response, that is read.
 	g *segment
 
 	// next is the number of the next event, from 0.
-	next   int
+	next int
+
+	// closed means that Close was called.
 	closed bool
 
 	// onEnd, if not nil, is called once after the last event was returned.

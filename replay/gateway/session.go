@@ -20,9 +20,15 @@ type session struct {
 	id string
 
 	// key is the hash of the API key of the client.
-	key     sum
-	core    *Core
-	stream  Stream
+	key sum
+
+	// core is the Core to which the session belongs.
+	core *Core
+
+	// stream is the stream to the agent.
+	stream Stream
+
+	// started is the time at which the session began.
 	started time.Time
 
 	// ended is closed when the session and its stream are closed.

@@ -24,7 +24,9 @@ type sum = [sha256.Size]byte
 type transcript struct {
 	// model and tools are fingerprints of the request's model and tools.
 	model, tools sum
-	entries      []entry
+
+	// entries are the messages and runs in order.
+	entries []entry
 	// results are the fingerprints of the tool results, by call id.
 	results map[string]sum
 	// given are the tool results in the request, by call id.
@@ -43,7 +45,9 @@ type entry struct {
 // A run is the part of a conversation by the assistant and the tools between two user messages.
 type run struct {
 	// text is the concatenated text of the assistant without white space.
-	text  strings.Builder
+	text strings.Builder
+
+	// calls are the tool calls in order.
 	calls []callPrint
 	// notes are texts that came together with tool results, and system messages between them.
 	notes []note
@@ -53,11 +57,14 @@ type run struct {
 type note struct {
 	// print is the fingerprint of the parts.
 	print sum
+
+	// parts are the texts and images of the note.
 	parts []turn.Part
 }
 
 // A callPrint is a tool call in comparable form.
 type callPrint struct {
+	// id is the id of the call as the client sees it.
 	id string
 
 	// print is the fingerprint of name and arguments.
@@ -215,7 +222,10 @@ func sameEntries(a, b []entry) bool {
 
 // A printer computes the fingerprint of a list of values. Each value is preceded by its length, so that
 // different lists never hash the same bytes.
-type printer struct{ hash.Hash }
+type printer struct {
+	// Hash has the values added so far.
+	hash.Hash
+}
 
 // newPrinter returns a printer without values.
 func newPrinter() printer { return printer{sha256.New()} }

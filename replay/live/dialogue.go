@@ -14,6 +14,7 @@ import (
 // A Dialogue collects the frames that the live server has sent so far. A client frame that responds to
 // one of them is only sent once that one has arrived.
 type Dialogue struct {
+	// mu guards the fields below.
 	mu sync.Mutex
 	// down are the server's messages so far, without heartbeats. Headers count as a message.
 	down []*parsedMessage

@@ -6,6 +6,8 @@ import "unwire/replay/live/values"
 type search struct {
 	// t describes the captured frame.
 	t *target
+
+	// l has the relations between the captured frames.
 	l *Links
 	// question is the question in the captured frame, i.e. the request for which a client frame is the
 	// response; nil if the frame is not a question.

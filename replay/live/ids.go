@@ -15,7 +15,10 @@ import (
 
 // IDs maps the identifiers in a capture to those that the live server returned when the calls that
 // issued them were sent again. The zero value is empty.
-type IDs struct{ values values.Replacements }
+type IDs struct {
+	// values are the live identifiers by the captured ones.
+	values values.Replacements
+}
 
 // Learn compares a live response with the captured one. Identifiers in the same position correspond to
 // each other: in headers and trailers, those of the same name; in messages, those at the same path in

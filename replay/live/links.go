@@ -78,7 +78,10 @@ type target struct {
 
 // A parsedMessage is a message, or the headers of a response, divided into its values (leaves).
 type parsedMessage struct {
-	frame  *decode.Frame
+	// frame is the frame with the message; a made-up one for headers.
+	frame *decode.Frame
+
+	// leaves are the values in the message.
 	leaves []values.Leaf
 
 	// shape is the shape of the message, by which corresponding messages are found.
@@ -164,7 +167,10 @@ type Links struct {
 
 // A pair is the path at which the server issues small numbers, from, and the path at which the client
 // sends them back.
-type pair struct{ path, from string }
+type pair struct {
+	// path is the path in the client's frames, and from that in the server's frames.
+	path, from string
+}
 
 // zero is the Leaf.Value of a number that is zero and therefore absent in protobuf.
 const zero = "n0"

@@ -58,6 +58,7 @@ type questionType struct {
 // exact, values are unchanged; in loose, identifiers are replaced by their class, such as UUID; rest is
 // like loose, but also without the other values that responses repeat.
 type arguments struct {
+	// exact, loose and rest have one line PATH=VALUE for each value; see arguments.
 	exact, loose, rest string
 	// repeated are the paths and values that rest lacks.
 	repeated []string

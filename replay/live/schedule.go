@@ -87,6 +87,7 @@ type Schedule struct {
 
 // An Upload is a client frame that a Schedule sends.
 type Upload struct {
+	// Turn says when the frame may be sent, and which identifiers in it the server issued.
 	Turn
 	// Index is the caller's number of the frame.
 	Index int

@@ -40,6 +40,8 @@ type innerBinding struct {
 	leaf int
 	// token is the identifier as it occurs in the client's message.
 	token string
+
+	// trace is the position at which the server issued the identifier.
 	trace
 }
 

@@ -19,8 +19,11 @@ const maxJournalLine = 1 << 20
 // A Journal is an append-only file, in the format JSON Lines, that logs every request that was sent,
 // and its outcome. Only its owner can read it. It contains no secrets.
 type Journal struct {
+	// mu guards the fields below.
 	mu sync.Mutex
-	f  *os.File
+
+	// f is the open file.
+	f *os.File
 
 	// n is the number of the last request.
 	n int64

@@ -31,6 +31,8 @@ type Pace struct {
 	// Local applies all limits also to requests to this machine.
 	Local bool
 
+	// mu guards the fields below. It is held while a request waits, so that waiting requests keep the
+	// interval.
 	mu sync.Mutex
 
 	// last is the time of the last request to another host.

@@ -50,7 +50,10 @@ func demote(claims []Claim) {
 
 // A shape is how a claim expects a field to be decoded. Members that are "" expect nothing.
 type shape struct {
-	class       Class
+	// class is the expected class.
+	class Class
+
+	// kind is the expected kind, and label the expected label.
 	kind, label string
 }
 

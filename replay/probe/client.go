@@ -52,10 +52,16 @@ type Client struct {
 	o *Options
 
 	// url is the URL of the method.
-	url      *url.URL
+	url *url.URL
+
+	// protocol is the protocol in which messages are sent.
 	protocol Protocol
-	http     *http.Transport
-	journal  *journal
+
+	// http is the HTTP transport.
+	http *http.Transport
+
+	// journal records all requests and responses.
+	journal *journal
 
 	// http2 means that requests use HTTP/2.
 	http2 bool
@@ -70,9 +76,10 @@ type Client struct {
 	// next is the earliest time at which the next request may be sent.
 	next time.Time
 
-	// first is the first message, whose response identifies the server's runtime, and firstAnswer is
-	// that response.
-	first       []byte
+	// first is the first message, whose response identifies the server's runtime.
+	first []byte
+
+	// firstAnswer is the response to the first message.
 	firstAnswer *Answer
 
 	// executed is the number of requests that may have started the handler; resumed is the number of

@@ -42,6 +42,7 @@ type ExpectedMessage struct {
 // An Expectation is a field of a definition, with the result of verifying it against the server's
 // parser.
 type Expectation struct {
+	// verifiedField has the declaration of the field and the verdict about it.
 	verifiedField
 	// Descriptor is the descriptor of the field.
 	Descriptor protoreflect.FieldDescriptor

@@ -15,7 +15,10 @@ const statusHTTP2Wanted = 464
 
 // A fingerprinter determines the protocol of a method, and the library that parses its requests.
 type fingerprinter struct {
+	// Client sends the requests.
 	*Client
+
+	// res receives the protocol and the runtime.
 	res *Result
 
 	// tried are the protocols that were tried.

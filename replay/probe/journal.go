@@ -45,7 +45,9 @@ type entry struct {
 
 	// What describes the message.
 	What string `json:"what,omitempty"`
-	URL  string `json:"url,omitempty"`
+
+	// URL is the URL of the request.
+	URL string `json:"url,omitempty"`
 
 	// Codec is the encoding of the message, "proto" or "json".
 	Codec string `json:"codec,omitempty"`

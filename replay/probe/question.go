@@ -58,7 +58,9 @@ const (
 type inferred struct {
 	// Message is the full name of the message that has the field.
 	Message string `json:"message"`
-	Number  int32  `json:"number"`
+
+	// Number is the field number.
+	Number int32 `json:"number"`
 
 	// Kind is the kind with the highest probability.
 	Kind string `json:"kind"`

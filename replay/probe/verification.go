@@ -27,6 +27,7 @@ const (
 // and the required Options, must be set. Names and Numbers are not used; Known is used only with
 // AskNames.
 type VerifyOptions struct {
+	// Options are the options of the probe.
 	Options
 	// Request is the defined message type of the request.
 	Request protoreflect.MessageDescriptor
@@ -43,8 +44,12 @@ type verifiedField struct {
 	Path string `json:"path"`
 	// Message is the full name of the message that contains the field.
 	Message string `json:"message"`
-	Number  int32  `json:"number"`
-	Name    string `json:"name"`
+
+	// Number is the field number.
+	Number int32 `json:"number"`
+
+	// Name is the declared name of the field.
+	Name string `json:"name"`
 	// Type is the field's type in the definition.
 	Type string `json:"type"`
 	// Label is the field's label in the definition: "singular", "repeated" or "map".
@@ -84,10 +89,14 @@ type Verification struct {
 	Bytes int64 `json:"bytes"`
 	// Executed is the number of requests that may have started the RPC handler.
 	Executed int `json:"executed"`
-	// Confirmed, Contradicted and Undecided are the numbers of fields with these verdicts.
-	Confirmed    int `json:"confirmed"`
+	// Confirmed is the number of fields with this verdict.
+	Confirmed int `json:"confirmed"`
+
+	// Contradicted is the number of fields with this verdict.
 	Contradicted int `json:"contradicted"`
-	Undecided    int `json:"undecided"`
+
+	// Undecided is the number of fields with this verdict.
+	Undecided int `json:"undecided"`
 	// Stopped explains why the verification ended early; "" if it was completed.
 	Stopped string `json:"stopped,omitempty"`
 	// Reason is the kind of failure for programs, if a request got no response.

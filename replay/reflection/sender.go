@@ -12,6 +12,7 @@ import (
 
 // A sender is the HTTP client that sends the requests for definitions.
 type sender struct {
+	// transport sends the HTTP requests.
 	transport *http.Transport
 
 	// pace limits and logs the requests; it may be nil.
@@ -69,6 +70,7 @@ func (s *sender) close() {
 
 // A boundedBody is a response body that returns an error after a number of bytes.
 type boundedBody struct {
+	// ReadCloser is the response body.
 	io.ReadCloser
 
 	// left is the number of bytes that may still be read.

@@ -40,6 +40,7 @@ type (
 // An api has the definitions of the reconstructed API, and the message types that the server's code
 // uses.
 type api struct {
+	// Schema has the definitions.
 	*schema.Schema
 
 	// client and server are the types of the messages of agent.v1.AgentService/Run in the two

@@ -14,7 +14,10 @@ const (
 
 // blobs are byte strings that were exchanged with clients, by id, which is their SHA-256.
 type blobs struct {
-	mu  sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// all are the blobs by id.
 	all map[string][]byte
 
 	// bytes is the total size of the blobs.

@@ -32,6 +32,7 @@ func chatFields(md protoreflect.MethodDescriptor) []protoreflect.Name {
 
 // A chat plays a script's chat in one call of an older endpoint.
 type chat struct {
+	// ctx is the context of the call.
 	ctx context.Context
 
 	// output is the response type of the method.

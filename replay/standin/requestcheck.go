@@ -16,7 +16,10 @@ import (
 // A gate is an interceptor that checks the credentials and the client's version before a handler runs.
 // Real servers also do this in an interceptor, so a malformed unary request is reported before the
 // credentials are checked.
-type gate struct{ s *Server }
+type gate struct {
+	// s is the server whose calls are checked.
+	s *Server
+}
 
 // WrapUnary adds the check to unary calls.
 func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {

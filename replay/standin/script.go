@@ -169,6 +169,7 @@ type script struct {
 // A scriptGate rejects clients whose version header is missing or older than MinVersion. Versions are
 // compared number by number.
 type scriptGate struct {
+	// MinVersion is the oldest accepted version.
 	MinVersion string `json:"min_version"`
 
 	// Error is the error for rejected clients.
@@ -192,7 +193,9 @@ type scriptTurn struct {
 	Name string `json:"name"`
 
 	// When is a text that must occur in the prompt; "" for the turns that are used in order.
-	When  string       `json:"when"`
+	When string `json:"when"`
+
+	// Steps are executed in order.
 	Steps []scriptStep `json:"steps"`
 	// WithTools restricts the turn to clients that announced tools with the prompt (true), or to
 	// the others (false).
@@ -348,13 +351,17 @@ type scriptTool struct {
 
 // A scriptCandidate is one of the alternative tools in scriptTool.Any.
 type scriptCandidate struct {
-	Name string          `json:"name"`
+	// Name is the name of the client's tool.
+	Name string `json:"name"`
+
+	// Args are the arguments as JSON, with placeholders.
 	Args json.RawMessage `json:"args"`
 }
 
 // A scriptTools step has tool calls that are requested together, before the first result arrives. The
 // client may respond in any order.
 type scriptTools struct {
+	// Calls are the tool calls.
 	Calls []scriptTool `json:"calls"`
 
 	// Shuffle requests them in an order that is derived from the ids of the calls.
@@ -397,6 +404,7 @@ type scriptKVGet struct {
 // A scriptQuery is a question to the user: the server sends the member NAME_query or NAME of
 // InteractionQuery, and the client returns the member of InteractionResponse with the same number.
 type scriptQuery struct {
+	// Name is the kind of question, such as ask_question.
 	Name string `json:"name"`
 
 	// As is the name by which placeholders refer to the response; "" for none.
@@ -439,12 +447,18 @@ type scriptWait struct {
 // A scriptFault is an RPC error with which a call ends.
 type scriptFault struct {
 	// Code is Connect's name of the error code.
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
+	Code string `json:"code"`
+
+	// Message is the error message.
+	Message string `json:"message"`
+
+	// Details are the details of the error.
 	Details []scriptDetail `json:"details"`
 
-	// code is the parsed Code, and details are the encoded Details.
-	code    connect.Code
+	// code is the parsed Code.
+	code connect.Code
+
+	// details are the encoded Details.
 	details []*connect.ErrorDetail
 }
 
@@ -459,7 +473,9 @@ func (f *scriptFault) err() error {
 
 // A scriptDetail is a detail of an RPC error.
 type scriptDetail struct {
-	// Type is the full name of the message type, and Value the message as JSON.
-	Type  string          `json:"type"`
+	// Type is the full name of the message type.
+	Type string `json:"type"`
+
+	// Value is the message as JSON.
 	Value json.RawMessage `json:"value"`
 }

@@ -16,6 +16,7 @@ import (
 
 // A binder resolves the names that occur in one turn of a script, and validates the turn.
 type binder struct {
+	// api has the definitions of the messages.
 	api *api
 
 	// scope has the names that placeholders may use so far.

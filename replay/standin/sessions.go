@@ -14,12 +14,16 @@ import (
 //
 // Source: RESEARCH.md#sse-fallback
 type sessions struct {
-	mu  sync.Mutex
+	// mu guards all.
+	mu sync.Mutex
+
+	// all are the sessions by request id.
 	all map[string]*session
 }
 
 // A session sorts the append calls of one split stream by their sequence numbers.
 type session struct {
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// next is the sequence number of the next message.
@@ -49,7 +53,10 @@ type session struct {
 
 // A pollQueue buffers the messages of a turn for a client that fetches them in several polling calls.
 type pollQueue struct {
-	mu       sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// messages are the messages that were not fetched yet.
 	messages []*dynamicpb.Message
 
 	// next is the number of messages[0].
@@ -57,7 +64,9 @@ type pollQueue struct {
 
 	// ended means that the turn has ended, with the error err.
 	ended bool
-	err   error
+
+	// err is the error with which the turn ended; nil for none.
+	err error
 
 	// changed is closed and replaced whenever the queue changes.
 	changed chan struct{}
@@ -68,6 +77,9 @@ type pollQueue struct {
 
 // polls are the queues of messages that clients fetch by polling, by request id.
 type polls struct {
-	mu  sync.Mutex
+	// mu guards all.
+	mu sync.Mutex
+
+	// all are the queues by request id.
 	all map[string]*pollQueue
 }

@@ -54,10 +54,17 @@ type Server struct {
 	// CAFile is the PEM file with the certificate that a client must trust.
 	CAFile string
 
-	o      Options
-	api    *api
+	// o are the options.
+	o Options
+
+	// api has the definitions of the API.
+	api *api
+
+	// script is the parsed script.
 	script *script
-	http   *http.Server
+
+	// http is the HTTP server.
+	http *http.Server
 
 	// ownCA means that CAFile is a temporary file.
 	ownCA bool
@@ -74,7 +81,10 @@ type Server struct {
 	// blobs are byte strings that were exchanged with clients.
 	blobs blobs
 
-	mu  sync.Mutex
+	// mu guards url.
+	mu sync.Mutex
+
+	// url is the base URL; "" before Listen.
 	url string
 }
 

@@ -33,8 +33,10 @@ type part struct {
 
 // A scope has the names that placeholders may use at one step of a turn.
 type scope struct {
-	// names are the variables, and results are the message types of results by name.
-	names   map[string]bool
+	// names are the names of the variables.
+	names map[string]bool
+
+	// results are the message types of tool results and query responses, by name.
 	results map[string]protoreflect.MessageDescriptor
 }
 

@@ -18,7 +18,10 @@ import (
 
 // A question is a tool call that the server has requested from the client.
 type question struct {
+	// tool is the call in the script.
 	tool *scriptTool
+
+	// args are the arguments that were sent.
 	args protoreflect.Message
 
 	// callID and modelCallID are the ids of the call in messages that display it.

@@ -23,7 +23,10 @@ import (
 
 // A turn is the execution of one turn of the script, in one call of a client.
 type turn struct {
-	s   *Server
+	// s is the server.
+	s *Server
+
+	// ctx is the context of the call.
 	ctx context.Context
 
 	// request is the client's AgentRunRequest.
@@ -46,10 +49,13 @@ type turn struct {
 	// thinking means that thinking was sent, but not yet a thinking_completed.
 	thinking bool
 
-	// execID, kvID and queryID are the numbers of the last request for a tool, a blob, and an answer of
-	// the user.
-	execID  uint32
-	kvID    uint32
+	// execID is the number of the last tool request.
+	execID uint32
+
+	// kvID is the number of the last request about a blob.
+	kvID uint32
+
+	// queryID is the number of the last question to the user.
 	queryID uint32
 
 	// blobs are the blobs stored by the script, by name.

@@ -97,6 +97,7 @@ func Run(ctx context.Context, files []string, o Options, each func(*Outcome) err
 
 // A runner executes a suite.
 type runner struct {
+	// Options are the options of the suite.
 	Options
 
 	// lessons caches, by capture and exchange, the differences that occur without any edit.
@@ -105,7 +106,10 @@ type runner struct {
 
 // A lesson is the result of replay.Learn for an exchange, or its error.
 type lesson struct {
+	// Lesson is the result; nil if there was an error.
 	*replay.Lesson
+
+	// err is the error of replay.Learn; nil for none.
 	err error
 }
 

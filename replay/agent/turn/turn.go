@@ -117,16 +117,28 @@ type Request struct {
 type Event interface{ event() }
 
 // A Text event appends its Text to the visible answer.
-type Text struct{ Text string }
+type Text struct {
+	// Text is the text to be appended.
+	Text string
+}
 
 // A Thinking event appends its Text to the displayed reasoning of the model.
-type Thinking struct{ Text string }
+type Thinking struct {
+	// Text is the text to be appended.
+	Text string
+}
 
 // A Tokens event reports that the model has written N tokens since the last Tokens event.
-type Tokens struct{ N int64 }
+type Tokens struct {
+	// N is the number of tokens since the last Tokens event.
+	N int64
+}
 
 // A Calling event asks the client to run a tool. Its Call has complete arguments.
-type Calling struct{ Call Call }
+type Calling struct {
+	// Call is the tool call.
+	Call Call
+}
 
 // An Ended event is the last event of a turn.
 type Ended struct {

@@ -11,50 +11,67 @@ import (
 
 // A completion is the JSON object of a response to POST /v1/chat/completions that is not streamed.
 type completion struct {
+	// ID is the id of the response, chatcmpl-….
 	ID string `json:"id"`
 
 	// Object is the type of the JSON object: "chat.completion".
 	Object string `json:"object"`
 
 	// Created is the time of the response in seconds since 1970.
-	Created int64  `json:"created"`
-	Model   string `json:"model"`
+	Created int64 `json:"created"`
+
+	// Model is the id of the model that answered.
+	Model string `json:"model"`
 
 	// Choices has exactly one choice.
 	Choices []completionChoice `json:"choices"`
-	Usage   usage              `json:"usage"`
+
+	// Usage is the token usage of the turn.
+	Usage usage `json:"usage"`
 }
 
 // A completionChoice is the answer in a completion, with the reason why it ended.
 type completionChoice struct {
 	// Index is always 0: there is one choice.
-	Index   int     `json:"index"`
+	Index int `json:"index"`
+
+	// Message is the answer.
 	Message message `json:"message"`
 
 	// Logprobs and similar members are always null, but the API's clients expect them.
-	Logprobs     *string `json:"logprobs"`
-	FinishReason string  `json:"finish_reason"`
+	Logprobs *string `json:"logprobs"`
+
+	// FinishReason is the reason why the answer ended, such as "stop" or "tool_calls".
+	FinishReason string `json:"finish_reason"`
 }
 
 // A message is the model's answer in a completion.
 type message struct {
+	// Role is always "assistant".
 	Role string `json:"role"`
 	// Content is the text of the answer; null if the answer consists only of tool calls.
 	Content *string `json:"content"`
 
-	// Refusal is always null, and Annotations always empty; the API's clients expect both.
-	Refusal     *string  `json:"refusal"`
+	// Refusal is always null; the API's clients expect the member.
+	Refusal *string `json:"refusal"`
+
+	// Annotations is always empty; the API's clients expect the member.
 	Annotations []string `json:"annotations"`
 
 	// Reasoning is the model's visible reasoning.
-	Reasoning string     `json:"reasoning_content,omitempty"`
+	Reasoning string `json:"reasoning_content,omitempty"`
+
+	// ToolCalls are the tool calls of the model.
 	ToolCalls []toolCall `json:"tool_calls,omitempty"`
 }
 
 // An answer collects the events of a turn for a response that is not streamed.
 type answer struct {
+	// text is the visible answer, and thinking the model's reasoning.
 	text, thinking strings.Builder
-	calls          []turn.Call
+
+	// calls are the tool calls of the model.
+	calls []turn.Call
 
 	// end is the last event of the turn.
 	end turn.Ended

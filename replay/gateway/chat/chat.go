@@ -26,7 +26,10 @@ import (
 )
 
 // A handler serves OpenAI's Chat Completions API; core runs the turns.
-type handler struct{ core front.Core }
+type handler struct {
+	// core runs the turns.
+	core front.Core
+}
 
 // New returns a handler for OpenAI's Chat Completions API and its list of models, whose paths begin
 // with /v1/. For other paths it responds with an error in the API's form.

@@ -10,10 +10,15 @@ import (
 
 // A model is an entry in the API's list of models.
 type model struct {
-	ID     string `json:"id"`
+	// ID is the id or an alias of the model.
+	ID string `json:"id"`
+
+	// Object is the type of the JSON object: "model".
 	Object string `json:"object"`
 	// Created is always 0, because the upstream does not report when a model was made.
-	Created int64  `json:"created"`
+	Created int64 `json:"created"`
+
+	// OwnedBy is always "unwire".
 	OwnedBy string `json:"owned_by"`
 }
 

@@ -13,14 +13,17 @@ import (
 
 // A chunk is the JSON object of one server-sent event of a streamed response.
 type chunk struct {
+	// ID is the id of the response, chatcmpl-…, in all its chunks.
 	ID string `json:"id"`
 
 	// Object is the type of the JSON object: "chat.completion.chunk".
 	Object string `json:"object"`
 
 	// Created is the time of the response in seconds since 1970.
-	Created int64  `json:"created"`
-	Model   string `json:"model"`
+	Created int64 `json:"created"`
+
+	// Model is the id of the model that answers.
+	Model string `json:"model"`
 
 	// Choices has one choice, or none in the chunk with the usage.
 	Choices []choice `json:"choices"`
@@ -31,7 +34,10 @@ type chunk struct {
 
 // A choice is what a chunk adds to the answer.
 type choice struct {
-	Index int   `json:"index"`
+	// Index is always 0: there is one choice.
+	Index int `json:"index"`
+
+	// Delta is the next piece of the answer; empty in the last one.
 	Delta delta `json:"delta"`
 
 	// FinishReason is the reason why the answer ended; null before the last piece.
@@ -40,9 +46,16 @@ type choice struct {
 
 // A delta is a piece of the answer: its role, text, reasoning, or tool calls.
 type delta struct {
-	Role      string     `json:"role,omitempty"`
-	Content   *string    `json:"content,omitempty"`
-	Reasoning string     `json:"reasoning_content,omitempty"`
+	// Role is "assistant" in the first piece, and absent in others.
+	Role string `json:"role,omitempty"`
+
+	// Content is a piece of the visible text; nil for none.
+	Content *string `json:"content,omitempty"`
+
+	// Reasoning is a piece of the model's reasoning; "" for none.
+	Reasoning string `json:"reasoning_content,omitempty"`
+
+	// ToolCalls has one tool call or a piece of one; empty for none.
 	ToolCalls []toolCall `json:"tool_calls,omitempty"`
 }
 
@@ -50,22 +63,36 @@ type delta struct {
 // piece, because clients concatenate the texts of all pieces.
 type toolCall struct {
 	// Index identifies the call to which the piece belongs; nil if the response is not streamed.
-	Index    *int     `json:"index,omitempty"`
-	ID       string   `json:"id,omitempty"`
-	Type     string   `json:"type,omitempty"`
+	Index *int `json:"index,omitempty"`
+
+	// ID is the id of the call, which its result must repeat.
+	ID string `json:"id,omitempty"`
+
+	// Type is the type of the tool: "function".
+	Type string `json:"type,omitempty"`
+
+	// Function is the called function with its arguments.
 	Function function `json:"function"`
 }
 
 // A function is the name and the JSON arguments of a tool call.
 type function struct {
-	Name      string `json:"name,omitempty"`
+	// Name is the name of the tool.
+	Name string `json:"name,omitempty"`
+
+	// Arguments are the arguments as JSON text.
 	Arguments string `json:"arguments"`
 }
 
 // A usage is the token usage of a turn in the form of this API.
 type usage struct {
-	PromptTokens            int64             `json:"prompt_tokens"`
-	CompletionTokens        int64             `json:"completion_tokens"`
+	// PromptTokens is the number of tokens that the model read.
+	PromptTokens int64 `json:"prompt_tokens"`
+
+	// CompletionTokens is the number of tokens that the model wrote.
+	CompletionTokens int64 `json:"completion_tokens"`
+
+	// TotalTokens is the sum of both.
 	TotalTokens             int64             `json:"total_tokens"`
 	PromptTokensDetails     promptDetails     `json:"prompt_tokens_details"`
 	CompletionTokensDetails completionDetails `json:"completion_tokens_details"`
@@ -73,12 +100,16 @@ type usage struct {
 
 // promptDetails are details about the tokens that the model read.
 type promptDetails struct {
-	CachedTokens     int64 `json:"cached_tokens"`
+	// CachedTokens is the number of tokens read from the upstream's cache.
+	CachedTokens int64 `json:"cached_tokens"`
+
+	// CacheWriteTokens is the number of tokens written to the upstream's cache.
 	CacheWriteTokens int64 `json:"cache_write_tokens"`
 }
 
 // completionDetails are details about the tokens that the model wrote.
 type completionDetails struct {
+	// ReasoningTokens is the number of tokens of reasoning.
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
@@ -107,6 +138,7 @@ func finishReason(r turn.Reason) string {
 
 // A stream writes the response to one turn as a sequence of chunks.
 type stream struct {
+	// events writes the server-sent events.
 	events *front.Events
 
 	// head is the chunk to be sent, with the members that all chunks have in common.

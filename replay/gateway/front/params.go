@@ -33,8 +33,10 @@ const (
 // A Param describes how one parameter of an API's requests is handled. A parameter that is null always
 // counts as absent.
 type Param struct {
-	// Name is the parameter's name, and Treatment is how the front end handles it.
-	Name      string
+	// Name is the parameter's name.
+	Name string
+
+	// Treatment is how the front end handles the parameter.
 	Treatment Treatment
 	// Allowed are JSON values with default behaviour, such as 1 for n. A refused parameter is accepted
 	// with such a value, and an ignored one is not listed.

@@ -25,6 +25,7 @@ const (
 
 // An Events writes a response that is a stream of server-sent events. Each event is flushed.
 type Events struct {
+	// w is the response.
 	w http.ResponseWriter
 
 	// control flushes w and sets its deadlines.

@@ -17,21 +17,40 @@ const signature = "dW53aXJl"
 // A message is the response of POST /v1/messages, complete or at the beginning of a stream. It includes
 // members that are always null, because clients of the API expect them.
 type message struct {
-	ID          string `json:"id"`
-	Type        string `json:"type"`
-	Role        string `json:"role"`
-	Model       string `json:"model"`
-	Content     []any  `json:"content"`
-	Container   any    `json:"container"`
-	Diagnostics any    `json:"diagnostics"`
-	StopDetails any    `json:"stop_details"`
+	// ID is the id of the message, msg_….
+	ID string `json:"id"`
+
+	// Type is always "message".
+	Type string `json:"type"`
+
+	// Role is always "assistant".
+	Role string `json:"role"`
+
+	// Model is the id of the model that answers.
+	Model string `json:"model"`
+
+	// Content are the content blocks: pointers to textBlock, thinkingBlock or toolUseBlock.
+	Content []any `json:"content"`
+
+	// Container is always null, like Diagnostics and StopDetails.
+	Container any `json:"container"`
+
+	// Diagnostics is always null.
+	Diagnostics any `json:"diagnostics"`
+
+	// StopDetails is always null.
+	StopDetails any `json:"stop_details"`
 
 	// StopReason is the reason why the message ended; null at the beginning of a stream.
 	StopReason *string `json:"stop_reason"`
 
 	// StopSequence is the stop text that ended the message; null if none did.
 	StopSequence *string `json:"stop_sequence"`
-	Usage        usage   `json:"usage"`
+
+	// Usage is the token usage of the turn.
+	Usage usage `json:"usage"`
+
+	// betaMessage is only set in the beta form of the API.
 	*betaMessage
 }
 
@@ -40,43 +59,71 @@ type message struct {
 type (
 	// A betaMessage has the members that messages have in addition in the beta form of the API.
 	betaMessage struct {
+		// ContextManagement is always null.
 		ContextManagement any `json:"context_management"`
 	}
 
 	// A betaUsage has the members that a usage has in addition in the beta form.
 	betaUsage struct {
+		// FallbackCredit is always null.
 		FallbackCredit any `json:"fallback_credit"`
-		Iterations     any `json:"iterations"`
+
+		// Iterations is always null.
+		Iterations any `json:"iterations"`
 	}
 
 	// A betaThinkingDelta has the members that a thinking delta has in addition in the beta form.
 	betaThinkingDelta struct {
+		// EstimatedTokens is always null.
 		EstimatedTokens any `json:"estimated_tokens"`
 	}
 )
 
 // A usage is the token usage of a turn, in the form for messages.
 type usage struct {
+	// deltaUsage has the numbers of tokens.
 	deltaUsage
+
+	// CacheCreation and the members below are always null, but the API's clients expect them.
 	CacheCreation any `json:"cache_creation"`
-	InferenceGeo  any `json:"inference_geo"`
-	ServiceTier   any `json:"service_tier"`
-	Speed         any `json:"speed"`
+
+	// InferenceGeo is always null.
+	InferenceGeo any `json:"inference_geo"`
+
+	// ServiceTier is always null.
+	ServiceTier any `json:"service_tier"`
+
+	// Speed is always null.
+	Speed any `json:"speed"`
 }
 
 // A deltaUsage is the token usage of a turn, in the form for the end of a stream.
 type deltaUsage struct {
-	InputTokens              int64           `json:"input_tokens"`
-	OutputTokens             int64           `json:"output_tokens"`
-	CacheCreationInputTokens int64           `json:"cache_creation_input_tokens"`
-	CacheReadInputTokens     int64           `json:"cache_read_input_tokens"`
-	OutputTokensDetails      *thinkingTokens `json:"output_tokens_details"`
-	ServerToolUse            any             `json:"server_tool_use"`
+	// InputTokens is the number of tokens that the model read.
+	InputTokens int64 `json:"input_tokens"`
+
+	// OutputTokens is the number of tokens that the model wrote.
+	OutputTokens int64 `json:"output_tokens"`
+
+	// CacheCreationInputTokens is the number of tokens written to the upstream's cache.
+	CacheCreationInputTokens int64 `json:"cache_creation_input_tokens"`
+
+	// CacheReadInputTokens is the number of tokens read from the upstream's cache.
+	CacheReadInputTokens int64 `json:"cache_read_input_tokens"`
+
+	// OutputTokensDetails is the number of tokens of reasoning; null if unknown.
+	OutputTokensDetails *thinkingTokens `json:"output_tokens_details"`
+
+	// ServerToolUse is always null.
+	ServerToolUse any `json:"server_tool_use"`
+
+	// betaUsage is only set in the beta form of the API.
 	*betaUsage
 }
 
 // thinkingTokens are details about the output tokens.
 type thinkingTokens struct {
+	// ThinkingTokens is the number of tokens of reasoning.
 	ThinkingTokens int64 `json:"thinking_tokens"`
 }
 
@@ -100,34 +147,48 @@ var stopReasons = map[turn.Reason]string{
 
 // A textBlock is a content block with visible text. Citations are always null.
 type textBlock struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	Citations any    `json:"citations"`
+	Type string `json:"type"`
+	Text string `json:"text"`
+
+	// Citations is always null.
+	Citations any `json:"citations"`
 }
 
 // A thinkingBlock is a content block with the model's reasoning.
 type thinkingBlock struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
+	Type     string `json:"type"`
+	Thinking string `json:"thinking"`
+
+	// Signature is always the constant signature.
 	Signature string `json:"signature"`
 }
 
 // A toolUseBlock is a content block with a tool call.
 type toolUseBlock struct {
-	Type   string          `json:"type"`
-	ID     string          `json:"id"`
-	Name   string          `json:"name"`
-	Input  json.RawMessage `json:"input"`
-	Caller caller          `json:"caller"`
+	Type string `json:"type"`
+
+	// ID is the id of the call, which its result must repeat.
+	ID string `json:"id"`
+
+	// Name is the name of the called tool.
+	Name string `json:"name"`
+
+	// Input are the arguments of the call, a JSON object.
+	Input json.RawMessage `json:"input"`
+
+	// Caller says who called the tool.
+	Caller caller `json:"caller"`
 }
 
 // A caller says who called a tool: always "direct", i.e. the model itself.
 type caller struct {
+	// Type is always "direct".
 	Type string `json:"type"`
 }
 
 // An answer builds the response to a turn; both streamed and non-streamed responses use it.
 type answer struct {
+	// message is the response as far as it is known.
 	message message
 
 	// thinking is how the model's reasoning appears in the response.

@@ -12,19 +12,46 @@ import (
 
 // A block is one content block in a request, with the members of all supported types of blocks.
 type block struct {
-	Type         string          `json:"type"`
-	Text         string          `json:"text"`
-	Thinking     string          `json:"thinking"`
-	Source       json.RawMessage `json:"source"`
-	Title        string          `json:"title"`
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Input        json.RawMessage `json:"input"`
-	ToolUseID    string          `json:"tool_use_id"`
-	Content      json.RawMessage `json:"content"`
-	IsError      bool            `json:"is_error"`
-	ToolName     string          `json:"tool_name"`
-	Tool         json.RawMessage `json:"tool"`
+	// Type is the type of the block, such as "text"; it determines which other members are set.
+	Type string `json:"type"`
+
+	// Text is the text of a text block.
+	Text string `json:"text"`
+
+	// Thinking is the reasoning in a thinking block.
+	Thinking string `json:"thinking"`
+
+	// Source has the data of an image or document.
+	Source json.RawMessage `json:"source"`
+
+	// Title is the title of a document or search result.
+	Title string `json:"title"`
+
+	// ID is the id of a tool call.
+	ID string `json:"id"`
+
+	// Name is the name of the called tool.
+	Name string `json:"name"`
+
+	// Input are the arguments of a tool call.
+	Input json.RawMessage `json:"input"`
+
+	// ToolUseID is the id of the tool call to which a result belongs.
+	ToolUseID string `json:"tool_use_id"`
+
+	// Content is the output in a tool result: a text or a list of blocks.
+	Content json.RawMessage `json:"content"`
+
+	// IsError means that the tool failed.
+	IsError bool `json:"is_error"`
+
+	// ToolName is the name of the tool to which a tool reference refers.
+	ToolName string `json:"tool_name"`
+
+	// Tool is the tool that a block adds or removes.
+	Tool json.RawMessage `json:"tool"`
+
+	// CacheControl asks for caching; it has no effect.
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 

@@ -34,13 +34,19 @@ var errorTypes = [...]string{
 // An errorBody is an error in the form of this API, both as a response body and as an event of a
 // stream.
 type errorBody struct {
-	Type      string      `json:"type"`
-	Error     errorDetail `json:"error"`
-	RequestID string      `json:"request_id"`
+	// Type is always "error".
+	Type string `json:"type"`
+
+	// Error describes the error.
+	Error errorDetail `json:"error"`
+
+	// RequestID is the id of the response.
+	RequestID string `json:"request_id"`
 }
 
 // An errorDetail is the type and the text of an error.
 type errorDetail struct {
+	// Type is the API's name for the kind of error.
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }

@@ -27,6 +27,7 @@ const VersionHeader = "Anthropic-Version"
 
 // A handler serves Anthropic's Messages API.
 type handler struct {
+	// core runs the turns.
 	core front.Core
 	// newID returns a new identifier that begins with prefix.
 	newID func(prefix string) string

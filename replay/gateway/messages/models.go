@@ -12,10 +12,14 @@ import (
 // A modelInfo is an entry in the API's list of models. The upstream reports only id and name: the
 // creation date is the epoch, which the API uses for unknown dates, and the other members are null.
 type modelInfo struct {
-	Type           string `json:"type"`
-	ID             string `json:"id"`
-	DisplayName    string `json:"display_name"`
-	CreatedAt      string `json:"created_at"`
+	Type        string `json:"type"`
+	ID          string `json:"id"`
+	DisplayName string `json:"display_name"`
+
+	// CreatedAt is the epoch, which stands for an unknown date.
+	CreatedAt string `json:"created_at"`
+
+	// Capabilities is always null, like the other members that the upstream does not report.
 	Capabilities   any    `json:"capabilities"`
 	DeprecatedAt   any    `json:"deprecated_at"`
 	Lifecycle      string `json:"lifecycle"`
@@ -23,6 +27,8 @@ type modelInfo struct {
 	MaxInputTokens any    `json:"max_input_tokens"`
 	MaxTokens      any    `json:"max_tokens"`
 	RetiresAt      any    `json:"retires_at"`
+
+	// betaModel is only set in the beta form of the API.
 	*betaModel
 }
 
@@ -46,10 +52,17 @@ func newModelInfo(m turn.Model, beta bool) modelInfo {
 
 // A modelPage is one page of the API's list of models.
 type modelPage struct {
-	Data    []modelInfo `json:"data"`
-	HasMore bool        `json:"has_more"`
-	FirstID *string     `json:"first_id"`
-	LastID  *string     `json:"last_id"`
+	// Data are the models on the page.
+	Data []modelInfo `json:"data"`
+
+	// HasMore means that there are models after those on the page.
+	HasMore bool `json:"has_more"`
+
+	// FirstID is the id of the first model on the page; null if the page is empty.
+	FirstID *string `json:"first_id"`
+
+	// LastID is the id of the last model on the page; null if the page is empty.
+	LastID *string `json:"last_id"`
 }
 
 // The API's limits of a page.

@@ -11,7 +11,10 @@ import (
 
 // A streamer writes the response to one turn as server-sent events.
 type streamer struct {
+	// events writes the server-sent events.
 	events *front.Events
+
+	// answer has the state of the response.
 	answer *answer
 	// open is the type of the content block that has begun and not ended; "" for none.
 	open string
@@ -31,29 +34,45 @@ type (
 
 	// A blockStart is the event content_block_start, with an empty block.
 	blockStart struct {
-		Type  string `json:"type"`
-		Index int    `json:"index"`
-		Block any    `json:"content_block"`
+		Type string `json:"type"`
+
+		// Index is the index of the block in the message's content.
+		Index int `json:"index"`
+
+		// Block is the block without its content.
+		Block any `json:"content_block"`
 	}
 
 	// A blockDelta is the event content_block_delta, which appends to the open block.
 	blockDelta struct {
-		Type  string `json:"type"`
-		Index int    `json:"index"`
-		Delta any    `json:"delta"`
+		Type string `json:"type"`
+
+		// Index is the index of the block in the message's content.
+		Index int `json:"index"`
+
+		// Delta is the piece that is appended to the block, such as a textDelta.
+		Delta any `json:"delta"`
 	}
 
 	// A blockStop is the event content_block_stop.
 	blockStop struct {
-		Type  string `json:"type"`
-		Index int    `json:"index"`
+		Type string `json:"type"`
+
+		// Index is the index of the block in the message's content.
+		Index int `json:"index"`
 	}
 
 	// A messageDelta is the event message_delta, with the end of the message.
 	messageDelta struct {
-		Type  string     `json:"type"`
-		Delta endDelta   `json:"delta"`
+		Type string `json:"type"`
+
+		// Delta has the reason why the message ended.
+		Delta endDelta `json:"delta"`
+
+		// Usage is the token usage of the turn.
 		Usage deltaUsage `json:"usage"`
+
+		// betaMessage is only set in the beta form of the API.
 		*betaMessage
 	}
 
@@ -72,6 +91,8 @@ type (
 	thinkingDelta struct {
 		Type     string `json:"type"`
 		Thinking string `json:"thinking"`
+
+		// betaThinkingDelta is only set in the beta form of the API.
 		*betaThinkingDelta
 	}
 
@@ -84,15 +105,22 @@ type (
 	// An inputDelta is a piece of a tool call's JSON arguments.
 	inputDelta struct {
 		Type string `json:"type"`
+
+		// JSON is a piece of the JSON text.
 		JSON string `json:"partial_json"`
 	}
 
 	// An endDelta has the members that a message gets at its end.
 	endDelta struct {
-		StopReason   *string `json:"stop_reason"`
+		// StopReason is the reason why the message ended.
+		StopReason *string `json:"stop_reason"`
+
+		// StopSequence is the stop text that ended the message; null if none did.
 		StopSequence *string `json:"stop_sequence"`
-		StopDetails  any     `json:"stop_details"`
-		Container    any     `json:"container"`
+
+		// StopDetails is always null, like Container.
+		StopDetails any `json:"stop_details"`
+		Container   any `json:"container"`
 	}
 )
 

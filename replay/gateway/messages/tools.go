@@ -11,15 +11,28 @@ import (
 
 // A tool is one element of the parameter tools.
 type tool struct {
-	Type           string          `json:"type"`
-	Name           string          `json:"name"`
-	Description    string          `json:"description"`
-	InputSchema    json.RawMessage `json:"input_schema"`
-	DeferLoading   bool            `json:"defer_loading"`
-	Strict         bool            `json:"strict"`
-	InputExamples  json.RawMessage `json:"input_examples"`
+	// Type is "custom" or "" for an ordinary tool; other types are defined by the API.
+	Type        string `json:"type"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+
+	// InputSchema is the JSON schema of the arguments.
+	InputSchema json.RawMessage `json:"input_schema"`
+
+	// DeferLoading means that the tool is only offered once the conversation has loaded it.
+	DeferLoading bool `json:"defer_loading"`
+
+	// Strict asks for arguments that match the schema; it has no effect.
+	Strict bool `json:"strict"`
+
+	// InputExamples are example arguments; they have no effect.
+	InputExamples json.RawMessage `json:"input_examples"`
+
+	// AllowedCallers says who may call the tool; it has no effect.
 	AllowedCallers json.RawMessage `json:"allowed_callers"`
-	CacheControl   json.RawMessage `json:"cache_control"`
+
+	// CacheControl asks for caching; it has no effect.
+	CacheControl json.RawMessage `json:"cache_control"`
 }
 
 // A clientTool is a tool, such as bash, that the API defines by its type and that the client runs. The

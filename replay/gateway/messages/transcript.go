@@ -76,7 +76,9 @@ func (t *transcript) read(raw json.RawMessage) *turn.Error {
 
 // An entry is one element of the parameter messages.
 type entry struct {
-	Role    string          `json:"role"`
+	Role string `json:"role"`
+
+	// Content is a text or a list of content blocks.
 	Content json.RawMessage `json:"content"`
 }
 

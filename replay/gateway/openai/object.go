@@ -99,7 +99,10 @@ func Index(path string, i int) string { return path + "." + strconv.Itoa(i) }
 
 // A Notes collects notes about parameters that had no effect, without duplicates.
 type Notes struct {
+	// list are the notes in the order in which they were added.
 	list []string
+
+	// seen has the notes in list.
 	seen map[string]bool
 }
 

@@ -20,12 +20,17 @@ import (
 
 // An errorObject is an error in the form of OpenAI's APIs.
 type errorObject struct {
+	// Message describes the error.
 	Message string `json:"message"`
-	Type    string `json:"type"`
+
+	// Type is the API's name for the kind of error.
+	Type string `json:"type"`
 
 	// Param is the path of the invalid parameter; null if there is none.
 	Param *string `json:"param"`
-	Code  *string `json:"code"`
+
+	// Code is a short name of the cause for programs; null if there is none.
+	Code *string `json:"code"`
 }
 
 // An ErrorBody is the body of a response that is an error.

@@ -14,7 +14,10 @@ var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
 // A Tools collects the tools that a request offers; their names must be unique.
 type Tools struct {
-	list  []turn.Tool
+	// list are the tools in the order of the request.
+	list []turn.Tool
+
+	// names has the names of the tools in list.
 	names map[string]bool
 }
 

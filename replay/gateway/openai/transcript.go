@@ -12,6 +12,7 @@ import (
 // assistant are joined, and so are consecutive tool results: the APIs split an answer differently, and
 // the same conversation must always give the same messages.
 type Transcript struct {
+	// messages are the converted messages so far.
 	messages []turn.Message
 
 	// calls are the ids of all tool calls so far.

@@ -15,6 +15,7 @@ import (
 // A builder builds a response of the Responses API, and the server-sent events of its stream, from the
 // events of a turn.
 type builder struct {
+	// response is the response as far as it is known.
 	response *response
 
 	// tools are the client's tools by their names for the upstream server.
@@ -27,8 +28,10 @@ type builder struct {
 	// sequence is the sequence number of the next event.
 	sequence int64
 
-	// begun means that the first events were written; ended means that the turn has ended.
+	// begun means that the first events were written.
 	begun bool
+
+	// ended means that the turn's Ended event was processed.
 	ended bool
 
 	// open is the kind of the output item that is being built ("" for none), and openID its id.

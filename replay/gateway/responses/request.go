@@ -34,11 +34,15 @@ type request struct {
 	toolChoice string
 
 	// parallel is the parameter parallel_tool_calls.
-	parallel     bool
+	parallel bool
+
+	// instructions is the parameter of that name; nil if it is absent.
 	instructions *string
 
 	// previous is the id of the earlier response that the request continues; nil for none.
 	previous *string
+
+	// metadata is the parameter of that name.
 	metadata map[string]string
 
 	// maxTokens is the largest number of output tokens; nil for no limit.

@@ -9,29 +9,74 @@ import (
 
 // A response is the API's response object. Members that have no meaning here are constant.
 type response struct {
-	ID                 string            `json:"id"`
-	Object             string            `json:"object"`
-	CreatedAt          int64             `json:"created_at"`
-	CompletedAt        *int64            `json:"completed_at"`
-	Status             string            `json:"status"`
-	Error              *responseError    `json:"error"`
-	IncompleteDetails  *incomplete       `json:"incomplete_details"`
-	Instructions       *string           `json:"instructions"`
-	MaxOutputTokens    *int64            `json:"max_output_tokens"`
-	Model              string            `json:"model"`
-	Output             []any             `json:"output"`
-	ParallelToolCalls  bool              `json:"parallel_tool_calls"`
-	PreviousResponseID *string           `json:"previous_response_id"`
-	Reasoning          reasoning         `json:"reasoning"`
-	Temperature        float64           `json:"temperature"`
-	Text               text              `json:"text"`
-	ToolChoice         string            `json:"tool_choice"`
-	Tools              []any             `json:"tools"`
-	TopP               float64           `json:"top_p"`
-	Truncation         string            `json:"truncation"`
-	Usage              *usage            `json:"usage"`
-	Metadata           map[string]string `json:"metadata"`
-	Background         bool              `json:"background"`
+	// ID is the id of the response, resp_….
+	ID string `json:"id"`
+
+	// Object is the type of the JSON object: "response".
+	Object string `json:"object"`
+
+	// CreatedAt is the time of the response in seconds since 1970.
+	CreatedAt int64 `json:"created_at"`
+
+	// CompletedAt is the time at which the response was completed, in seconds since 1970; null before.
+	CompletedAt *int64 `json:"completed_at"`
+
+	// Status is "in_progress", "completed", "incomplete" or "failed".
+	Status string `json:"status"`
+
+	// Error is the error of a failed response; otherwise null.
+	Error *responseError `json:"error"`
+
+	// IncompleteDetails is the reason if Status is incomplete; otherwise null.
+	IncompleteDetails *incomplete `json:"incomplete_details"`
+
+	// Instructions repeats the parameter of that name.
+	Instructions *string `json:"instructions"`
+
+	// MaxOutputTokens repeats the parameter of that name; null for no limit.
+	MaxOutputTokens *int64 `json:"max_output_tokens"`
+
+	// Model is the id of the model that answers.
+	Model string `json:"model"`
+
+	// Output are the output items so far, such as messageItem.
+	Output []any `json:"output"`
+
+	// ParallelToolCalls repeats the parameter of that name; it has no effect.
+	ParallelToolCalls bool `json:"parallel_tool_calls"`
+
+	// PreviousResponseID is the id of the earlier response that this one continues; null for none.
+	PreviousResponseID *string `json:"previous_response_id"`
+
+	// Reasoning is a constant: the upstream has no such setting.
+	Reasoning reasoning `json:"reasoning"`
+
+	// Temperature is a constant: the upstream has no such setting.
+	Temperature float64 `json:"temperature"`
+
+	// Text is the output format.
+	Text text `json:"text"`
+
+	// ToolChoice is "auto" or "none".
+	ToolChoice string `json:"tool_choice"`
+
+	// Tools repeats the tools of the request.
+	Tools []any `json:"tools"`
+
+	// TopP is a constant: the upstream has no such setting.
+	TopP float64 `json:"top_p"`
+
+	// Truncation is a constant: the upstream has no such setting.
+	Truncation string `json:"truncation"`
+
+	// Usage is the token usage of the turn; null before its end.
+	Usage *usage `json:"usage"`
+
+	// Metadata repeats the parameter of that name.
+	Metadata map[string]string `json:"metadata"`
+
+	// Background is always false.
+	Background bool `json:"background"`
 	// AccessPrograms is a member that the API's schema requires; "standard" means none.
 	AccessPrograms accessPrograms `json:"access_programs"`
 }
@@ -44,6 +89,7 @@ type responseError struct {
 
 // An incomplete is the reason why a response has the status incomplete.
 type incomplete struct {
+	// Reason is always "max_output_tokens".
 	Reason string `json:"reason"`
 }
 
@@ -70,21 +116,30 @@ type accessPrograms struct {
 
 // A usage is the token usage of a turn in the form of this API.
 type usage struct {
-	InputTokens         int64         `json:"input_tokens"`
-	InputTokensDetails  inputDetails  `json:"input_tokens_details"`
+	// InputTokens is the number of tokens that the model read.
+	InputTokens        int64        `json:"input_tokens"`
+	InputTokensDetails inputDetails `json:"input_tokens_details"`
+
+	// OutputTokens is the number of tokens that the model wrote.
 	OutputTokens        int64         `json:"output_tokens"`
 	OutputTokensDetails outputDetails `json:"output_tokens_details"`
-	TotalTokens         int64         `json:"total_tokens"`
+
+	// TotalTokens is the sum of both.
+	TotalTokens int64 `json:"total_tokens"`
 }
 
 // inputDetails are details about the tokens that the model read.
 type inputDetails struct {
-	CachedTokens     int64 `json:"cached_tokens"`
+	// CachedTokens is the number of tokens read from the upstream's cache.
+	CachedTokens int64 `json:"cached_tokens"`
+
+	// CacheWriteTokens is the number of tokens written to the upstream's cache.
 	CacheWriteTokens int64 `json:"cache_write_tokens"`
 }
 
 // outputDetails are details about the tokens that the model wrote.
 type outputDetails struct {
+	// ReasoningTokens is the number of tokens of reasoning.
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
@@ -114,11 +169,13 @@ func newResponse(req *request, model string) *response {
 
 // A functionTool is a tool definition of the request in the form in which the response repeats it.
 type functionTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description *string         `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      bool            `json:"strict"`
+	Type        string  `json:"type"`
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+
+	// Parameters is the JSON schema of the arguments.
+	Parameters json.RawMessage `json:"parameters"`
+	Strict     bool            `json:"strict"`
 }
 
 // newFunctionTool converts a tool to the form in which the response repeats it.
@@ -137,10 +194,14 @@ func newFunctionTool(t turn.Tool) functionTool {
 type (
 	// A messageItem is an output item with the visible text of the answer.
 	messageItem struct {
-		ID      string        `json:"id"`
-		Type    string        `json:"type"`
-		Status  string        `json:"status"`
-		Role    string        `json:"role"`
+		ID   string `json:"id"`
+		Type string `json:"type"`
+
+		// Status is "in_progress", "completed" or "incomplete".
+		Status string `json:"status"`
+		Role   string `json:"role"`
+
+		// Content are the parts of the message, at most one.
 		Content []messagePart `json:"content"`
 	}
 
@@ -167,23 +228,35 @@ type (
 
 	// A functionCallItem is an output item with a call of a function.
 	functionCallItem struct {
-		ID        string `json:"id"`
-		Type      string `json:"type"`
-		Status    string `json:"status"`
-		CallID    string `json:"call_id"`
+		ID     string `json:"id"`
+		Type   string `json:"type"`
+		Status string `json:"status"`
+
+		// CallID is the id that the result of the call must repeat.
+		CallID string `json:"call_id"`
+
+		// Namespace is the namespace of the tool; "" for none.
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name"`
+
+		// Arguments are the arguments as JSON text.
 		Arguments string `json:"arguments"`
 	}
 
 	// A customCallItem is an output item with a call of a custom tool, whose input is text.
 	customCallItem struct {
-		ID        string `json:"id"`
-		Type      string `json:"type"`
-		CallID    string `json:"call_id"`
+		ID   string `json:"id"`
+		Type string `json:"type"`
+
+		// CallID is the id that the result of the call must repeat.
+		CallID string `json:"call_id"`
+
+		// Namespace is the namespace of the tool; "" for none.
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name"`
-		Input     string `json:"input"`
+
+		// Input is the input of the tool, a text.
+		Input string `json:"input"`
 	}
 )
 

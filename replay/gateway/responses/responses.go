@@ -44,6 +44,7 @@ type Options struct {
 
 // A handler serves OpenAI's Responses API.
 type handler struct {
+	// core runs the turns.
 	core front.Core
 
 	// kept are the transcripts of recent responses.

@@ -70,6 +70,7 @@ func (req *request) readTools(o openai.Object) *turn.Error {
 
 // A toolReader parses the tools of a request, which may be nested in namespaces.
 type toolReader struct {
+	// req is the request, which gets notes and tools.
 	req *request
 
 	// tools are the tools to offer to the upstream server.

@@ -14,13 +14,18 @@ const maxKeptBytes = 128 << 20
 // A transcripts stores the transcripts of recent responses, so that clients can continue them by the
 // response's id.
 type transcripts struct {
-	// idle is how long a transcript is stored; maxKept is how many are.
-	idle    time.Duration
+	// idle is how long a transcript is stored.
+	idle time.Duration
+
+	// maxKept is the number of transcripts that are stored.
 	maxKept int
 
+	// mu guards the fields below.
 	mu sync.Mutex
-	// byID maps response ids to elements of queue, which has *kept values, oldest first.
-	byID  map[string]*list.Element
+	// byID maps response ids to elements of queue.
+	byID map[string]*list.Element
+
+	// queue has *kept values, oldest first.
 	queue *list.List
 
 	// bytes is the approximate size of all stored transcripts.

@@ -69,7 +69,10 @@ func version(r *http.Request) string {
 
 // A recordedBody is a request body that records the bytes read from it.
 type recordedBody struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
+
+	// rec is the recording of the exchange.
 	rec captures.Recording
 }
 
@@ -84,7 +87,10 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 
 // A recordedWriter is a ResponseWriter that records the response.
 type recordedWriter struct {
+	// ResponseWriter writes the response that is recorded.
 	http.ResponseWriter
+
+	// rec is the recording of the exchange.
 	rec captures.Recording
 
 	// begun means that the response header was recorded.

@@ -67,17 +67,27 @@ type Options struct {
 
 // A Server is the HTTP server of the gateway.
 type Server struct {
-	o    Options
+	// o are the options with defaults filled in.
+	o Options
+
+	// core runs the turns.
 	core *gateway.Core
 
 	// keys are the hashes of the accepted API keys.
-	keys  [][sha256.Size]byte
+	keys [][sha256.Size]byte
+
+	// pages are the HTTP handlers of the APIs.
 	pages pages
-	http  *http.Server
+
+	// http is the HTTP server.
+	http *http.Server
 }
 
 // pages are the HTTP handlers of the three public APIs.
-type pages struct{ chat, responses, messages http.Handler }
+type pages struct {
+	// chat and responses serve OpenAI's APIs, messages Anthropic's.
+	chat, responses, messages http.Handler
+}
 
 // New returns a server for the gateway core. Shutdown must be called when it is no longer needed; it
 // also shuts down core.
@@ -170,7 +180,10 @@ func (s *Server) limitBodyTime(w http.ResponseWriter, r *http.Request) {
 // Otherwise the deadline would cancel a request that takes longer to answer, since net/http goes on
 // reading to detect that the client disconnects.
 type timedBody struct {
+	// ReadCloser is the request body.
 	io.ReadCloser
+
+	// control removes the deadline.
 	control *http.ResponseController
 }
 

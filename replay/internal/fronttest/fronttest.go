@@ -24,10 +24,13 @@ import (
 
 // A Core is a fake of front.Core for tests: each call of Turn plays the next of some scripts.
 type Core struct {
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// scripts are the scripts that were not played yet.
-	scripts  [][]any
+	scripts [][]any
+
+	// requests are the requests received so far.
 	requests []*turn.Request
 
 	// closed is the number of turns that were closed.
@@ -87,6 +90,7 @@ func (c *Core) Turn(_ context.Context, r *turn.Request) (front.Turn, error) {
 
 // A play is a turn that plays a script.
 type play struct {
+	// core is the Core that plays the script.
 	core *Core
 
 	// steps are the steps that are left.
@@ -146,6 +150,7 @@ func Strict(t testing.TB, v any, allow ...string) {
 
 // A strict compares decoded responses with the types of a client library; see Strict.
 type strict struct {
+	// t is the test that fails on a difference.
 	t testing.TB
 
 	// allow are the names of additional members that are correct.

@@ -35,6 +35,7 @@ const agentService = "agent.v1.AgentService"
 // An Agent is a test client of the stand-in server, i.e. of a local server that plays the agent
 // service. Its calls are recorded in a capture.
 type Agent struct {
+	// T is the test that fails on an error.
 	*testing.T
 	// Server is the stand-in server.
 	Server *standin.Server
@@ -45,9 +46,11 @@ type Agent struct {
 	// Dir is the folder of the capture, turn.uwc.
 	Dir string
 
-	// Store is the capture, and Tap the transport that records into it.
+	// Store is the capture.
 	Store *store.Store
-	Tap   *Tap
+
+	// Tap is the transport that records into Store.
+	Tap *Tap
 
 	// Roots has the authority that signed the stand-in's certificate.
 	Roots *x509.CertPool

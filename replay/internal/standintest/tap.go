@@ -13,8 +13,10 @@ import (
 
 // A Tap is an http.RoundTripper for tests that records requests and responses as unwire's proxy does.
 type Tap struct {
-	// Next sends the requests; Store is the capture in which they are recorded.
-	Next  http.RoundTripper
+	// Next sends the requests.
+	Next http.RoundTripper
+
+	// Store is the capture in which requests and responses are recorded.
 	Store *store.Store
 
 	// Last is the number of the exchange that began last.
@@ -58,8 +60,13 @@ func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A tapped is a request or response body that records the bytes read from it in direction dir.
 type tapped struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
+
+	// rec is the recording of the exchange.
 	rec captures.Recording
+
+	// dir is the direction of the body.
 	dir captures.Direction
 
 	// end is called with the error at the end of the body; it may be nil.

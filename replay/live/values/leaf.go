@@ -68,6 +68,7 @@ type Leaf struct {
 	// (possibly a 64-bit number), and values inside opaque bytes.
 	perhaps bool
 
+	// place is the position of the value in the encoded message.
 	place
 	// Budget limits how many bytes are decompressed to find parts of the value; nil means a small
 	// budget.
@@ -336,7 +337,11 @@ func jsonText(l Leaf, text string) Leaf {
 // A Shape characterises a kind of message without a schema, by the paths of its values that are texts
 // or messages: top has those at the top level, sub those one level below, and maybe those at the top
 // level that are optional. Numbers do not count, because protobuf omits zero.
-type Shape struct{ top, maybe, sub []string }
+type Shape struct {
+	// top, maybe and sub are sorted lists of paths: of required and optional values at the top level, and of values one
+	// level below.
+	top, maybe, sub []string
+}
 
 // ShapeOf returns the shape of the message with these leaves.
 func ShapeOf(leaves []Leaf) Shape {

@@ -77,9 +77,12 @@ var illegalTag = regexp.MustCompile(`illegal tag: field no (\d{1,10}) wire type 
 
 // A sighting is what an error message reveals about canaries.
 type sighting struct {
-	// index is the index of the candidate in the request, and slot the position in its test.
+	// index is the index of the candidate in the request.
 	index int
-	slot  slot
+
+	// slot is the position of the canary in the candidate's test, which shows how the parser consumed
+	// the value.
+	slot slot
 	// illegal means that the parser reached an illegal tag; canary means that this tag is a canary of
 	// the probe, with this index and slot.
 	illegal, canary bool
@@ -170,8 +173,11 @@ const (
 
 // A reading says how messages of a certain type read the field with this number.
 type reading struct {
+	// number is the field number.
 	number int32
-	as     consumption
+
+	// as is how the value is consumed.
+	as consumption
 }
 
 // appendReading appends a test at which the parser stops unless it consumes the field as expected by r.

@@ -9,9 +9,11 @@ import "google.golang.org/protobuf/encoding/protowire"
 // Shape: only types after which the parser is still in the same message have such a position. A varint
 // has none, because it could turn out to be a message.
 type look struct {
-	// number is the number of the first field, and by its class.
+	// number is the number of the first field.
 	number int32
-	by     slot
+
+	// by is the class of the first field.
+	by slot
 	// next is the second candidate: if the parser stops at its canary, both fields exist, and none
 	// between them.
 	next int32

@@ -12,6 +12,8 @@ import (
 type server struct {
 	// Client sends the probe's requests; nil if only a plan is printed.
 	*probe.Client
+
+	// options are the options of the probe.
 	options *probe.Options
 
 	// controlled has the paths at which the server has passed the control.
@@ -45,6 +47,7 @@ func (s *server) sizeLimit() int {
 
 // A message is the state of probing one message in the request.
 type message struct {
+	// server is the probed server.
 	server *server
 
 	// path are the field numbers that lead to the message.

@@ -86,6 +86,7 @@ func (m *message) fitting(b batch) batch {
 
 // A batch has the field numbers (candidates) that are tested in one request, from the highest down.
 type batch struct {
+	// numbers are the field numbers to test, in descending order.
 	numbers []int32
 	// next is the first number after the batch, i.e. the highest one below it; 0 if there is none.
 	next int32

@@ -16,8 +16,11 @@ import (
 // Shape: after each part, the parser is in the same state as before, unless it stops. A field that
 // stopped the parser is left out of the next payload.
 type verifier struct {
+	// server is the probed server.
 	server *server
-	o      *probe.VerifyOptions
+
+	// o are the options of the verification.
+	o *probe.VerifyOptions
 
 	// res receives notes.
 	res *probe.Result
@@ -30,15 +33,19 @@ type verifier struct {
 
 // A claim is a declared field while it is verified.
 type claim struct {
+	// Expectation has the declaration of the field and the verdict about it.
 	*probe.Expectation
 
-	// in is the message that has the field; below is the message that the field contains, or nil.
-	in    *level
+	// in is the message that has the field.
+	in *level
+
+	// below is the message that the field contains; nil if it is not verified.
 	below *level
 
 	// as is how the parser consumes the value if the declaration is right.
 	as consumption
 
+	// state is the progress of verifying the field.
 	state claimState
 
 	// proven means that the field is certainly a message and not a number.
@@ -61,7 +68,9 @@ type level struct {
 	path []int32
 
 	// above is the field that contains the message; nil for the request.
-	above  *claim
+	above *claim
+
+	// claims are the fields of the message.
 	claims []*claim
 }
 

@@ -24,8 +24,11 @@ const (
 // A mark is the expectation that one canary of a payload stands for: an aspect of a field's
 // declaration.
 type mark struct {
+	// claim is the field.
 	claim *claim
-	part  part
+
+	// part is the aspect of the field's declaration.
+	part part
 }
 
 // A layout builds a payload.

@@ -24,8 +24,11 @@ import (
 
 // A prober probes the messages in a Go server's request one after the other.
 type prober struct {
+	// server is the probed server.
 	server *server
-	o      *probe.Options
+
+	// o are the options of the probe.
+	o *probe.Options
 
 	// res is the result so far.
 	res *probe.Result

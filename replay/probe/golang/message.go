@@ -60,6 +60,7 @@ const (
 
 // A message is the state of probing one message in a Go server's request.
 type message struct {
+	// server is the probed server.
 	server *server
 
 	// path are the field numbers that lead to the message.
@@ -80,6 +81,7 @@ type message struct {
 
 // A server is a probed Go server, with the properties determined so far.
 type server struct {
+	// Client sends the requests.
 	*probe.Client
 
 	// controlled has the paths and kinds of errors for which the control was passed: a field that
@@ -298,6 +300,7 @@ func (m *message) findFirst(ctx context.Context, test fieldTest, set []int32) (i
 
 // A refusal is the response with which the server rejected a test. The zero value means none.
 type refusal struct {
+	// answer is the response; nil for none.
 	answer *probe.Answer
 
 	// request is the number of the request.

@@ -13,7 +13,10 @@ import (
 // A verifier checks a definition against a Go server's parser, which rejects invalid UTF-8 in strings,
 // malformed messages and truncated packed lists, and skips everything else.
 type verifier struct {
-	server     *server
+	// server is the probed server.
+	server *server
+
+	// definition is the definition that is verified.
 	definition *probe.Definition
 
 	// res receives notes.

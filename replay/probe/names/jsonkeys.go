@@ -12,7 +12,10 @@ import (
 const maxKeys = 100_000
 
 // A Keys collects the names of members in JSON texts. The zero value is empty.
-type Keys struct{ seen map[string]bool }
+type Keys struct {
+	// seen has the names collected so far.
+	seen map[string]bool
+}
 
 // AddJSON adds the names in a JSON object or array. Other data is ignored.
 //

@@ -25,6 +25,7 @@ import (
 // object, each with a value that no field accepts, so that the server's error names the first candidate
 // that exists.
 type namer struct {
+	// c sends the requests.
 	c *probe.Client
 	// es1 means that the server uses protobuf-es 1, whose errors reveal little about expected types.
 	es1 bool
@@ -67,6 +68,7 @@ type namer struct {
 
 // A step is one field on the path to a nested message.
 type step struct {
+	// name is the name of the field.
 	name string
 
 	// list means that the field is repeated.
@@ -75,6 +77,7 @@ type step struct {
 
 // A namedField is a field whose name exists according to the server, with what is known about its type.
 type namedField struct {
+	// Field is the result for the field, as far as it is known.
 	probe.Field
 	// family is the name that protobuf-es uses in errors for a group of types, such as "int32".
 	family string

@@ -28,6 +28,7 @@ type Methods struct {
 	// protocol cannot be probed.
 	Unknown []string
 
+	// list are the methods that can be verified, in the order of their first call.
 	list []*capturedMethod
 
 	// byMethod has the elements of list by URL path.
@@ -198,6 +199,7 @@ func VerifyMethods(ctx context.Context, src captures.Source, m *Methods, o Metho
 
 // A methodsRun is the state of VerifyMethods.
 type methodsRun struct {
+	// MethodsOptions are the options of VerifyMethods.
 	MethodsOptions
 
 	// src is the capture.

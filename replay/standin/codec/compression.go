@@ -73,9 +73,14 @@ func newZstdWriter() connect.Compressor {
 // A decompressor implements connect.Decompressor. It opens its decoder when the first input is set,
 // because connect-go resets a decompressor between uses, and a decoder that was closed cannot be reset.
 type decompressor struct {
+	// encoding is "br" or "zstd".
 	encoding string
-	decoder  envelope.Decompressor
-	r        io.Reader
+
+	// decoder decompresses; it is reused.
+	decoder envelope.Decompressor
+
+	// r is the decompressed stream; nil before Reset.
+	r io.Reader
 }
 
 // newDecompressor returns a decompressor for an encoding, "br" or "zstd".

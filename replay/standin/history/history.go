@@ -105,22 +105,35 @@ type message struct {
 
 // A part is the JSON form of Part, in the format of the AI SDK.
 type part struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	Image     string `json:"image"`
+	// Type is the kind of the part, such as "text" or "tool-call".
+	Type string `json:"type"`
+
+	// Text is the text of a text or reasoning part.
+	Text string `json:"text"`
+
+	// Image is an image in base64.
+	Image string `json:"image"`
+
+	// MediaType is the media type of the image.
 	MediaType string `json:"mediaType"`
 
 	// MIMEType is used by older clients instead of MediaType.
-	MIMEType   string          `json:"mimeType"`
-	ToolCallID string          `json:"toolCallId"`
-	ToolName   string          `json:"toolName"`
-	Args       json.RawMessage `json:"args"`
+	MIMEType string `json:"mimeType"`
+
+	// ToolCallID is the id of a tool call or of the call to which a result belongs.
+	ToolCallID string `json:"toolCallId"`
+	ToolName   string `json:"toolName"`
+
+	// Args are the arguments of a tool call.
+	Args json.RawMessage `json:"args"`
 
 	// Result is the output of a tool.
 	Result json.RawMessage `json:"result"`
 	// More are further parts of a tool result, such as images.
-	More    json.RawMessage `json:"experimental_content"`
-	IsError bool            `json:"isError"`
+	More json.RawMessage `json:"experimental_content"`
+
+	// IsError means that the tool failed.
+	IsError bool `json:"isError"`
 }
 
 // Parse parses the blob of one message.

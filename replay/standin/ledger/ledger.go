@@ -71,8 +71,10 @@ type Execs struct {
 	Asked int `json:"asked"`
 	// Answered is the number of tool calls with a result from the client.
 	Answered int `json:"answered"`
-	// Rejected and NotFound are the numbers of results of these kinds; Answered includes them.
+	// Rejected is the number of results that reject the call; Answered includes them.
 	Rejected int `json:"rejected"`
+
+	// NotFound is the number of results that report an unknown tool; Answered includes them.
 	NotFound int `json:"not_found"`
 	// Thrown is the number of calls that the client ended with a throw message.
 	Thrown int `json:"thrown"`
@@ -97,7 +99,9 @@ type Questions struct {
 // zero value is ready for use.
 type Ledger struct {
 	// mu guards the fields below and the conversations.
-	mu    sync.Mutex
+	mu sync.Mutex
+
+	// stats are the totals.
 	stats Stats
 
 	// conversations are the conversations by id.
@@ -106,6 +110,7 @@ type Ledger struct {
 
 // A conversation is the state of a conversation across its streams.
 type conversation struct {
+	// streams counts the streams of the conversation.
 	streams Streams
 
 	// live is the newest stream that is open; nil if there is none.
@@ -120,9 +125,14 @@ type conversation struct {
 
 // A Stream is an open stream of a conversation.
 type Stream struct {
+	// ledger is the ledger in which the stream is registered.
 	ledger *Ledger
-	id     string
-	ctx    context.Context
+
+	// id is the id of the conversation.
+	id string
+
+	// ctx is the context of the stream.
+	ctx context.Context
 
 	// closed is closed when the stream ends.
 	closed chan struct{}

@@ -20,6 +20,7 @@ const statusBidiNeedsHTTP2 = 464
 // A writer is the ResponseWriter between connect-go and net/http. It can discard the end of a response,
 // and write the envelopes of a stream as server-sent events.
 type writer struct {
+	// ResponseWriter writes the response.
 	http.ResponseWriter
 
 	// sse is the form of server-sent events: "raw", "base64", or "" for none.

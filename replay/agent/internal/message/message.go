@@ -27,6 +27,7 @@ const recursionLimit = 100
 
 // Definitions are the protobuf message types of the agent service.
 type Definitions struct {
+	// Schema has all definitions of the service.
 	*schema.Schema
 
 	// client and server are the types of the messages that client and server send on the agent's
@@ -66,7 +67,10 @@ func (d *Definitions) New(name string) Message {
 func (d *Definitions) Agent(name string) Message { return d.New(proto.AgentPackage + "." + name) }
 
 // A Message is a protobuf message whose fields are accessed by name.
-type Message struct{ protoreflect.Message }
+type Message struct {
+	// Message is the message for protobuf's reflection.
+	protoreflect.Message
+}
 
 // Parse decodes a server's message into m.
 //

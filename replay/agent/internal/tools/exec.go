@@ -21,8 +21,10 @@ import (
 
 // An Exec is a request from the server to run a tool on the client's machine.
 type Exec struct {
-	// ID and ExecID identify the request; each message of the response repeats them.
-	ID     uint32
+	// ID is the number of the request; each message of the response repeats it.
+	ID uint32
+
+	// ExecID is a second identifier of the request, which the response repeats, too; may be "".
 	ExecID string
 	// Kind is the kind of the request, i.e. the name of the member that is set in ExecServerMessage,
 	// such as "read_args".

@@ -22,8 +22,11 @@ const maxArguments = 8 << 20
 // A Set has the tools that a client offers for one request. It converts between them and the tools that
 // the agent server requests.
 type Set struct {
+	// definitions are the message types of the agent service.
 	definitions *message.Definitions
-	tools       []turn.Tool
+
+	// tools are the client's tools, in the order of the request.
+	tools []turn.Tool
 
 	// byName are the tools by name.
 	byName map[string]*turn.Tool

@@ -41,8 +41,10 @@ type row struct {
 	// Exec are the kinds of requests to which the row applies, such as "read".
 	Exec []string `json:"exec"`
 
-	// When are fields that must be set in the request, and Unless fields that must not be set.
-	When   []string `json:"when"`
+	// When are fields that must be set in the request.
+	When []string `json:"when"`
+
+	// Unless are fields that must not be set in the request.
 	Unless []string `json:"unless"`
 
 	// Tool is the name of the client's tool.

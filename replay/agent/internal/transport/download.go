@@ -13,13 +13,16 @@ import (
 
 // A download is the server's half of a stream: a response body that is read frame by frame.
 type download struct {
+	// body is the response body.
 	body io.ReadCloser
 
 	// trailer returns the HTTP trailers, once the body was read to its end.
 	trailer func() http.Header
 
 	// record records the exchange; nil if nothing is recorded.
-	record  captures.Recording
+	record captures.Recording
+
+	// decoder divides the body into frames.
 	decoder *envelope.Decoder
 
 	// buf is the buffer for reading.

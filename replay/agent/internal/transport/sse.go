@@ -26,6 +26,7 @@ const maxAppends = 8
 // A split is a Stream over HTTP/1.1: the response to one HTTP call is the server's half, and each
 // message of the client is an HTTP call of its own (an append).
 type split struct {
+	// dialer makes the calls of the stream.
 	dialer *Dialer
 
 	// header are the headers of each call.
@@ -34,8 +35,10 @@ type split struct {
 	// id is the id that all calls of the stream have in common.
 	id string
 
-	// ctx ends when the stream is closed, and cancel ends it.
-	ctx    context.Context //nolint:containedctx
+	// ctx ends when the stream is closed.
+	ctx context.Context //nolint:containedctx
+
+	// cancel ends ctx, and thereby all calls.
 	cancel context.CancelFunc
 
 	// down is the server's half.
@@ -53,6 +56,7 @@ type split struct {
 	// seq is the number of the next append, from 0.
 	seq uint64
 
+	// mu guards failed.
 	mu sync.Mutex
 	// failed is the error of the first append that failed.
 	failed error

@@ -155,8 +155,10 @@ type Dialer struct {
 	// once guards the creation of http2 and http1.
 	once sync.Once
 
-	// http2 and http1 are the HTTP transports for the two versions.
+	// http2 is the HTTP transport for HTTP/2.
 	http2 *http.Transport
+
+	// http1 is the HTTP transport for HTTP/1.1.
 	http1 *http.Transport
 	// refused means that the server has refused HTTP/2.
 	refused atomic.Bool
@@ -214,7 +216,10 @@ func (d *Dialer) endpoint(procedure string) *url.URL {
 
 // procedures are the URL paths of the methods that carry a stream: run is the bidirectional call, sse
 // the call for the server's half, and add the call that carries one client message (an append).
-type procedures struct{ run, sse, add string }
+type procedures struct {
+	// run is the path of the bidirectional call, sse that of the call for the server's half, and add that of an append.
+	run, sse, add string
+}
 
 // appendService is the service of the append method. The profile only has the name of the method.
 const appendService = "aiserver.v1.BidiService"
