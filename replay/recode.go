@@ -35,8 +35,9 @@ const (
 // Shape: the media type changes, and each message of both directions is transcoded by means of the
 // schema. If the schema lacks the type of the client's messages, Changes.Message replaces them. If the
 // server's messages cannot be transcoded, they remain unchanged, and responses are compared across
-// codecs. Errors: a client message that the target codec cannot represent completely. The error names
-// what would be lost.
+// codecs.
+// Errors: a client message that the target codec cannot represent completely. The error names what
+// would be lost.
 func (p *planner) recode(body []byte) ([]byte, error) {
 	to := p.changes.Codec
 	if to == "" || to == p.shown.Codec {

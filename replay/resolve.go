@@ -21,7 +21,8 @@ import (
 // determines where each frame is sent and which server frame it waits for. It sends nothing.
 //
 // Shape: a target that is not allowed, and missing secrets, are reported in the plan, and are errors of
-// Send. Errors: those of an edit, with its position.
+// Send.
+// Errors: those of an edit, with its position.
 func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	p, err := newPlanner(r, o)
 	if err != nil {

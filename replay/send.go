@@ -29,9 +29,10 @@ var errLeft = errors.New("left as the captured client did")
 //
 // Shape: the frames are sent in order. A frame that responded to a server frame in the capture waits
 // for the corresponding live frame, and uses the identifiers of the live server. The exchange is
-// recorded in out, which may be nil. Limits: Options.MaxBytes, Timing.Timeout and Timing.Wait. Errors:
-// ErrCredentials; errors of writing out; that of ctx, with the result so far. Failures between this
-// machine and the server are in the Result.
+// recorded in out, which may be nil.
+// Limits: Options.MaxBytes, Timing.Timeout and Timing.Wait.
+// Errors: ErrCredentials; errors of writing out; that of ctx, with the result so far. Failures between
+// this machine and the server are in the Result.
 func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	for _, u := range p.targets() {
 		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {

@@ -147,9 +147,9 @@ var ErrMessage = errors.New("the message does not fit its definition")
 
 // Do calls an RPC method: it sends the messages that m supplies and passes the responses to m.
 //
-// Limits: Options.Timeout; 64 MiB for each answer. Errors: outbound.ErrRefused; ErrMessage and those of
-// Messages; those of the record; that of ctx. An error of the server, or a missing answer, is in the
-// Result.
+// Limits: Options.Timeout; 64 MiB for each answer.
+// Errors: outbound.ErrRefused; ErrMessage and those of Messages; those of the record; that of ctx. An
+// error of the server, or a missing answer, is in the Result.
 func Do(ctx context.Context, o Options, m Messages) (*Result, error) {
 	o.defaults()
 	if err := outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts); err != nil {

@@ -84,7 +84,8 @@ type Plan struct {
 // Plan lists the fields of the responses that the client got in the unedited runs b, or those of all
 // recorded responses if b is nil.
 //
-// Limits: maxFields. Errors: those of reading the capture.
+// Limits: maxFields.
+// Errors: those of reading the capture.
 func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 	p.defaults()
 	plan := &Plan{Targets: []Target{}, Skipped: []SkippedField{}, MaxRuns: p.Budget}

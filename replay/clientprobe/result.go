@@ -108,8 +108,8 @@ var errBudget = errors.New("the budget is used up")
 
 // Run carries out a plan. If it ends early with an error, it also returns the results so far.
 //
-// Limits: Budget, MaxTime. Errors: the end of ctx; the client could not be started; the journal cannot
-// be written.
+// Limits: Budget, MaxTime.
+// Errors: the end of ctx; the client could not be started; the journal cannot be written.
 func (p *Probe) Run(ctx context.Context, b *Baseline, plan *Plan) (*Result, error) {
 	p.defaults()
 	r := &Result{

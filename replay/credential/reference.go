@@ -92,8 +92,8 @@ func (r Resolver) system() system {
 // keyring:SERVICE/ACCOUNT for a token in the system's key store; a profile's name for the secrets that
 // this client has stored, which are only sent to its own hosts and to loopback; file:PATH, or just
 // PATH, for a file with a secret on each line, `NAME: value` or `NAME=value`, where NAME is a header or
-// one of the environment variables. Only its owner may be able to read the file. Errors: ErrCredentials
-// if there is no such secret.
+// one of the environment variables. Only its owner may be able to read the file.
+// Errors: ErrCredentials if there is no such secret.
 func (r Resolver) Load(ref string) (*Credentials, error) {
 	at := r.system()
 	kind, rest, _ := strings.Cut(ref, ":")

@@ -25,8 +25,9 @@ const (
 //	END
 //
 // Shape: directive, if not nil, is called with each line outside of such values, without surrounding
-// white space, and reports whether the line was a directive of the caller and not an edit. Limits: 16
-// MiB, 10,000 edits. Errors: they name the line.
+// white space, and reports whether the line was a directive of the caller and not an edit.
+// Limits: 16 MiB, 10,000 edits.
+// Errors: they name the line.
 func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err error)) ([]Edit, error) {
 	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
 	lines.Buffer(nil, maxPatch)

@@ -31,8 +31,8 @@ type question struct {
 	// exact is the position of the question, from 1, among the captured questions that ask exactly the
 	// same.
 	exact int
-	// counted means that the client's response contains only ids, so that it fits any question of the
-	// type.
+	// counted means that the client's response contains only ids of the question, so that it fits any
+	// question of the type.
 	counted bool
 	// alone means that all captured questions that ask the same except for identifiers are exactly
 	// equal.
@@ -58,7 +58,9 @@ type questionType struct {
 // exact, values are unchanged; in loose, identifiers are replaced by their class, such as UUID; rest is
 // like loose, but also without the other values that responses repeat.
 type arguments struct {
-	// exact, loose and rest have one line PATH=VALUE for each value; see arguments.
+	// exact, loose and rest are texts with one line PATH=VALUE for each value: exact has all values
+	// unchanged, loose has identifiers replaced by their class, and rest is loose without the values
+	// that the response repeats.
 	exact, loose, rest string
 	// repeated are the paths and values that rest lacks.
 	repeated []string

@@ -20,7 +20,8 @@ var ErrRefused = errors.New("refused")
 //
 // Shape: loopback addresses and the name localhost are always allowed. Another host is allowed if live
 // is set and allowed has it: as a name, as name:port, or as *.domain for all names below domain. Names
-// are not resolved; only localhost counts as a loopback name. Errors: ErrRefused, with what is missing.
+// are not resolved; only localhost counts as a loopback name.
+// Errors: ErrRefused, with what is missing.
 func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	switch {

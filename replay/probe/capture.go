@@ -19,8 +19,8 @@ import (
 // FromCapture sets options from the captured call with number id: the protocol, the path before the
 // service, the headers, and the wire types of the fields in the message at Path.
 //
-// Shape: values that are already set are kept. reach has the credentials for redacted headers. Errors:
-// those of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
+// Shape: values that are already set are kept. reach has the credentials for redacted headers.
+// Errors: those of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
 func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64, reach replay.Options) error {
 	var to *url.URL
 	if o.To != nil {

@@ -32,8 +32,8 @@ type fingerprinter struct {
 // until a parser responds. It stores protocol and runtime in res.
 //
 // Shape: the message is also the first test for a protobuf-es server, so that the fingerprint costs no
-// request there. The version of protobuf-es follows from its JSON errors. Errors: a stopError if the
-// method cannot be probed.
+// request there. The version of protobuf-es follows from its JSON errors.
+// Errors: a stopError if the method cannot be probed.
 func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
 	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
 	defer func() { res.Protocol = string(c.protocol) }()

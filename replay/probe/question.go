@@ -86,8 +86,9 @@ var ErrNoRoot = errors.New("which message is the request?")
 //
 // Shape: root is the request's full name in that file; if it is "", the message that is named after the
 // method is used, or the one to which no field refers. texts are fields of the request that are almost
-// certainly strings. Limits: 64 MiB, 20,000 questions, messages eight levels deep. Errors: input that
-// is not an evidence file; ErrNoRoot.
+// certainly strings.
+// Limits: 64 MiB, 20,000 questions, messages eight levels deep.
+// Errors: input that is not an evidence file; ErrNoRoot.
 func QuestionsOfInference(data []byte, root, method string) (list []Question, texts []int32, err error) {
 	var doc struct {
 		Fields []inferred `json:"fields"`

@@ -89,13 +89,13 @@ type Verification struct {
 	Bytes int64 `json:"bytes"`
 	// Executed is the number of requests that may have started the RPC handler.
 	Executed int `json:"executed"`
-	// Confirmed is the number of fields with this verdict.
+	// Confirmed is the number of confirmed fields.
 	Confirmed int `json:"confirmed"`
 
-	// Contradicted is the number of fields with this verdict.
+	// Contradicted is the number of contradicted fields.
 	Contradicted int `json:"contradicted"`
 
-	// Undecided is the number of fields with this verdict.
+	// Undecided is the number of undecided fields.
 	Undecided int `json:"undecided"`
 	// Stopped explains why the verification ended early; "" if it was completed.
 	Stopped string `json:"stopped,omitempty"`

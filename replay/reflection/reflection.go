@@ -83,9 +83,9 @@ type Report struct {
 
 // Ask requests a server's protobuf definitions by gRPC server reflection.
 //
-// Limits: Options.Timeout; 10,000 services; the limits of reflection.Files. Errors:
-// outbound.ErrRefused; an outbound.Failure if the server was not reached; reflection.ErrNone if it
-// offers no reflection; reflection.ErrLimit; that of ctx.
+// Limits: Options.Timeout; 10,000 services; the limits of reflection.Files.
+// Errors: outbound.ErrRefused; an outbound.Failure if the server was not reached; reflection.ErrNone if
+// it offers no reflection; reflection.ErrLimit; that of ctx.
 func Ask(ctx context.Context, o Options) (*Report, error) {
 	if err := outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts); err != nil {
 		return nil, err

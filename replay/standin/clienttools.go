@@ -31,8 +31,8 @@ func (t *turn) announced() error {
 	return nil
 }
 
-// announceAgain reads a list of tools that the client announced later, in another message. Errors:
-// errHang if it had announced tools before, unless the script allows that.
+// announceAgain reads a list of tools that the client announced later, in another message.
+// Errors: errHang if it had announced tools before, unless the script allows that.
 func (t *turn) announceAgain(list protoreflect.List) error {
 	if list.Len() > 0 && len(t.definitions) > 0 && t.s.script.AnnouncedTwice == "hang" {
 		return errHang

@@ -70,8 +70,9 @@ type expectation struct {
 // ReadPatch. "differs" and "same" take the path of a change as a replay prints it, or a prefix of one;
 // without a path they apply to the whole response. "value" takes a path in a message of the response,
 // followed by = and a value or ~ and a regular expression. It applies to frame down/N after @N, and
-// otherwise to any frame or to all frames joined. Limits: those of ReadPatch. Errors: they name the
-// line.
+// otherwise to any frame or to all frames joined.
+// Limits: those of ReadPatch.
+// Errors: they name the line.
 func parse(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
 	var err error

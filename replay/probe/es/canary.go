@@ -55,8 +55,9 @@ const (
 // controlNumber is the field number of the control; it is reserved, so no definition can have it.
 const controlNumber = 19_083
 
-// appendControl appends the test of a field number that cannot exist. If the parser stops there, the
-// server behaves like that for every number, and its other responses prove nothing.
+// appendControl appends the test of a field number that cannot exist. If the parser stops at its canary
+// (an illegal tag that its error quotes), it would do so for every number, and its other responses
+// prove nothing.
 func appendControl(b []byte) []byte {
 	b = appendFixedTest(b, controlNumber, controlIndex)
 	b = appendLenTest(b, controlNumber, controlIndex)
@@ -133,9 +134,10 @@ func fill(b []byte, n int) []byte {
 	return b
 }
 
-// appendFixedTest appends a test at which the parser stops only if field n is fixed32 or fixed64. A
-// parser that reads another type or skips the field gets past it: the bytes are then the varint 0, an
-// empty string or message, or skipped. index is the candidate's index.
+// appendFixedTest appends a test of field n, whose canary (an illegal tag) the parser reaches only if
+// the field is fixed32 or fixed64. A parser that reads another type or skips the field gets past it:
+// the bytes are then the varint 0, an empty string or message, or skipped. index is the index of the
+// field in the request.
 func appendFixedTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
@@ -298,7 +300,8 @@ func appendGroupAssertion(b []byte, n int32) []byte {
 	return protowire.AppendTag(b, protowire.Number(n), protowire.EndGroupType)
 }
 
-// appendEnd appends the end of a payload, which no parser accepts in any context.
+// appendEnd appends the end of a payload: a canary (an illegal tag) that no parser accepts in any
+// context.
 func appendEnd(b []byte, index int) []byte {
 	b = appendCanary(b, index, slotEnd)
 	for range 32 {

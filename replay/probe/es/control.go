@@ -10,7 +10,8 @@ import (
 // requests, so that a server that gives the same response to everything is noticed.
 func (m *message) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
-// read returns what an error response reveals about the canaries of the last request.
+// read returns what an error response reveals about the canaries of the last request, i.e. about the
+// illegal tags by which the probe recognises where the parser stopped.
 func (m *message) read(a *probe.Answer) sighting {
 	g := readCanary(a.Text)
 	if g.canary && g.index < controlIndex {

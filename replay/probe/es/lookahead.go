@@ -30,8 +30,8 @@ const (
 	lookWidth = 20
 )
 
-// ahead chooses the candidates that are tested by lookahead in a batch: if field numbers are dense, the
-// next field is near.
+// ahead adds to a batch the pairs of field numbers that are tested together, so that one request can
+// reveal two fields: if field numbers are dense, the next field is near.
 func (m *message) ahead(b batch) batch {
 	b.base = len(b.numbers) + 1 + len(m.candidatesForMessage())
 	if len(m.suspects) > 0 || m.small() {
@@ -50,8 +50,8 @@ func (m *message) ahead(b batch) batch {
 	return b
 }
 
-// place returns the bytes at which the parser continues if candidate i of the batch is of class s: the
-// tests of the lookahead candidates, and the canary of the class.
+// place returns the bytes at which the parser continues if field number i of the batch is of class s:
+// tests of further field numbers (lookahead), and the canary of the class.
 func (m *message) place(b batch, i int, s slot) []byte {
 	var p []byte
 	n := b.numbers[i]

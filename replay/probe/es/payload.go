@@ -71,12 +71,13 @@ func (m *message) allReadings() []reading {
 	return out
 }
 
-// firstPayload returns the first message that is sent to the server.
+// firstPayload returns the protobuf message of the first request.
 func (m *message) firstPayload() []byte {
 	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Below(math.MaxInt32)))))
 }
 
-// fitting returns the part of a batch that fits into the largest message that the server accepts.
+// fitting returns the beginning of a batch (the field numbers tested in one request) that fits into the
+// largest message which the server accepts.
 func (m *message) fitting(b batch) batch {
 	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.server.sizeLimit() {
 		b = b.cut(len(b.numbers) * 3 / 4)
@@ -118,7 +119,7 @@ func (m *message) batch(high int32) batch {
 	return b
 }
 
-// maxPayload is the largest size in bytes of the tests of a batch.
+// maxPayload returns the largest size, in bytes, of the tests of a batch, i.e. of one request.
 func (m *message) maxPayload() int {
 	if m.small() {
 		return m.server.sizeLimit() - smallRest
@@ -135,7 +136,7 @@ func (m *message) small() bool {
 	return m.server.sizeLimit() > 0 && m.server.sizeLimit() < maxPayloadSize
 }
 
-// cut returns a batch with only the first n numbers.
+// cut returns a batch with only the first n of its field numbers.
 func (b batch) cut(n int) batch {
 	if n < len(b.numbers) {
 		b.numbers, b.next = b.numbers[:n], b.numbers[n]
@@ -166,8 +167,9 @@ func (m *message) candidatesForMessage() []int32 {
 	return out
 }
 
-// payload returns the message for a batch: the tests of its candidates, then the confirmations, then
-// the end. deep is a field that is tested by deep nesting; 0 for none.
+// payload returns the protobuf message for one request. It contains tests for the field numbers of a
+// batch, then tests that confirm varints, then an end that no parser accepts. deep is a field that is
+// tested by deep nesting; 0 for none.
 func (m *message) payload(deep int32, batch batch) []byte {
 	b := appendControl(nil)
 	if m.assumed != nil {
@@ -212,7 +214,7 @@ func (m *message) levels() int {
 }
 
 // measures reports whether the payload for a batch ends with groups that are nested too deeply for a
-// parser that limits nesting. They are reached only if nothing before them has stopped the parser.
+// parser that limits nesting. Only a parser that nothing before them has stopped reaches the groups.
 func (m *message) measures(deep int32, batch batch) bool {
 	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && !m.server.countsLevels && !m.server.levelsUncounted
 }

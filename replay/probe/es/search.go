@@ -63,7 +63,7 @@ func (m *message) run(ctx context.Context) error {
 	}
 }
 
-// learn evaluates the response a to the payload for batch b.
+// learn evaluates the response a to the request that tested the field numbers of batch b.
 //
 // Shape: from is the number at which the batch began, and high the one at which the next batch begins.
 // deep is the field that was tested by deep nesting, or 0; next is that for the next batch.
@@ -131,8 +131,8 @@ func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next i
 	return m.numbers.Below(f.number - 1), next
 }
 
-// learnPassed records that the parser did not stop at any candidate of a batch, so that none of them
-// exists.
+// learnPassed records that no field number of a batch exists, because the parser stopped at none of
+// their tests.
 func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, deep int32) (high int32, err error) {
 	m.server.levelsUncounted = m.server.levelsUncounted || m.measures(deep, b)
 	m.complete = b.last()

@@ -168,8 +168,8 @@ func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	return nil
 }
 
-// ask sends a payload b and evaluates the response; done means that the parser reached its end. marks
-// are the expectations that the canaries in b stand for.
+// ask sends a payload b, which tests several fields, and evaluates the response; done means that the
+// parser reached the end. marks are the expectations that the canaries in b stand for.
 func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
 	a, err := v.server.Ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
 	if err != nil {
@@ -201,8 +201,8 @@ func (v *verifier) expectation(c *claim) string {
 	return c.Type
 }
 
-// stumbled records that the parser stopped at the canary of m, in slot s, so that the expectation of m
-// failed.
+// stumbled records that the parser did not read a field as declared: it stopped at the canary of m, in
+// slot s.
 func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer) error {
 	c := m.claim
 	if m.part == partInside || m.part == partOutside {

@@ -31,7 +31,7 @@ type mark struct {
 	part part
 }
 
-// A layout builds a payload.
+// A layout builds the message that tests the declarations of several fields at once.
 type layout struct {
 	// marks are the expectations by the index of their canary.
 	marks []mark
@@ -48,8 +48,8 @@ func (l *layout) mark(c *claim, p part) int {
 // has reports whether the payload tests the field.
 func (l *layout) has(c *claim) bool { return c.Pending() && (l.only == nil || l.only[c]) }
 
-// payload returns a message that tests the pending fields, or only those in only, with the expectations
-// that its canaries stand for.
+// payload returns a message that tests the declarations of all pending fields, or only of those in
+// only. The marks say which expectation each canary (illegal tag) in the message stands for.
 func (v *verifier) payload(only map[*claim]bool) ([]byte, []mark) {
 	l := &layout{only: only}
 	b := l.level(v.root)

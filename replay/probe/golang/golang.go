@@ -121,8 +121,8 @@ func (r *prober) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// findPoison looks for a string field that can end requests: among the fields that are probably strings
-// and, if wanted is set, among all fields.
+// findPoison looks for a string field that can end requests, because the server rejects invalid UTF-8
+// in it: among the fields that are probably strings and, if wanted is set, among all fields.
 func (r *prober) findPoison(ctx context.Context, wanted bool) error {
 	root := &message{server: r.server}
 	err := root.findPoison(ctx, r.o.Texts)

@@ -174,8 +174,8 @@ func (m *message) isUntested(n int32) bool {
 	return m.poison == nil && m.server.end != nil && len(m.path) == 0 && slices.Contains(m.server.Untested(), n)
 }
 
-// findPoison tests which of the fields texts, which are probably strings, is one. Its number is used to
-// end later requests.
+// findPoison tests which of the fields texts, which are probably strings, is one. Invalid UTF-8 in that
+// field then ends later requests (poison).
 func (m *message) findPoison(ctx context.Context, texts []int32) error {
 	for _, n := range texts[:min(len(texts), maxTexts)] {
 		hit, _, err := m.ask(ctx, fieldTests()[0], []int32{n})
@@ -206,7 +206,7 @@ func (m *message) maxBatch() int {
 const nestedTexts = 12
 
 // poisonBelow looks for a string field in the messages nested in this message, which has no string
-// field itself, and sets poison.
+// field itself. Invalid UTF-8 in that field then ends later requests (poison).
 func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error {
 	var set, inner []int32
 	for n := numbers.Below(math.MaxInt32); n > 0; n = numbers.Below(n - 1) {
@@ -244,7 +244,7 @@ func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error 
 }
 
 // findPoisonAbove looks for a string field among the request's own fields, before nested messages are
-// probed, and sets poison.
+// probed. Invalid UTF-8 in that field then ends later requests (poison).
 func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) error {
 	text := fieldTests()[testText]
 	if err := m.control(ctx, text); err != nil {

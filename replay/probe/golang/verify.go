@@ -111,7 +111,8 @@ func (v *verifier) texts(ctx context.Context) error {
 	return nil
 }
 
-// endWithoutTexts determines another way to end requests, if no string of the definition is validated.
+// endWithoutTexts determines another way to make the server reject each request, if no string of the
+// definition is validated.
 func (v *verifier) endWithoutTexts(ctx context.Context) error {
 	if err := v.textBelow(ctx); err != nil || v.poison != nil {
 		return err
@@ -144,7 +145,8 @@ func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answ
 // maxBelow limits how many strings below the verified messages are tested.
 const maxBelow = 8
 
-// textBelow looks for a string that can end requests in messages that are not verified themselves.
+// textBelow looks for a string field in messages that are not verified themselves. Invalid UTF-8 in
+// that field then ends later requests.
 func (v *verifier) textBelow(ctx context.Context) error {
 	tried := 0
 	for _, c := range v.definition.Fields {

@@ -50,8 +50,8 @@ func valueOf(i, as int) string {
 	return n
 }
 
-// object returns the JSON of a request that contains the candidates names with values of the form as,
-// the offset of each candidate, and, as the last of starts, that of the end.
+// object returns the JSON of a request that contains the candidates names with values of the form as
+// (asNumber, …). starts are the offsets of the candidates and, as the last one, that of the end.
 func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	var b bytes.Buffer
 	n.appendOpening(&b)

@@ -92,7 +92,8 @@ type namedField struct {
 // are the names that were not found.
 //
 // Shape: if an error does not identify the candidate, the batch is bisected. A strict parser gets small
-// batches, because each unknown name ends one. Errors: errNoName; a stopError.
+// batches, because each unknown name ends one.
+// Errors: errNoName; a stopError.
 func (n *namer) findNames(ctx context.Context, names []string, as int) (passed []string, err error) {
 	left := slices.Clone(names)
 	for len(left) > 0 {

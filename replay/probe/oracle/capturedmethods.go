@@ -59,7 +59,8 @@ type capturedMethod struct {
 // FindMethods finds the methods that are called in a capture and whose requests s defines. If exchange
 // is not 0, only that exchange is examined.
 //
-// Limits: it examines 50 exchanges of each method. Errors: errors of reading the capture.
+// Limits: it examines 50 exchanges of each method.
+// Errors: errors of reading the capture.
 func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, exchange int64) (*Methods, error) {
 	m := &Methods{byMethod: map[string]*capturedMethod{}, looked: map[string]int{}}
 	for row, err := range src.Exchanges(ctx) {

@@ -22,8 +22,9 @@ import (
 //
 // Shape: if the server or ctx stops the probe, the Result contains the findings so far, and Stopped the
 // reason. The same responses lead to the same requests, so a run with the journal of a killed one
-// continues it. Limits: Options.Budget, Rate and Timeout; at most 1 MiB of a response is read. Errors:
-// outbound.ErrRefused; invalid options; the error of ctx; errors of the journal.
+// continues it.
+// Limits: Options.Budget, Rate and Timeout; at most 1 MiB of a response is read.
+// Errors: outbound.ErrRefused; invalid options; the error of ctx; errors of the journal.
 func Run(ctx context.Context, o probe.Options) (*probe.Result, error) {
 	return probe.Run(ctx, &o, es.FirstMessage, ask)
 }

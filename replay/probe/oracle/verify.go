@@ -11,8 +11,9 @@ import (
 // verifyMethod checks the definition of a method's request against the server's parser.
 //
 // Shape: every message ends with bytes that no parser accepts, so that no handler gets one. A message
-// type is verified once, at its first occurrence; Options.Depth levels are verified. Limits:
-// Options.Budget, Rate and Timeout; 3,000 fields. Errors: those of Run.
+// type is verified once, at its first occurrence; Options.Depth levels are verified.
+// Limits: Options.Budget, Rate and Timeout; 3,000 fields.
+// Errors: those of Run.
 //
 // Source: replay/probe/README.md#verify
 func verifyMethod(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, error) {

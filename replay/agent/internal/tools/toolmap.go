@@ -81,7 +81,8 @@ func Builtin() *Map {
 
 // ParseMap parses a Map from JSON. Its rows are tried before those of the built-in Map.
 //
-// Limits: 1 MB. Errors: malformed JSON, and unknown names of requests or fields.
+// Limits: 1 MB.
+// Errors: malformed JSON, and unknown names of requests or fields.
 func ParseMap(data []byte) (*Map, error) {
 	if len(data) > maxMap {
 		return nil, fmt.Errorf("the table of tools is larger than %d MB", maxMap>>20)

@@ -23,8 +23,8 @@ const (
 // Unary calls a unary method with an encoded message and returns the encoded response message.
 // procedure is the method's path, package.Service/Method.
 //
-// Limits: 30 seconds, 8 MB. Errors: outbound.ErrRefused; a *StatusError; that of ctx; errors of the
-// connection.
+// Limits: 30 seconds, 8 MB.
+// Errors: outbound.ErrRefused; a *StatusError; that of ctx; errors of the connection.
 func (d *Dialer) Unary(ctx context.Context, procedure string, header http.Header, message []byte) ([]byte, error) {
 	if err := outbound.CheckTarget(d.URL, d.Policy.Live, d.Policy.AllowHosts); err != nil {
 		return nil, err
