@@ -201,8 +201,8 @@ func (s *Stream) send(m message.Message) bool {
 }
 
 // finish queues the messages with the result of the exec request e, and then a stream_close message. It
-// returns false if the stream ended before the result was queued. That stream_close could be sent is
-// not checked, because a server may end the turn as soon as it has the result.
+// returns false if the stream ended before the result was queued. It ignores whether stream_close could
+// still be queued, because a server may end the turn as soon as it has the result.
 func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 	for _, m := range messages {
 		if !s.send(m) {

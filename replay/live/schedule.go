@@ -89,7 +89,7 @@ type Schedule struct {
 type Upload struct {
 	// Turn says when the frame may be sent, and which identifiers in it the server issued.
 	Turn
-	// Index is the caller's number of the frame.
+	// Index is a number by which the caller recognises the frame.
 	Index int
 
 	// Seq is the number of the frame in the capture.

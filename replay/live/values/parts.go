@@ -276,7 +276,7 @@ func isWordByte(c byte) bool {
 
 // A Candidate is a text in a client's value that may be an identifier which the server issued.
 type Candidate struct {
-	// Value is the text.
+	// Value is the text that may be an identifier.
 	Value string
 	// At is the position of the part of the value that contains it; "" for the whole value and its
 	// words.

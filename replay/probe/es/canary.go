@@ -76,12 +76,13 @@ func appendCanary(b []byte, index int, s slot) []byte {
 // illegalTag matches the error of protobuf-es about an illegal tag.
 var illegalTag = regexp.MustCompile(`illegal tag: field no (\d{1,10}) wire type (\d)`)
 
-// A sighting is what an error message reveals about canaries.
+// A sighting is what an error message reveals about canaries, i.e. the illegal tags that the probe puts
+// into requests in order to recognise where the parser stopped.
 type sighting struct {
-	// index is the index of the candidate in the request.
+	// index is the index of the tested field in the request.
 	index int
 
-	// slot is the position of the canary in the candidate's test, which shows how the parser consumed
+	// slot is the position of the canary in the test of that field, which shows how the parser consumed
 	// the value.
 	slot slot
 	// illegal means that the parser reached an illegal tag; canary means that this tag is a canary of
@@ -94,7 +95,7 @@ func (g sighting) isEnd(index int) bool {
 	return g.canary && g.slot == slotEnd && g.index == index
 }
 
-// readCanary returns what an error message reveals: which canary it quotes, if any.
+// readCanary returns which canary (illegal tag) an error message quotes, if any.
 func readCanary(message string) sighting {
 	m := illegalTag.FindStringSubmatch(message)
 	if m == nil {
@@ -284,8 +285,8 @@ func appendDeep(b []byte, n int32, levels int) []byte {
 	return b
 }
 
-// appendGroupTest appends a test at which the parser stops if field n, the first existing candidate, is
-// a group, whose content it parses immediately.
+// appendGroupTest appends a test at which the parser stops if field n is a group, whose content it
+// parses immediately. It must be the first tested field that exists.
 func appendGroupTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	return appendCanary(b, index, slotEnd)

@@ -63,8 +63,8 @@ func (m *message) measure(ctx context.Context) error {
 	return nil
 }
 
-// measureSome makes this test for the fields doubt in one request, and bisects if the parser gives up.
-// left is the number of nested groups.
+// measureSome determines for the fields doubt, with one request, whether they are messages; see
+// measure. If the parser gives up, it bisects. left is the number of nested groups that is sent.
 func (m *message) measureSome(ctx context.Context, doubt []int32, left int) error {
 	// All doubtful fields are tested at once; if the parser gives up, the request is bisected.
 	groups := appendGroups(nil, left)
@@ -102,7 +102,7 @@ func (m *message) measureSome(ctx context.Context, doubt []int32, left int) erro
 	return nil
 }
 
-// measureHalves makes the test for both halves of doubt separately.
+// measureHalves is measureSome for both halves of doubt separately.
 func (m *message) measureHalves(ctx context.Context, doubt []int32, left int) error {
 	if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
 		return err

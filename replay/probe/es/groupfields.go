@@ -54,9 +54,9 @@ func (m *message) clearSuspects(numbers []int32) {
 	}
 }
 
-// identify determines the kind of field n, the last remaining suspect: a group, a message with a group
-// in it, or something unknown. Later payloads leave it out. a is the response at which the parser
-// stopped.
+// identify determines the kind of field n, at which the parser stopped with the response a although it
+// is no known kind: a group, a message with a group in it, or something unknown. Later requests do not
+// test it again.
 func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error {
 	m.suspects = nil
 	m.excluded[n] = true
@@ -82,8 +82,8 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	return nil
 }
 
-// enterGroup records field n as a group, because the parser stopped there without quoting a canary.
-// Later payloads leave it out.
+// enterGroup records field n as a group, because the parser stopped there with the response a, which
+// identifies no other kind. Later requests do not test it again.
 func (m *message) enterGroup(n int32, a *probe.Answer) {
 	m.suspects = nil
 	m.excluded[n] = true

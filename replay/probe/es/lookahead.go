@@ -2,9 +2,9 @@ package es
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// A look is a second candidate that is tested after another candidate, in the same request. If the
-// first is a string, or a fixed-size number, the parser continues at a position that it reaches for no
-// other type. Canaries there can reveal a second field with the same request.
+// A look is a pair of field numbers that are tested in the same request. If the first field is a
+// string, or a fixed-size number, the parser continues at a position that it reaches for no other type,
+// where the second field is tested. So one request can reveal two fields.
 //
 // Shape: only types after which the parser is still in the same message have such a position. A varint
 // has none, because it could turn out to be a message.
@@ -82,9 +82,9 @@ func appendSkipped(b, content []byte) []byte {
 	return fill(b, size-1-len(content))
 }
 
-// appendFixedJumps is appendFixedTest with bytes to continue at: place4 after a value of 4 bytes, and
-// place8 after one of 8 bytes. At each continuation there is a tag that skips 8 bytes, which end before
-// the place.
+// appendFixedJumps appends the test of appendFixedTest with bytes at which the parser continues: place4
+// if the value has 4 bytes, and place8 if it has 8. At each continuation there is a tag that skips 8
+// bytes, which end before the place.
 func appendFixedJumps(b []byte, n int32, place4, place8 []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
@@ -105,7 +105,8 @@ func appendFixedJumps(b []byte, n int32, place4, place8 []byte) []byte {
 	return appendSkipped(b, place8)
 }
 
-// appendLenJump is appendLenTest with bytes to continue at after a string, place.
+// appendLenJump appends the test of appendLenTest with bytes, place, at which the parser continues
+// after a string.
 func appendLenJump(b []byte, n int32, index int, place []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
 	// Read as a string, it ends at the place; read as a varint or as a message's length, tags

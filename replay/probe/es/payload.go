@@ -91,13 +91,14 @@ type batch struct {
 	numbers []int32
 	// next is the first number after the batch, i.e. the highest one below it; 0 if there is none.
 	next int32
-	// looks are the candidates that are tested by lookahead.
+	// looks are the pairs of field numbers that are tested together; see look.
 	looks []look
-	// base is the canary index of the first lookahead candidate.
+	// base is the canary index of the first pair in looks.
 	base int
 }
 
-// has reports whether a canary that the server quoted belongs to a candidate or lookahead of the batch.
+// has reports whether the canary that the server quoted belongs to the test of a field number in the
+// batch.
 func (b batch) has(g sighting) bool {
 	return g.canary && g.slot != slotEnd && (g.index < len(b.numbers) || g.index >= b.base && g.index-b.base < len(b.looks))
 }

@@ -110,8 +110,9 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 	return high, 0, err
 }
 
-// learnField records the field whose canary, g, the parser reached. high is the number at which the
-// next batch begins, and next the field to be tested by deep nesting in it.
+// learnField records the field at whose canary g (an illegal tag) the parser stopped. high is the
+// number at which the next batch begins, and next the field to be tested by deep nesting in it; 0 for
+// none.
 func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next int32) {
 	index := g.index
 	if index >= len(b.numbers) {
@@ -144,8 +145,8 @@ func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, dee
 	return b.next, nil
 }
 
-// learnRefusal evaluates an error of the parser that quotes no canary. illegal means that it quotes
-// another illegal tag.
+// learnRefusal evaluates an error of the parser that quotes none of the probe's canaries. illegal means
+// that it quotes another illegal tag.
 func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
 	switch {
 	case deep != 0 && gaveUp(a.Text):
