@@ -74,8 +74,8 @@ func (p *planner) isChecksum(name string) bool {
 
 // headerSecret determines the value of a header that is redacted in the capture: from the credentials,
 // computed by a HeaderMaker, or newly generated if it is a client's random id. shown is the value for
-// display, such as "<$UNWIRE_TOKEN>". ok is false if the header must be left out for now, because its
-// secret is missing.
+// display, such as "<$UNWIRE_TOKEN>". ok is false if the header is left out, because its secret is
+// missing and may be omitted.
 func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name := strings.ToLower(h.Name)
 	given := p.findHeaderSecret(h, name)

@@ -12,8 +12,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// transport returns an HTTP transport for the plan's target. It uses the captured HTTP version, and
-// connects to no other host.
+// transport returns an HTTP transport for the plan's requests. It uses the captured HTTP version, and
+// connects only to hosts that the options allow; if the target is this machine, to no other.
 func (p *Plan) transport() *http.Transport {
 	// A single message in each direction works over both versions of HTTP.
 	fallback := p.whole && p.shown.Protocol != decode.GRPC

@@ -89,8 +89,8 @@ func ignoreKeys(carried *live.Carried, changes []diff.Change) {
 // ("@down/3").
 func isDown(frame string) bool { return strings.HasPrefix(frame, "@"+captures.Down.String()) }
 
-// isSameText reports whether two values are texts that are equal except for ids. The function carried
-// compares the texts at a path in this way.
+// isSameText reports whether the captured value (was) and the new one (is) are texts that are equal
+// except for ids. The function carried makes this comparison for the texts at a path.
 func isSameText(carried func(path, was, is string) bool, path string, was, is any) bool {
 	old, okOld := textOf(was)
 	now, okNow := textOf(is)
@@ -114,8 +114,8 @@ func isCount(v any) bool {
 	return false
 }
 
-// isSecret reports whether was is a redacted text, and is equals it except for the text in place of the
-// placeholders.
+// isSecret reports whether the captured value (was) is a redacted text, and the new value (is) equals
+// it except for the text in place of the placeholders.
 func isSecret(was, is any) bool {
 	a, okA := textOf(was)
 	b, okB := textOf(is)

@@ -201,9 +201,9 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	return r, nil
 }
 
-// conclude sets r.Comparison from r.Diff, the differences between the captured exchange was and the new
-// one, is, and from how the new one ended. answered means that a response arrived; fail is the error of
-// the exchange, if any.
+// conclude sets r.Comparison from r.Diff, the differences between the captured exchange (was) and the
+// new one (is), and from how the new one ended. answered means that a response arrived; fail is the
+// error of the exchange, if any.
 func (r *Result) conclude(was, is *decode.Exchange, answered bool, fail error) {
 	same := answered && diff.Same(r.Diff)
 	switch {

@@ -38,8 +38,8 @@ const shortestEcho = 2
 // maxEchoes limits the number of pairs.
 const maxEchoes = 10_000
 
-// add compares the values of a client's message as captured, was, with those of the message that is
-// sent instead, is, and adds the differences.
+// add compares the values of a client's message as captured (was) with those of the message that is
+// sent instead (is), and adds the differences.
 func (e *editEcho) add(was, is []values.Leaf) {
 	for k := range is {
 		v := &is[k]

@@ -50,8 +50,8 @@ func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	}
 }
 
-// addPair maps the identifiers in the captured message was to those at the same paths in the live
-// message is.
+// addPair maps the identifiers in a captured message (was) to those at the same paths in the live
+// message (is).
 func (s *IDs) addPair(was, is *parsedMessage) {
 	at := map[string]*values.Leaf{}
 	for k := range is.leaves {
