@@ -34,7 +34,7 @@ type Result struct {
 	// Baseline describes the unedited runs.
 	Baseline BaselineReport `json:"baseline"`
 
-	// Control are the effects of opControl, which adds a field that no client can know to every
+	// Control are the effects of the control run, which adds a field that no client can know to every
 	// message. If there are any, the client rejects unknown fields, or its behaviour varies by itself,
 	// and the verdict "read" proves nothing.
 	Control []Effect `json:"control"`
@@ -78,7 +78,7 @@ type Field struct {
 	// Verdict says whether the client uses the field.
 	Verdict Verdict `json:"verdict"`
 
-	// Typed means that the verdict is NotRead although a value of another type had an effect: the
+	// Typed means that a value of another type had an effect although the field is not read: the
 	// client's parser knows the field.
 	Typed bool `json:"typed,omitempty"`
 
