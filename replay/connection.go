@@ -12,7 +12,8 @@ import (
 	"unwire/replay/connection"
 )
 
-// runConnection replays a WebSocket or a raw connection.
+// runConnection opens a WebSocket or a raw connection, sends the planned messages over it, and records
+// and receives messages until it ends. The outcome is stored in s.
 //
 // Errors: only those of recording the messages.
 func (s *session) runConnection(ctx context.Context, cancel context.CancelCauseFunc) error {
@@ -44,18 +45,19 @@ func (s *session) runConnection(ctx context.Context, cancel context.CancelCauseF
 	}
 	select {
 	case <-read:
-	case <-time.After(s.p.timing.Wait): // a server that answers no close frame
+	case <-time.After(s.p.timing.Wait):
+		// The server had time to answer the close frame, but did not.
 		cancel(nil)
 		_ = conn.Close()
 		<-read
-
-		// After our close, give the server time for its own; the messages until then belong to its answer.
 	}
 	s.rec.end(nil, s.outcome(), reason(s.fail))
 	return nil
 }
 
-// finish ends the connection as the captured client did: at once, or after the server.
+// finish ends the connection in the way that the captured client did: it either closes the connection
+// at once, or first waits for the server to do so, at most Timing.Wait. read is closed once everything
+// from the server has been received.
 func (s *session) finish(conn connection.Conn, read <-chan struct{}) {
 	r := s.p.ending
 	if !r.clientFirst {
@@ -75,8 +77,9 @@ func (s *session) finish(conn connection.Conn, read <-chan struct{}) {
 	_ = conn.Finish(code, "") // what came is known
 }
 
-// connect opens the connection, with a handshake if it is a WebSocket. The result is nil without an
-// error if the server was not reached or refused the handshake: the records then have the reason.
+// connect opens the connection, with a handshake if it is a WebSocket. If the server was not reached or
+// refused the handshake, conn and err are both nil, and the reason is in the recorded exchange and in
+// s.fail.
 func (s *session) connect(ctx context.Context) (conn connection.Conn, err error) {
 	t := s.p.connectionTarget(&s.at)
 	if s.p.captured.Transport != captures.WebSocket {
@@ -125,7 +128,7 @@ func (s *session) connect(ctx context.Context) (conn connection.Conn, err error)
 	return conn, nil
 }
 
-// receive receives messages to the end of the connection.
+// receive reads and records the server's messages until the connection ends.
 func (s *session) receive(ctx context.Context, conn connection.Conn) {
 	// Decode with the same framing as the capture, so that live messages can be compared with captured
 	// ones.
@@ -191,6 +194,9 @@ func (s *session) receive(ctx context.Context, conn connection.Conn) {
 
 // received is a message that arrived, or the error that ended the connection.
 type received struct {
+	// Message is the message that arrived.
 	connection.Message
+
+	// err is the error that ended the connection; nil if a message arrived.
 	err error
 }

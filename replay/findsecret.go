@@ -12,8 +12,9 @@ import (
 	"unwire/replay/credential"
 )
 
-// rememberSecret records the secret of a header, so that it can also be inserted where its placeholder
-// occurs elsewhere.
+// rememberSecret stores the secret that replaces a redacted header value. captured is that value with
+// its placeholder. If the same placeholder occurs elsewhere in the request, it is replaced by the same
+// secret.
 func (p *planner) rememberSecret(captured, secret string) {
 	if before, _, ok := strings.Cut(captured, " "); ok {
 		// without its scheme
@@ -25,20 +26,24 @@ func (p *planner) rememberSecret(captured, secret string) {
 	}
 }
 
-// A givenSecret is the value from the credentials for a redacted header.
+// A givenSecret is the result of looking up the secret for a redacted header in the credentials.
 type givenSecret struct {
+	// value is the header's complete value.
 	value string
-	// part is the secret that completes a computed value; value is "" then.
+	// part is the secret that a HeaderMaker needs to compute the header; value is "" then.
 	part string
-	// from describes where the value comes from, such as a file.
+	// from describes the source of the secret, such as "$UNWIRE_TOKEN" or a file name.
 	from string
-	// names are the environment variables that were looked up.
+	// names are the environment variables that can supply the secret.
 	names []string
-	ok    bool
+
+	// ok means that a secret was found.
+	ok bool
 }
 
-// findHeaderSecret looks up a redacted header in the credentials: by the header's name, by the
-// secret part of a computed value, or by the placeholder's tag.
+// findHeaderSecret looks up the secret for a redacted header in the credentials: by the header's name
+// (in lower case), by the environment variable that the header's HeaderMaker names, or by the tag in
+// the placeholder.
 func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
 	var g givenSecret
 	g.value, g.from, g.names, g.ok = p.o.Credentials.Header(name, h.Value)
@@ -60,14 +65,17 @@ func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
 	return g
 }
 
-// isChecksum reports whether a header, in lower case, is the one that the profile computes for each
-// request.
+// isChecksum reports whether a header, given in lower case, is the checksum header that the service's
+// profile computes for each request.
 func (p *planner) isChecksum(name string) bool {
 	service := p.service()
 	return service != nil && service.Checksum.Header != "" && name == service.Checksum.Header
 }
 
-// headerSecret finds the value of a redacted header; shown replaces it in the plan.
+// headerSecret determines the value of a header that is redacted in the capture: from the credentials,
+// computed by a HeaderMaker, or newly generated if it is a client's random id. shown is the value for
+// display, such as "<$UNWIRE_TOKEN>". ok is false if the header is left out, because its secret is
+// missing and may be omitted.
 func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name := strings.ToLower(h.Name)
 	given := p.findHeaderSecret(h, name)
@@ -117,7 +125,9 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	return "", h.Value, !s.Omitted
 }
 
-// secretOf finds the secret for a placeholder outside of headers.
+// secretOf finds the secret for a placeholder in a URL or message, and lists it in the plan. tag is the
+// placeholder's tag, where its position for display, and names are environment variables to look up in
+// addition to the one derived from the tag.
 func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 	if secret, ok := p.known(tag); ok {
 		return secret, true
@@ -132,7 +142,8 @@ func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 	return secret, ok
 }
 
-// fillURL replaces the placeholders in a URL by secrets.
+// fillURL returns u with the placeholders in its path and query replaced by secrets. A placeholder
+// whose secret is missing stays.
 func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 	if !credential.InBody.MatchString(u.RawQuery) && !credential.InBody.MatchString(u.Path) {
 		return u, nil
@@ -158,7 +169,8 @@ func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 	return url.Parse(text)
 }
 
-// checkBodies finds the secrets that the frames need.
+// checkBodies looks up the secret of every placeholder in the planned messages, so that the plan lists
+// them. The messages themselves are filled in when they are sent.
 func (p *planner) checkBodies() {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
@@ -168,7 +180,8 @@ func (p *planner) checkBodies() {
 	}
 }
 
-// placeOf describes where in a frame a placeholder occurs.
+// placeOf returns the position of a placeholder in a frame for display: "up/0 1.8" is field 1.8 of the
+// client's frame 0.
 func (p *planner) placeOf(f *PlanFrame, placeholder []byte) string {
 	where := "up/" + strconv.Itoa(f.Seq)
 	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON(f) && t.Err() == nil {

@@ -12,8 +12,8 @@ import (
 	"unwire/replay/live"
 )
 
-// buildFrames adds the captured request's frames to the plan, each with the server frame that it
-// responds to.
+// buildFrames adds the client's captured frames to the plan. Each is given the server's frame that it
+// responds to, i.e. that it waits for when it is sent.
 func (p *planner) buildFrames(body []byte) error {
 	p.links = live.NewLinks(p.captured, p.types)
 	turns := p.links.Turns()
@@ -45,8 +45,9 @@ func (p *planner) buildFrames(body []byte) error {
 	return nil
 }
 
-// asCaptured returns a frame's bytes in the body. The frames of grpc-web-text, which is base64, and
-// of a GET cannot be sent separately; the result is nil then.
+// asCaptured returns the bytes of a frame, envelope included, as they occur in the captured body. It
+// returns nil if they cannot be sent as they are: after transcoding, for grpc-web-text (base64), and
+// for a GET request.
 func (p *planner) asCaptured(f *decode.Frame, body []byte) []byte {
 	switch {
 	case p.recoded || p.shown.Protocol == decode.GRPCWebText || p.shown.Protocol == decode.ConnectGet:
@@ -88,7 +89,8 @@ func (p *planner) edit() error {
 	return nil
 }
 
-// editOne applies one edit. inserted means that the edit added a missing field.
+// editOne applies one edit to the frame that it names. inserted means that the edited field was missing
+// and has been added.
 func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	at := p.frameOf(e.Frame)
 	if at < 0 {
@@ -121,8 +123,8 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	return inserted, nil
 }
 
-// frameOf returns the index of the frame that an edit of frame seq, or of FirstFrame, applies to;
-// -1 if there is none.
+// frameOf returns the index in the plan of frame number seq. For edit.FirstFrame it returns that of the
+// first message. The result is -1 if there is none.
 func (p *planner) frameOf(seq int) int {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
@@ -133,7 +135,8 @@ func (p *planner) frameOf(seq int) int {
 	return -1
 }
 
-// refreshBodies puts the fresh ids of headers into the messages that repeat them.
+// refreshBodies replaces ids in messages. An id that was newly generated for a header, and that also
+// occurs in a message, is replaced by the same new id there.
 func (p *planner) refreshBodies(r *refresher) {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]

@@ -47,16 +47,17 @@ func connectionNames(h captures.Headers) []string {
 	return names
 }
 
-// buildHeaders builds the headers to send, and a copy for display in which secrets are replaced by
-// references.
+// buildHeaders builds the headers and trailers to send, and copies for display in which secrets are
+// replaced by references such as "<$UNWIRE_TOKEN>".
 func (p *planner) buildHeaders(r *refresher) {
 	p.headers, p.shown.Headers, p.kept = p.section(p.captured.RequestHeaders, r)
 	p.addHeaders(r)
 	p.trailers, p.shown.Trailers, _ = p.section(p.captured.RequestTrailers, r)
 }
 
-// section builds the fields of a header or trailer section: as sent, as shown, and as recorded,
-// with the captured placeholders.
+// section processes the fields of a captured header or trailer section: it inserts secrets, computes
+// headers and replaces outdated ids and times. It returns the fields as they are sent, as they are
+// shown in the plan, and as they are recorded in the output capture, where secrets remain placeholders.
 func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown, kept captures.Headers) {
 	named := connectionNames(captured)
 
@@ -93,11 +94,13 @@ func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown,
 	return sent, shown, kept
 }
 
-// placeholder replaces a secret that the capture contains but that is not sent.
+// placeholder is recorded in place of a computed value, or of a secret that the capture should not have
+// contained. It has no tag of a real secret.
 const placeholder = "[redacted:00000000]"
 
-// foreign processes a captured header that contains an unredacted secret: it is sent only to the
-// host that it came from, and never shown.
+// foreign processes a captured header that may contain a secret although it should have been redacted.
+// Such a secret is only sent to the host that it was captured for, and never shown: shown is the value
+// for display.
 func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
 	if credential.IsRedacted(h.Value) || len(redact.New(redact.Options{Profile: p.captured.Profile}).FindHeaders(captures.Headers{h})) == 0 {
 		return h, h.Value
@@ -112,7 +115,8 @@ func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
 	return h, hidden
 }
 
-// sameHost reports whether two names are the same host. All loopback names are this machine.
+// sameHost reports whether two host names are equal, regardless of case. All loopback names are the
+// same host.
 func sameHost(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	return a == b || outbound.IsLoopback(a) && outbound.IsLoopback(b)
@@ -122,6 +126,7 @@ func sameHost(a, b string) bool {
 // clients, and not always with a clear error.
 const oldVersion = 60 * 24 * time.Hour
 
+// dated matches a date such as 2025.11.25 in a version.
 var dated = regexp.MustCompile(`\b(20[0-9]{2})\.([0-9]{2})\.([0-9]{2})\b`)
 
 // releasedAt parses the date in a client's version, such as cli-2025.11.25-d5b3271.
@@ -131,7 +136,7 @@ func releasedAt(version string) (time.Time, bool) {
 	return t, m != "" && err == nil
 }
 
-// checkVersion warns if the captured client's version is old.
+// checkVersion adds a warning to the plan if the captured client's version is older than oldVersion.
 func (p *planner) checkVersion(now time.Time) {
 	service := p.service()
 	if service == nil || service.VersionHeader == "" {
@@ -144,11 +149,11 @@ func (p *planner) checkVersion(now time.Time) {
 	}
 }
 
-// fromMaker is the origin of computed values.
+// fromMaker is shown as the source of a header value that a HeaderMaker computed; see Secret.From.
 const fromMaker = "made for this request"
 
-// service returns the profile if the request is for its service: a call of its packages, or to its
-// hosts. Otherwise it returns nil.
+// service returns the capture's profile if the request belongs to the service that the profile
+// describes, judging by the called package or the host. Otherwise it returns nil.
 func (p *planner) service() *profile.Profile {
 	known := p.captured.Profile
 	if known.Serves(p.captured.Service) {
@@ -160,8 +165,8 @@ func (p *planner) service() *profile.Profile {
 	return nil
 }
 
-// makers returns what computes headers: the caller's makers, and those of the profile for other
-// headers.
+// makers returns the functions that compute headers, by header name in lower case: those in
+// Changes.Headers, and the profile's for headers that Changes does not mention.
 func (p *planner) makers() map[string]HeaderMaker {
 	makers := defaultHeaders(p.service())
 	for name, m := range p.changes.Headers {
@@ -172,7 +177,8 @@ func (p *planner) makers() map[string]HeaderMaker {
 	return makers
 }
 
-// partOf returns the environment variable of the secret part of a header's value.
+// partOf returns the environment variable with the secret that the HeaderMaker of a header needs; "" if
+// none.
 func (p *planner) partOf(name string) string {
 	if m := p.makers()[name]; m != nil {
 		return m.Part()
@@ -180,7 +186,8 @@ func (p *planner) partOf(name string) string {
 	return ""
 }
 
-// maker returns a function that computes headers. Its first error is stored in failed.
+// maker returns the function that computes the value of a header, if a HeaderMaker exists for it. Its
+// first error is stored in failed.
 func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(HeaderCall) (string, bool) {
 	makers := p.makers()
 	return func(c HeaderCall) (string, bool) {
@@ -200,7 +207,7 @@ func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(
 	}
 }
 
-// addHeaders adds computed headers that the capture lacks.
+// addHeaders adds those computed headers of Changes.Headers that the captured request does not have.
 func (p *planner) addHeaders(r *refresher) {
 	var names []string
 	for name, m := range p.changes.Headers {

@@ -12,7 +12,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// transport returns a transport that connects only to the request's target.
+// transport returns an HTTP transport for the plan's requests. It uses the captured HTTP version, and
+// connects only to hosts that the options allow; if the target is this machine, to no other.
 func (p *Plan) transport() *http.Transport {
 	// A single message in each direction works over both versions of HTTP.
 	fallback := p.whole && p.shown.Protocol != decode.GRPC
@@ -21,11 +22,14 @@ func (p *Plan) transport() *http.Transport {
 	return t
 }
 
-// request builds the HTTP request with a body of the given length.
+// request builds the HTTP request with a body of the given length in bytes; -1 means that the length is
+// unknown.
 func (p *Plan) request(body io.Reader, length int64) *http.Request {
 	return newRequest(p.shown.Method, p.url, p.headers, p.trailers, body, length)
 }
 
+// newRequest builds an HTTP request with exactly these headers and trailers. body may be nil; length is
+// in bytes, or -1 if it is unknown.
 func newRequest(method string, u *url.URL, headers, trailers captures.Headers, body io.Reader, length int64) *http.Request {
 	r := &http.Request{
 		Method: method, URL: u, Host: u.Host, Header: http.Header{}, ContentLength: length,
@@ -54,12 +58,12 @@ func newRequest(method string, u *url.URL, headers, trailers captures.Headers, b
 	return r
 }
 
-// connection returns the properties of the connection that answered.
+// connection returns the TLS properties of the connection on which a response arrived.
 func (o *Options) connection(resp *http.Response) captures.TLS {
 	return o.state(resp.TLS)
 }
 
-// state converts the state of a TLS connection to the captured form; nil gives the zero value.
+// state converts Go's TLS connection state to the form that captures store; nil gives the zero value.
 func (o *Options) state(s *tls.ConnectionState) captures.TLS {
 	if s == nil {
 		return captures.TLS{}

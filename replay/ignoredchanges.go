@@ -23,11 +23,12 @@ const (
 	ignoredSecret = "secret"
 )
 
-// timing matches the names of fields that differ between any two runs.
+// timing matches the names of fields with times or durations, which differ between any two runs.
 var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|execution_?time|_ms$|[a-z]Ms$|_at$|[a-z]At$|_time$|[a-z]Time$`)
 
-// ignore marks insignificant changes: ids that the server issues and the client sends back, fields
-// that are named like times, and secrets, for which the capture has placeholders.
+// ignore sets Ignored in those differences between the captured and the new response that are
+// insignificant: ids that the server issues and the client sends back, fields whose names indicate a
+// time or duration, and secrets for which the capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
 	turns := make([]live.Turn, len(p.shown.Frames))
 	for i := range p.shown.Frames {
@@ -57,7 +58,8 @@ func (p *Plan) ignore(changes []diff.Change) {
 	}
 }
 
-// ignoreKeys marks keys of maps by identifiers that are carried on: as many came as went.
+// ignoreKeys ignores added and removed keys of a map, if the keys are ids that the client sends back,
+// and as many keys were added to the map as were removed.
 func ignoreKeys(carried *live.Carried, changes []diff.Change) {
 	keys := map[string][]*diff.Change{} // by the map
 	more := map[string]int{}
@@ -83,18 +85,20 @@ func ignoreKeys(carried *live.Carried, changes []diff.Change) {
 	}
 }
 
-// isDown reports whether the address of a frame is in the server's direction.
+// isDown reports whether frame, the beginning of a change's path, names a frame of the server
+// ("@down/3").
 func isDown(frame string) bool { return strings.HasPrefix(frame, "@"+captures.Down.String()) }
 
-// isSameText reports whether two values are texts that differ in nothing but
-// parts that the client carries on.
+// isSameText reports whether the captured value (was) and the new one (is) are texts that are equal
+// except for ids. The function carried makes this comparison for the texts at a path.
 func isSameText(carried func(path, was, is string) bool, path string, was, is any) bool {
 	old, okOld := textOf(was)
 	now, okNow := textOf(is)
 	return okOld && okNow && carried(path, old, now)
 }
 
-// isCount reports whether a value of a change is a number, or absent, which means zero.
+// isCount reports whether a value in a change is a number, or nil, i.e. an absent field, which means
+// zero.
 func isCount(v any) bool {
 	switch v := v.(type) {
 	case nil, uint64, int64, float64:
@@ -110,7 +114,8 @@ func isCount(v any) bool {
 	return false
 }
 
-// isSecret reports whether was is a text with placeholders that is otherwise equal to is.
+// isSecret reports whether the captured value (was) is a redacted text, and the new value (is) equals
+// it except for the text in place of the placeholders.
 func isSecret(was, is any) bool {
 	a, okA := textOf(was)
 	b, okB := textOf(is)
@@ -130,6 +135,7 @@ func isSecret(was, is any) bool {
 	return b == "" || last == ""
 }
 
+// textOf returns a value of a change as text, if it is a string or bytes.
 func textOf(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -16,18 +16,22 @@ const (
 	ignoredUnedited = "unedited"
 )
 
-// A Lesson records what varies between responses to the same unedited request.
+// A Lesson records how responses to the same unedited request differ from each other and from the
+// capture. Learn determines it; differences that occur without any edit are then ignored in the
+// response to the edited request.
 type Lesson struct {
-	// volatile has the paths, without indexes, of values that vary.
+	// volatile has the paths, without indexes, of values that differed between two unedited requests.
 	volatile map[string]bool
-	// steady are the differences from the capture, by path.
+	// steady are the differences from the captured response that both unedited requests had, by path
+	// without indexes.
 	steady map[string][]diff.Change
 }
 
-// frameNumber matches the frame in a change's path.
+// frameNumber matches the frame at the beginning of a change's path, such as "@down/3".
 var frameNumber = regexp.MustCompile(`^@(up|down)/[0-9]+`)
 
-// placeless returns a change's path without the numbers of frames and elements.
+// placeless returns a change's path without the numbers of the frame and of elements of lists, so that
+// the same field of all frames has one path.
 func placeless(path string) string {
 	path = frameNumber.ReplaceAllString(path, "@$1")
 	if len(path) > 0 && path[0] == '@' {
@@ -40,7 +44,7 @@ func placeless(path string) string {
 	return path
 }
 
-// ignore marks the changes that occur even without the edit.
+// ignore sets Ignored in those changes that also occurred without the edit. l may be nil.
 func (l *Lesson) ignore(changes []diff.Change) {
 	if l == nil {
 		return

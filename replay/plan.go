@@ -20,9 +20,10 @@ import (
 	"unwire/schema"
 )
 
-// Options describe how a request is resolved and sent. The zero value has no secrets and no schema,
-// and only sends to this machine.
+// Options describe how a request is resolved and sent. With the zero value there are no secrets and no
+// schema, and requests are only sent to this machine.
 type Options struct {
+	// Policy determines which servers may be contacted, and how their certificates are verified.
 	outbound.Policy
 
 	// Schema provides names for edits, heartbeats and error details; it may be nil.
@@ -31,13 +32,15 @@ type Options struct {
 	// Credentials supply the secrets that the capture lacks; nil for none.
 	Credentials *credential.Credentials
 
-	// OmitSecrets omits headers whose secret is missing, instead of failing with ErrCredentials.
+	// OmitSecrets omits headers whose secret is missing. By default, Send fails with ErrCredentials
+	// then.
 	OmitSecrets bool
 
-	// Lesson describes which parts of the response vary without any edit; see Learn. nil for unknown.
+	// Lesson describes which values of the response vary even without an edit; see Learn. nil means
+	// unknown.
 	Lesson *Lesson
 
-	// MaxBytes limits the body of the answer, in bytes; the default is 256 MiB.
+	// MaxBytes limits the body of the response, in bytes; the default is 256 MiB.
 	MaxBytes int64
 
 	// now replaces time.Now in tests; nil means time.Now.
@@ -46,6 +49,7 @@ type Options struct {
 	random io.Reader
 }
 
+// defaultMaxBytes is the default of Options.MaxBytes.
 const defaultMaxBytes = 256 << 20
 
 // A Description is a Plan for display: secrets are replaced by references.
@@ -70,7 +74,8 @@ type Description struct {
 	Headers captures.Headers `json:"headers"`
 	// Trailers are the HTTP trailers of the request.
 	Trailers captures.Headers `json:"trailers,omitempty"`
-	// Refreshed are the names of headers, and the frames, that got fresh ids or times.
+	// Refreshed are the headers (in lower case) and the frames ("up/0") in which an outdated id or time
+	// was replaced.
 	Refreshed []string `json:"refreshed"`
 	// Secrets are the secrets that the request needs, without their values.
 	Secrets []Secret `json:"secrets"`
@@ -78,43 +83,69 @@ type Description struct {
 	Edits []string `json:"edits"`
 	// Frames are the messages of the request, in order.
 	Frames []PlanFrame `json:"frames"`
-	// Hold keeps the request open until the server has ended its half of the stream, or is silent.
+	// Hold means that the client's half of the stream stays open until the server has ended its half,
+	// or is silent.
 	Hold bool `json:"hold"`
 	// Effects describes whether the request may change data on the server: EffectsNone or
 	// effectsUnknown.
 	Effects string `json:"effects"`
 	// Warnings are remarks about the plan for the user.
 	Warnings []string `json:"warnings,omitempty"`
-	// Refusal is the reason why Send would refuse to send it; "" if it would not.
+	// Refusal is the reason why Send would refuse to send the request; "" if it would not.
 	Refusal string `json:"refusal"`
 }
 
 // A Plan is a request that is resolved, checked and ready to be sent; it cannot be edited any more.
 // Request.Plan returns it, and Send sends it.
 type Plan struct {
-	shown  Description
+	// shown is the plan for display, without secrets. It also contains the frames to send.
+	shown Description
+
+	// timing has the timeouts, with defaults filled in.
 	timing Timing
 
-	o   Options
+	// o are the options passed to Request.Plan.
+	o Options
+
+	// url is the target URL including secrets.
 	url *url.URL
 	// headers are the request's headers including secrets.
-	headers  captures.Headers
+	headers captures.Headers
+
+	// trailers are the request's trailers including secrets.
 	trailers captures.Headers
-	// kept are the headers with the captured placeholders.
+	// kept are the headers as they are recorded in the output capture: with placeholders instead of
+	// secrets.
 	kept captures.Headers
 	// secrets are the secret values that were inserted into the request.
 	secrets []string
-	// tags maps the tag in a placeholder to the secret.
-	tags     map[string]string
+	// tags maps the tag of a placeholder, i.e. the digits in "[redacted:3f2a9c1b]", to the secret.
+	tags map[string]string
+
+	// captured is the decoded captured exchange, already transcoded if Changes.Codec asks for it.
 	captured *decode.Exchange
-	// for requests sent in several calls; nil for one
-	split   *splitting
-	links   *live.Links
-	types   [2]protoreflect.MessageDescriptor
-	recoded bool // Codec is not the captured one
-	across  bool // and the captured answer is in the captured one
-	whole   bool // the body has a known length and goes out at once
-	ending  ending
+	// split describes the calls of a split stream, i.e. of one whose frames were sent in separate HTTP
+	// calls; nil for an ordinary request.
+	split *splitting
+
+	// links relate values in the client's frames to the server's frames that issued them.
+	links *live.Links
+
+	// types are the message types of the two directions, indexed by captures.Direction; nil if unknown.
+	types [2]protoreflect.MessageDescriptor
+
+	// recoded means that the request was transcoded to another codec than the captured one.
+	recoded bool
+
+	// across means that the captured response could not be transcoded, so that responses are compared
+	// across codecs.
+	across bool
+
+	// whole means that the body has a known length and is sent at once, before any response is read.
+	whole bool
+
+	// ending describes how the captured client ended a connection; unused for HTTP requests.
+	ending ending
 }
 
 // Description describes the request that the plan would send, and its target.
@@ -133,12 +164,12 @@ const (
 	effectsUnknown = "unknown"
 )
 
-// isLocal reports whether the request stays on this machine.
+// isLocal reports whether all requests of the plan go to loopback addresses.
 func (p *Plan) isLocal() bool {
 	return outbound.IsLoopback(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
 }
 
-// bidirectional reports whether the schema declares the method bidirectional.
+// bidirectional reports whether the schema declares the called method as bidirectional streaming.
 func (p *Plan) bidirectional() bool {
 	if p.o.Schema == nil {
 		return false
@@ -147,7 +178,8 @@ func (p *Plan) bidirectional() bool {
 	return m != nil && m.IsStreamingClient() && m.IsStreamingServer()
 }
 
-// ready returns an error if the plan must not be sent.
+// ready returns an error if the plan must not be sent: a secret is missing or expired, or there is no
+// request.
 func (p *Plan) ready() error {
 	var missing []string
 	for _, s := range p.shown.Secrets {
@@ -184,7 +216,8 @@ func (p *Plan) RequestHeaders() (headers captures.Headers, secret []bool, err er
 	return p.headers, secret, nil
 }
 
-// connectionURL converts the URL of a request to that of a connection. It is the inverse of requestURL.
+// connectionURL converts the http(s) URL of a request to one with the scheme of the transport: ws(s),
+// tcp or tls. It is the inverse of requestURL.
 func connectionURL(t captures.Transport, u *url.URL) string {
 	if t == captures.HTTP {
 		return u.String()
@@ -210,7 +243,8 @@ func (p *Plan) overConnection() bool {
 	return p.captured != nil && p.captured.Transport != captures.HTTP
 }
 
-// connectionTarget returns the address to which the plan connects.
+// connectionTarget returns the address and the options with which the plan opens its connection. at
+// records how far connecting has progressed.
 func (p *Plan) connectionTarget(at *outbound.Progress) connection.Target {
 	t := connection.Target{
 		URL: p.url, Headers: p.headers, Local: p.isLocal(), MaxBytes: p.o.MaxBytes, Progress: at, Policy: p.o.Policy,
@@ -223,10 +257,8 @@ func (p *Plan) connectionTarget(at *outbound.Progress) connection.Target {
 	return t
 }
 
-// runConnection opens the connection, and sends and receives to its end.
-//
-
-// transportOf is the transport of a connection without HTTP to the plan's URL.
+// transportOf returns the transport of a raw connection to the plan's URL: TLS for https, otherwise
+// TCP.
 func (p *Plan) transportOf() captures.Transport {
 	if p.url.Scheme == "https" {
 		return captures.RawTLS

@@ -11,11 +11,12 @@ import (
 	"unwire/replay/live"
 )
 
-// A PlanFrame is one message that the plan sends, and the server's frame that it waits for.
+// A PlanFrame is one message that the plan sends, with the server's frame that it waits for.
 //
-// Shape: Data is the decompressed and edited message, before ids of the live server are inserted.
+// Shape: Data is the decompressed and edited message. Ids of the live server are only inserted when it
+// is sent.
 type PlanFrame struct {
-	// Seq is the number of the frame in the capture, in its direction.
+	// Seq is the number of the frame in the capture, from 0, counting only the client's frames.
 	Seq int `json:"seq"`
 	// Flags are the flags of the frame's envelope.
 	Flags uint8 `json:"flags"`
@@ -25,33 +26,50 @@ type PlanFrame struct {
 	Edited bool `json:"edited"`
 	// Len is the length of Data in bytes.
 	Len int `json:"len"`
+
+	// Turn names the server's frame that this frame responds to, and the values in it that the server
+	// issued.
 	live.Turn
 	// Data is the message before compression.
 	Data []byte `json:"data"`
-	// Append is the call that carries the frame, if each frame is sent in a separate call; otherwise
-	// nil.
+	// Append describes the HTTP call that carries the frame, if each frame is sent in a separate call;
+	// otherwise it is nil.
 	Append *Append `json:"append,omitempty"`
 
 	// Opcode is the opcode of a WebSocket message: 1 for text, 2 for binary.
 	Opcode captures.Opcode `json:"opcode,omitempty"`
 
-	unread   error // why Data is not all of the message; nil if it is
-	framed   bool
-	proto    bool   // Data is a message of protobuf
-	fresh    bool   // ids of headers were refreshed in it
-	encoding string // compression of the payload
-	wire     []byte // as captured, envelope included; nil if it is unknown
+	// unread is the reason why Data is not the complete message, such as a failed decompression; nil if
+	// it is complete.
+	unread error
+
+	// framed means that the message is sent in an envelope, i.e. after five bytes of flags and length.
+	framed bool
+
+	// proto means that Data was decoded as a protobuf message.
+	proto bool
+
+	// fresh means that ids or times in the message were replaced by current ones.
+	fresh bool
+
+	// encoding is the compression of the message on the wire, such as "gzip"; "" for none.
+	encoding string
+
+	// wire are the captured bytes of the frame, envelope included; nil if they cannot be sent as they
+	// are.
+	wire []byte
 }
 
-// change replaces the message of the frame.
+// change replaces the frame's message by data and marks the frame as edited.
 func (f *PlanFrame) change(data []byte) {
 	f.Data, f.Len, f.Edited = data, len(data), true
 }
 
-// changed reports whether the frame differs from the captured one.
+// changed reports whether the message differs from the captured one, by an edit or by refreshed ids.
 func (f *PlanFrame) changed() bool { return f.Edited || f.fresh }
 
-// payload returns a message as it is sent: compressed if the captured one was.
+// payload compresses a message if the captured frame was compressed, and otherwise returns it
+// unchanged.
 func (f *PlanFrame) payload(data []byte) ([]byte, error) {
 	if f.encoding == "" {
 		return data, nil
@@ -59,8 +77,8 @@ func (f *PlanFrame) payload(data []byte) ([]byte, error) {
 	return envelope.Compress(f.encoding, data)
 }
 
-// isJSON reports whether a frame is JSON, or at least no protobuf. The messages of a
-// connection have no common codec.
+// isJSON reports whether the frame's message is JSON. On a WebSocket or raw connection, where messages
+// have no common codec, it reports whether the message is not protobuf.
 func (p *Plan) isJSON(f *PlanFrame) bool {
 	if p.overConnection() {
 		return !f.proto
@@ -68,8 +86,9 @@ func (p *Plan) isJSON(f *PlanFrame) bool {
 	return strings.HasSuffix(p.shown.Codec, "json")
 }
 
-// encode returns the bytes that are sent for a frame, with data as its message and secrets inserted. An
-// unchanged frame is sent exactly as captured.
+// encode returns the bytes that are sent for frame f with the message data: secrets are inserted, the
+// message is compressed and put into its envelope. If changed is false and there are no secrets, the
+// captured bytes are returned.
 func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
 	if f.unread != nil && f.wire != nil {
 		return f.wire, nil
@@ -97,7 +116,7 @@ func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
 	return out, nil
 }
 
-// encodeMessage is like encode, for a message on a connection without HTTP.
+// encodeMessage is like encode for a WebSocket or a raw connection; data already includes secrets.
 func (p *Plan) encodeMessage(f *PlanFrame, data []byte) ([]byte, error) {
 	if f.encoding != "" {
 		compressed, err := f.payload(data)

@@ -13,17 +13,27 @@ import (
 // A planner builds a plan from a request. Only the planner changes the plan, and returns it when it
 // is complete.
 type planner struct {
+	// Plan is the plan that is being built.
 	*Plan
 
+	// changes are the requested changes to the captured request.
 	changes Changes
+
+	// request is the request that is being resolved.
 	request *Request
-	body    []byte
-	// liveAt are the request's frames with ids of the live server, by number.
+
+	// body is the request body, after transcoding.
+	body []byte
+	// liveAt has the numbers of the client's frames into which ids of the live server were inserted.
 	liveAt map[int]bool
-	// liveNames are the headers with ids of the live server, in lower case.
+	// liveNames are the names, in lower case, of headers into which ids of the live server were
+	// inserted.
 	liveNames []string
 }
 
+// newPlanner starts a plan for a request: it sets defaults, finds the message types, and inserts the
+// ids that the live server issued in earlier calls (Changes.Issued). It fails if the request cannot be
+// transcoded as requested.
 func newPlanner(r *Request, o Options) (*planner, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -57,8 +67,8 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 	return p, nil
 }
 
-// targetOf returns the URL to which the request for a captured URL is sent. A target that is not
-// allowed is recorded in the plan.
+// targetOf returns the URL to send a request to, given its captured URL: Changes.To replaces the host.
+// If that host is not allowed, the reason is stored in the plan's Refusal.
 func (p *planner) targetOf(captured string) (*url.URL, error) {
 	u, err := url.Parse(captured)
 	if err != nil {
@@ -78,6 +88,8 @@ func (p *planner) targetOf(captured string) (*url.URL, error) {
 	return u, nil
 }
 
+// refreshed lists a header, or a frame such as "up/0", as one whose id or time was replaced. It may be
+// called repeatedly.
 func (p *planner) refreshed(name string) {
 	if name = strings.ToLower(name); !slices.Contains(p.shown.Refreshed, name) {
 		p.shown.Refreshed = append(p.shown.Refreshed, name)

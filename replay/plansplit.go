@@ -7,7 +7,9 @@ import (
 	"unwire/decode"
 )
 
-// buildSplit plans the requests that carried a conversation.
+// buildSplit plans the calls of a split stream, i.e. of one stream that the client sent as several HTTP
+// calls: one that requests the server's half, possibly polls that continue it, and an append call for
+// each of the client's frames.
 func (p *planner) buildSplit(r *refresher) error {
 	c, pieces := p.request.conversation, p.request.pieces
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
@@ -46,7 +48,8 @@ func (p *planner) buildSplit(r *refresher) error {
 	return nil
 }
 
-// call plans a captured request of a conversation in pieces.
+// call plans one further call of a split stream, a poll or an append. ex is the captured call, and seq
+// the number of its message.
 func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
 	a = &Append{Exchange: ex.ID, Method: ex.Method}
 	if a.carrier, err = p.carrier(ex, seq); err != nil {
@@ -62,7 +65,8 @@ func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, e
 	return a, err
 }
 
-// carrier plans one call of a split stream, with the message that it carries.
+// carrier returns the captured call ex and the message number seq that it carries, to be rebuilt when
+// it is sent.
 func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 	c := carrier{call: ex.Call, http: ex.HTTP}
 	f := ex.Frame(captures.Up, seq)
@@ -73,8 +77,8 @@ func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 	return c, nil
 }
 
-// number numbers the appends from 0 without gaps, regardless of frames that the capture lacks or
-// that edits deleted.
+// number assigns sequence numbers to the append calls, from 0 without gaps, although frames may be
+// missing in the capture or deleted by edits.
 func (p *planner) number() error {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]

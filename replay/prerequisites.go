@@ -14,14 +14,15 @@ import (
 	"unwire/replay/outbound"
 )
 
-// issuersWord means the exchanges that issued the ids that a request carries.
+// issuersWord is the value of --after that stands for all exchanges that issued ids which the request
+// uses.
 const issuersWord = "auto"
 
-// ErrAfter is returned for a name that does not denote another exchange.
+// ErrAfter reports an --after value that is neither "auto" nor the number of another exchange.
 var ErrAfter = errors.New("--after wants the numbers of other exchanges, or " + issuersWord)
 
-// ExchangesBefore returns the exchanges to send before exchange id. names are numbers, or "auto"
-// for the exchanges that issued ids which exchange id uses.
+// ExchangesBefore returns the exchanges that have to be sent before exchange id, in order. names are
+// numbers of exchanges, or "auto" for the exchanges whose responses issued ids that exchange id uses.
 //
 // Errors: ErrAfter; those of reading the capture.
 func ExchangesBefore(ctx context.Context, store *store.Store, id int64, names []string) (first []int64, err error) {
@@ -43,9 +44,9 @@ func ExchangesBefore(ctx context.Context, store *store.Store, id int64, names []
 	return first, nil
 }
 
-// SendBefore sends other exchanges before the main request, in order and without edits, by calling
-// send. Each uses the identifiers that the live server returned in the previous ones. SendBefore
-// returns all these identifiers, for Changes.Issued of the main request.
+// SendBefore sends the exchanges first, in order and without edits, by calling send for each. Each of
+// them uses the identifiers that the live server returned to the earlier ones. SendBefore returns all
+// these identifiers, for Changes.Issued of the main request.
 //
 // Errors: errors of reading, of planning, and of send; each ends the sequence.
 func SendBefore(ctx context.Context, src captures.Source, first []int64, c Changes, o Options, send func(id int64, p *Plan) (*Result, error)) (*live.IDs, error) {
@@ -69,9 +70,9 @@ func SendBefore(ctx context.Context, src captures.Source, first []int64, c Chang
 	return c.Issued, nil
 }
 
-// Learn sends the unedited request twice. It determines which values in the response differ between two
-// runs, and which differ from the capture in any case. Pass the result in Options.Lesson to the plan of
-// the edited request.
+// Learn sends the unedited request twice, to determine which values of the response differ between two
+// runs, and which always differ from the capture. Pass the result in Options.Lesson when planning the
+// edited request.
 //
 // Errors: if the request may have side effects. It must be sent to this machine, be a GET, or call a
 // method that the schema marks as free of side effects.

@@ -29,14 +29,15 @@ const (
 	CodecProto = "proto"
 )
 
-// recode transcodes the captured exchange to another codec, such as JSON, as if it had been captured in
-// that codec.
+// recode transcodes the captured exchange to the codec Changes.Codec, such as JSON, as if it had been
+// captured in that codec. body is the captured request body; the result replaces it.
 //
-// Shape: the media type changes, and each message of both directions is encoded by the schema.
-// Changes.Message replaces the client's messages if the schema lacks their type. If the server's
-// messages cannot be transcoded, they remain unchanged, and responses are compared across codecs.
-// Errors: a client message that the schema cannot represent completely. The error names what would be
-// lost.
+// Shape: the media type changes, and each message of both directions is transcoded by means of the
+// schema. If the schema lacks the type of the client's messages, Changes.Message replaces them. If the
+// server's messages cannot be transcoded, they remain unchanged, and responses are compared across
+// codecs.
+// Errors: a client message that the target codec cannot represent completely. The error names what
+// would be lost.
 func (p *planner) recode(body []byte) ([]byte, error) {
 	to := p.changes.Codec
 	if to == "" || to == p.shown.Codec {
@@ -85,7 +86,7 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// recodeEmpty returns the body of a message without fields.
+// recodeEmpty transcodes the body of a message without fields: no bytes in protobuf are "{}" in JSON.
 func recodeEmpty(body []byte, to string) []byte {
 	if to == CodecJSON && len(body) == 0 {
 		return []byte("{}")
@@ -93,6 +94,7 @@ func recodeEmpty(body []byte, to string) []byte {
 	return body
 }
 
+// withParameter returns a URL query in which the existing parameter name has another value.
 func withParameter(query, name, value string) string {
 	parts := strings.Split(query, "&")
 	for i, part := range parts {
@@ -103,8 +105,8 @@ func withParameter(query, name, value string) string {
 	return strings.Join(parts, "&")
 }
 
-// otherMedia returns a media type with another codec. application/grpc means proto; in
-// application/connect+proto, the codec follows the plus sign.
+// otherMedia returns a media type with the codec to in place of from: application/connect+proto becomes
+// application/connect+json. application/grpc has no suffix and means proto.
 func otherMedia(media, from, to string) string {
 	base, _, _ := strings.Cut(media, ";")
 	base = strings.TrimSpace(base)
@@ -118,6 +120,8 @@ func otherMedia(media, from, to string) string {
 	return base + "+" + to
 }
 
+// recodeFrame returns the message of a frame in the codec to. It fails if the message's type is
+// unknown, unless the message is empty or Changes.Message replaces it.
 func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	md := p.types[f.Dir]
 	switch {
@@ -136,7 +140,8 @@ func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	return nil, errors.New("the type of the message is not defined: name definitions with --proto, or a body to send with --json-body")
 }
 
-// recodeMessage transcodes one message to another codec.
+// recodeMessage transcodes one message of type md from JSON to protobuf or, if to is CodecJSON, the
+// other way round.
 func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([]byte, error) {
 	m := dynamicpb.NewMessage(md)
 	if to == CodecProto {
@@ -161,8 +166,9 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 	return out.Bytes(), err
 }
 
-// acrossCodecs compares the answer to a transcoded request with the captured answer, message by
-// message. It can only decide whether the two are compatible.
+// acrossCodecs compares the response to a transcoded request with the captured response, which is in
+// another codec. It works without a schema and reports, message by message, those that cannot have the
+// same content.
 func (p *Plan) acrossCodecs(answer *decode.Exchange) (changes []diff.Change) {
 	was, is := answerOf(p.captured), answerOf(answer)
 	for i := range max(len(was), len(is)) {
@@ -187,7 +193,8 @@ func (p *Plan) acrossCodecs(answer *decode.Exchange) (changes []diff.Change) {
 	return changes
 }
 
-// shown returns a message for display in a difference.
+// shown returns a frame's message for display in a difference: as JSON if it is JSON, otherwise as
+// bytes.
 func shown(f *decode.Frame) any {
 	if json.Valid(f.Data) && len(f.Data) > 0 {
 		return json.RawMessage(f.Data)
@@ -195,6 +202,7 @@ func shown(f *decode.Frame) any {
 	return f.Data
 }
 
+// answerOf returns the server's frames that carry messages.
 func answerOf(ex *decode.Exchange) (out []*decode.Frame) {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == captures.Down && live.IsMessage(f) {

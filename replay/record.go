@@ -13,23 +13,35 @@ import (
 	"unwire/captures/store"
 )
 
-// errTooLarge ends an answer that is larger than Options.MaxBytes.
+// errTooLarge ends reading a response that is larger than Options.MaxBytes.
 var errTooLarge = errors.New("the answer is larger than the limit")
 
-// A record stores the one exchange of a replay: in memory, for the comparison, and in a capture if
-// there is one.
+// A record stores one exchange that is sent during a replay: in memory, for the comparison with the
+// captured one, and in the output capture if there is one.
 type record struct {
+	// profile is the profile of the captured exchange.
 	profile *profile.Profile
 
-	mu     sync.Mutex
-	ex     captures.Exchange
+	// mu guards the fields below: request and response are recorded concurrently.
+	mu sync.Mutex
+
+	// ex is the exchange as recorded so far.
+	ex captures.Exchange
+
+	// chunks are the body bytes of both directions, in order.
 	chunks []captures.Chunk
-	down   int64
-	limit  int64
+
+	// down is the number of bytes that the server has sent.
+	down int64
+
+	// limit is the largest size of the server's bytes; see Options.MaxBytes.
+	limit int64
 	// out is the recording in the output capture; nil if nothing is recorded.
 	out captures.Recording
 }
 
+// newRecord starts the record of a plan's request, or of its connection. out is the output capture; it
+// may be nil.
 func newRecord(p *Plan, out *store.Store) (*record, error) {
 	if p.overConnection() {
 		return newConnectionRecord(p, out)
@@ -39,7 +51,8 @@ func newRecord(p *Plan, out *store.Store) (*record, error) {
 	}, out)
 }
 
-// record starts to record an exchange of a replay.
+// record starts the record of an exchange that is about to be sent; ex has the request. Secrets of the
+// plan are redacted in the output capture out, which may be nil.
 func (p *Plan) record(ex captures.Exchange, out *store.Store) (*record, error) {
 	ex.Started, ex.Source = time.Now(), "replay"
 	r := &record{profile: p.captured.Profile, limit: p.o.MaxBytes, ex: ex}
@@ -67,7 +80,9 @@ func (r *record) id() int64 {
 	return r.out.ID()
 }
 
-// chunk records bytes of a body. b must not be modified afterwards.
+// chunk records bytes of a body in direction dir, which must not be modified afterwards.
+//
+// Errors: errTooLarge.
 func (r *record) chunk(dir captures.Direction, b []byte) (captures.Chunk, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,6 +102,8 @@ func (r *record) chunk(dir captures.Direction, b []byte) (captures.Chunk, error)
 	return c, nil
 }
 
+// response records the status, HTTP version, headers and connection of the response. server is the
+// address that answered.
 func (r *record) response(status int, version string, h captures.Headers, tls captures.TLS, server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,6 +114,7 @@ func (r *record) response(status int, version string, h captures.Headers, tls ca
 	}
 }
 
+// end records how the exchange ended. reason describes the error; "" if there was none.
 func (r *record) end(trailers captures.Headers, o captures.Outcome, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +134,8 @@ func (r *record) snapshot() captures.Exchange {
 	return r.ex
 }
 
-// Exchange returns the one exchange. With Chunks, it makes a record a captures.Source.
+// Exchange returns the recorded exchange; its arguments are ignored. With Profile and Chunks, it makes
+// record a captures.Source, so that a record can be decoded like a capture.
 func (r *record) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	ex := r.snapshot()
 	return &ex, nil
@@ -136,7 +155,8 @@ func (r *record) Chunks(context.Context, int64, int64) iter.Seq2[captures.Chunk,
 	}
 }
 
-// message keeps a message of a WebSocket, or bytes of another connection.
+// message records a WebSocket message, or bytes of a raw connection, in direction dir. op is the
+// message's opcode.
 func (r *record) message(dir captures.Direction, op captures.Opcode, b []byte) captures.Chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,14 +181,14 @@ func (r *record) message(dir captures.Direction, op captures.Opcode, b []byte) c
 	return c
 }
 
-// tooLarge reports whether the response exceeded the size limit.
+// tooLarge reports whether the server has sent more bytes than the limit.
 func (r *record) tooLarge() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.down > r.limit
 }
 
-// connection records the TLS state of a connection without HTTP.
+// connection records the TLS state of a WebSocket or raw connection.
 func (r *record) connection(t captures.TLS) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +197,8 @@ func (r *record) connection(t captures.TLS) {
 	}
 }
 
-// opened makes r the recording of the WebSocket that a handshake has opened.
+// opened completes the record r of a WebSocket after its handshake: it copies the connection, and
+// status and headers of the response, and relates both exchanges. server is the address that answered.
 func (r *record) opened(handshake *record, h captures.Headers, server string) {
 	was := handshake.snapshot()
 	r.connection(was.TLS)
@@ -191,7 +212,8 @@ func (r *record) opened(handshake *record, h captures.Headers, server string) {
 	}
 }
 
-// newConnectionRecord begins the record of a connection: of its handshake, if it has one.
+// newConnectionRecord starts the record of a connection. For a WebSocket, that is the record of its
+// handshake.
 func newConnectionRecord(p *Plan, out *store.Store) (*record, error) {
 	if p.captured.Transport == captures.WebSocket {
 		return p.record(captures.Exchange{ID: 1, Method: p.shown.Method, URL: requestURL(p.shown.URL), HTTP: "1.1", RequestHeaders: p.kept}, out)

@@ -11,24 +11,29 @@ import (
 	"time"
 )
 
-// maxClockSkew is the largest distance from the time of the capture at which a number in a time
-// header is taken for a time.
+// maxClockSkew limits which numbers in a time header are recognised as Unix times: those at most this
+// far from the time of the capture.
 const maxClockSkew = 24 * time.Hour
 
-// A volatility is the kind of a header's value that must be fresh in every request.
+// A volatility says which kind of value in a header becomes outdated and is replaced in every request.
 type volatility uint8
 
+// The kinds of volatile values.
 const (
+	// notVolatile: the header is sent as captured.
 	notVolatile volatility = iota
-	// volatileID: every UUID and long hexadecimal number in it, or the whole value
+	// volatileID: UUIDs and long hexadecimal numbers in the value are replaced, or all of it if it has
+	// none.
 	volatileID
+
+	// volatileTime: the value is a date or a Unix time, and is replaced by the current time.
 	volatileTime
-	// volatileTimeout: the timeout of a client that no longer waits
+	// volatileTimeout: the value is the client's timeout, and follows the timeout of the replay.
 	volatileTimeout
 )
 
-// volatilityOf identifies the headers that Plan refreshes: those of tracing standards, and of
-// clients that were examined.
+// volatilityOf returns the volatility of a header by its name. It knows the headers of tracing
+// standards, and those of clients that were examined.
 //
 // Source: replay/README.md#what-changes-and-what-stays
 func volatilityOf(header string) volatility {
@@ -47,22 +52,27 @@ func volatilityOf(header string) volatility {
 	return notVolatile
 }
 
-// A refresher creates fresh values. The same old value gets the same new value everywhere in a
-// request.
+// A refresher replaces outdated values of one request by new ones: ids, times and timeouts. All
+// occurrences of an old value get the same new value.
 type refresher struct {
+	// now is the time at which the request is built.
 	now time.Time
 	// then is the time at which the request was captured.
 	then time.Time
 	// timeout replaces the timeouts in headers; 0 leaves them unchanged.
 	timeout time.Duration
-	random  io.Reader
+
+	// random is the source of random bytes for new ids.
+	random io.Reader
 	// fresh maps captured ids to newly generated ones.
 	fresh map[string]string
 
-	// make computes the value of a header; it returns false if the header is not computed.
+	// make computes the value of a header by its HeaderMaker; it returns false if the header has none.
 	make func(HeaderCall) (string, bool)
 }
 
+// newRefresher returns a refresher for a request captured at then and built at now; for timeout see the
+// field.
 func newRefresher(now, then time.Time, timeout time.Duration) *refresher {
 	return &refresher{now: now, then: then, timeout: timeout, random: rand.Reader, fresh: map[string]string{}, make: func(HeaderCall) (string, bool) { return "", false }}
 }
@@ -88,7 +98,8 @@ func (r *refresher) header(name, value string) (fresh string, ok bool) {
 	return fresh, fresh != value
 }
 
-// ids replaces the ids in a value. A value of unknown format becomes a UUID.
+// ids returns a header value with all ids in it replaced. A value without a recognised id is replaced
+// as a whole, by a UUID.
 func (r *refresher) ids(value string) string {
 	if value == "" {
 		return value
@@ -105,7 +116,8 @@ func (r *refresher) ids(value string) string {
 	return out
 }
 
-// id returns a newly generated id in the same format as old. Equal ids get equal replacements.
+// id returns the new id that replaces old: newly generated in the same format at the first call with
+// old, and the same again afterwards.
 func (r *refresher) id(old string) string {
 	if fresh, ok := r.fresh[old]; ok {
 		return fresh
@@ -115,6 +127,8 @@ func (r *refresher) id(old string) string {
 	return fresh
 }
 
+// makeID generates an id in the format of old: an AWS trace id, hexadecimal digits, or otherwise a
+// UUID.
 func (r *refresher) makeID(old string) string {
 	switch {
 	case hexShape.FindString(old) == old && strings.HasPrefix(old, "1-"):
@@ -137,6 +151,7 @@ func (r *refresher) hex(n int) string {
 	return hex.EncodeToString(b)[:n]
 }
 
+// sameCase returns fresh in upper case if old is in upper case.
 func sameCase(fresh, old string) string {
 	if strings.ToUpper(old) == old && strings.ToLower(old) != old {
 		return strings.ToUpper(fresh)
@@ -144,7 +159,8 @@ func sameCase(fresh, old string) string {
 	return fresh
 }
 
-// time replaces an HTTP date, or a Unix time near the time of the capture, in the same unit.
+// time returns the current time in the format of value: an HTTP date, RFC 3339, or a Unix time in the
+// same unit, provided it is near the time of the capture. Any other value is returned unchanged.
 func (r *refresher) time(value string) string {
 	if _, err := time.Parse(time.RFC1123, value); err == nil {
 		return r.now.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
@@ -165,6 +181,8 @@ func (r *refresher) time(value string) string {
 	return value
 }
 
+// timeoutValue returns the value of timeout header name: r.timeout in milliseconds, or value if
+// r.timeout is 0.
 func (r *refresher) timeoutValue(name, value string) string {
 	if r.timeout <= 0 {
 		return value
@@ -176,8 +194,8 @@ func (r *refresher) timeoutValue(name, value string) string {
 	return ms
 }
 
-// body replaces in a message the ids for which a header got a fresh value. Ids keep their length,
-// so no other bytes move.
+// body returns a message in which ids that occur in headers are replaced by the new ids of these
+// headers. New ids have the length of the old ones, so the encoding of the message stays valid.
 func (r *refresher) body(data []byte) (out []byte, changed bool) {
 	s := string(data)
 	for old, fresh := range r.fresh {
@@ -188,5 +206,6 @@ func (r *refresher) body(data []byte) (out []byte, changed bool) {
 	return []byte(s), s != string(data)
 }
 
-// minBodyID is the length of the shortest id that is replaced in bodies: a UUID without hyphens.
+// minBodyID is the shortest id, in bytes, that is replaced in bodies: the length of a UUID without
+// hyphens.
 const minBodyID = 32

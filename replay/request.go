@@ -25,13 +25,15 @@ type Changes struct {
 	// Nil means the captured server.
 	To *url.URL
 
-	// Part sends a single exchange of a conversation in pieces.
+	// Part sends the chosen exchange alone, although it is one call of a split stream, i.e. of a stream
+	// that the client sent as several HTTP calls. By default, the whole stream is sent.
 	Part bool
 
 	// Edits are the edits to the request's messages, applied in order.
 	Edits []edit.Edit
 
-	// Editor, if not nil, is called after Edits so that the user can edit a message as text.
+	// Editor, if not nil, is called after Edits so that the user can edit a message as text. name is a
+	// file name for it, such as "up-0.json"; the function returns the edited text.
 	Editor func(name string, text []byte) ([]byte, error)
 
 	// EditFrame is the number of the frame for Editor; see edit.Edit.Frame.
@@ -40,46 +42,51 @@ type Changes struct {
 	// Codec transcodes the request to CodecJSON or CodecProto; "" keeps the captured codec.
 	Codec string
 
-	// Message, if set, replaces each message when transcoding.
+	// Message, if set, replaces each of the client's messages when transcoding. It is in the new codec.
 	Message []byte
 
-	// Answers are mappings of identifiers that the user specified.
+	// Answers are links between client and server values that the user specified, in addition to those
+	// found automatically.
 	Answers []live.Answer
 
-	// Split names how the bytes of a connection without HTTP and WebSocket divide into
-	// messages; "" is turn by turn.
+	// Split is the method that divides the bytes of a raw connection into messages. The default, "",
+	// makes one message of all bytes that one side sends before the other responds.
 	Split decode.Splitting
 
 	// Headers maps lower-case header names to functions that compute their values; nil sends the header
 	// as captured. Other headers are computed if the service's profile defines how.
 	Headers map[string]HeaderMaker
 
-	// Issued are the ids that the server issued in calls that were sent before; it may be nil.
+	// Issued are the ids that the live server issued in calls that were sent before; it may be nil.
+	// They replace the captured ids.
 	Issued *live.IDs
 
+	// Timing has the timeouts of the replay.
 	Timing
 }
 
 // Timing limits the duration of each phase of an exchange.
 type Timing struct {
-	// Timeout is for the whole exchange; the default is 60 seconds, and deadlines in headers stay
-	// as captured.
+	// Timeout limits the whole exchange; the default is 60 seconds. If another value is set, deadlines
+	// in headers are changed to it.
 	Timeout time.Duration
 
 	// Wait is how long a frame waits for the server's frame to which it responds. Default: 10 seconds.
 	Wait time.Duration
 
-	// Quiet is how long a server must be silent, if it sends other frames than captured, until the
-	// next frame is sent; the default is 300 ms.
+	// Quiet applies if the server sends other frames than in the capture: the next frame is sent once
+	// the server has been silent for this long. The default is 300 ms.
 	Quiet time.Duration
 }
 
+// The defaults of Timing.
 const (
 	defaultTimeout = 60 * time.Second
 	defaultWait    = 10 * time.Second
 	defaultQuiet   = 300 * time.Millisecond
 )
 
+// defaults sets the fields that are zero to their defaults.
 func (t *Timing) defaults() {
 	if t.Timeout <= 0 {
 		t.Timeout = defaultTimeout
@@ -95,23 +102,31 @@ func (t *Timing) defaults() {
 // A Request is a captured exchange with changes. It is only data and can still be edited; Plan
 // resolves it.
 type Request struct {
+	// Changes are the requested changes.
 	Changes
 
-	id       int64
+	// id is the number of the captured exchange.
+	id int64
+
+	// captured is the decoded exchange, or the joined exchange of a split stream.
 	captured *decode.Exchange
 	// body is the captured body of the request.
 	body []byte
 
-	// conversation is the split stream to which the exchange belongs, with all its exchanges; nil if
-	// the exchange belongs to none.
+	// conversation is the split stream to which the exchange belongs; nil if it belongs to none. A
+	// split stream is one that the client sent as several HTTP calls.
 	conversation *conversation.Conversation
-	pieces       map[int64]*decode.Exchange
 
-	ending ending // of a connection without HTTP
+	// pieces are the exchanges of the split stream, by number.
+	pieces map[int64]*decode.Exchange
+
+	// ending is how the captured client ended a WebSocket or raw connection.
+	ending ending
 }
 
-// NewRequest reads the exchange id of src (or the whole split stream to which it belongs) in order to
-// send it again with changes.
+// NewRequest reads exchange id of src in order to send it again with changes. If the exchange is one
+// call of a split stream, i.e. of a stream that was sent as several HTTP calls, it reads the whole
+// stream.
 //
 // Errors: errors of reading the exchange.
 func NewRequest(ctx context.Context, src captures.Source, id int64, changes Changes) (*Request, error) {
@@ -139,11 +154,11 @@ func (r *Request) unedited() *Request {
 	return &plain
 }
 
-// ErrTransport is wrapped if an exchange has no request that can be sent on its own.
+// ErrTransport reports an exchange that cannot be sent again as a single request, such as a WebSocket.
 var ErrTransport = errors.New("cannot be sent again")
 
-// CheckTransport refuses exchanges that are not a request with an answer: a connection without
-// HTTP, a WebSocket, and its handshake, after which nobody would send messages.
+// CheckTransport refuses exchanges that are not an HTTP request with a response: raw connections,
+// WebSockets, and their handshakes, because nobody would send messages after them.
 //
 // Errors: ErrTransport, with the exchange and its transport.
 func CheckTransport(ex *captures.Exchange) error {
@@ -215,7 +230,8 @@ func (r *Request) readPieces(ctx context.Context, src captures.Source) error {
 	return nil
 }
 
-// upBody reads the captured body of a request.
+// upBody returns the bytes that the captured client sent in exchange id, without control frames of a
+// WebSocket.
 func upBody(ctx context.Context, src captures.Source, id int64) ([]byte, error) {
 	var body []byte
 	for c, err := range src.Chunks(ctx, id, 0) {
@@ -229,8 +245,9 @@ func upBody(ctx context.Context, src captures.Source, id int64) ([]byte, error) 
 	return body, nil
 }
 
-// readConnection reads a captured WebSocket or raw connection as if its frames were the body of a
-// request and of its response. The headers are those of the WebSocket handshake.
+// readConnection reads a captured WebSocket or raw connection into r, in the form of an HTTP exchange:
+// the client's messages are the request, and the server's the response. The headers are those of the
+// WebSocket handshake.
 func (r *Request) readConnection(ctx context.Context, src captures.Source, ex *captures.Exchange) error {
 	shake := ex
 	if ex.Transport == captures.HTTP { // the handshake: its WebSocket is meant
@@ -280,8 +297,9 @@ func (r *Request) readConnection(ctx context.Context, src captures.Source, ex *c
 	return nil
 }
 
-// related returns the ID of the exchange that is related to id, such as the handshake of a WebSocket; 0
-// if there is none. other selects the relation.
+// related returns the number of the exchange that a handshake relation connects with exchange id: that
+// of a WebSocket, or of its handshake. It is 0 if there is none. other returns the number if the
+// relation fits.
 func related(ctx context.Context, src captures.Source, id int64, other func(captures.Relation) (int64, bool)) (int64, error) {
 	s, ok := src.(interface {
 		Relations(ctx context.Context, id int64) ([]captures.Relation, error)
@@ -304,7 +322,8 @@ func related(ctx context.Context, src captures.Source, id int64, other func(capt
 // schemes maps URL schemes of connections, such as ws, to those of requests to the same server.
 var schemes = [...][2]string{{"ws", "http"}, {"wss", "https"}, {"tcp", "http"}, {"tls", "https"}}
 
-// requestURL is the URL of a connection with the scheme of a request.
+// requestURL returns the URL of a connection with the scheme http or https instead of ws, wss, tcp or
+// tls.
 func requestURL(u string) string {
 	scheme, rest, _ := strings.Cut(u, "://")
 	for _, s := range schemes {
@@ -341,13 +360,17 @@ func closeOf(ex *decode.Exchange) (code int, first bool) {
 	return 0, !seen
 }
 
-// withoutControl leaves out pings, pongs and close frames.
+// withoutControl returns the frames without the control frames of WebSockets: pings, pongs and close
+// frames.
 func withoutControl(frames []decode.Frame) []decode.Frame {
 	return slices.DeleteFunc(slices.Clone(frames), func(f decode.Frame) bool { return f.Opcode.Kind() >= captures.OpClose })
 }
 
-// An ending is how the captured client ended a connection.
+// An ending describes how the captured client ended a WebSocket or raw connection.
 type ending struct {
-	code        int // of the close frame; 0 for none
+	// code is the status code of the client's close frame; 0 for none.
+	code int
+
+	// clientFirst means that the client closed the connection before the server did.
 	clientFirst bool
 }

@@ -17,11 +17,11 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Plan resolves the request: it inserts ids of the live server, edits and secrets, and decides
-// where each frame is sent and what it waits for. It sends nothing.
+// Plan resolves the request: it transcodes it, inserts ids of the live server, edits and secrets, and
+// determines where each frame is sent and which server frame it waits for. It sends nothing.
 //
-// Shape: a target that is not allowed, and missing secrets, are reported in the plan, and are
-// errors of Send.
+// Shape: a target that is not allowed, and missing secrets, are reported in the plan, and are errors of
+// Send.
 // Errors: those of an edit, with its position.
 func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	p, err := newPlanner(r, o)
@@ -74,8 +74,8 @@ func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	return p.Plan, nil
 }
 
-// refresher returns the refresher that replaces outdated values in headers; failed receives its first
-// error.
+// refresher returns the refresher that replaces outdated values in headers and computes headers. The
+// first error of computing one is stored in failed.
 func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
 	if p.o.Insecure && p.url.Scheme == "https" {
 		p.shown.Warnings = append(p.shown.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
@@ -99,7 +99,7 @@ func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
 	return r, failed
 }
 
-// markLive marks the frames with ids of the live server.
+// markLive marks the frames into which newPlanner inserted ids of the live server as changed.
 func (p *planner) markLive() {
 	for i := range p.shown.Frames {
 		if f := &p.shown.Frames[i]; p.liveAt[f.Seq] {
@@ -109,7 +109,8 @@ func (p *planner) markLive() {
 	}
 }
 
-// effects returns which effects the request may have.
+// effects returns EffectsNone if the HTTP method, or the schema, promises that the request has no side
+// effects, and effectsUnknown otherwise.
 func (p *planner) effects() string {
 	if p.overConnection() {
 		return effectsUnknown
@@ -127,8 +128,9 @@ func (p *planner) effects() string {
 	return effectsUnknown
 }
 
-// refuseForeign refuses to send secrets to another host than the captured one. If the captured host is
-// a loopback address, such as a reverse proxy, the proper host is unknown.
+// refuseForeign makes the plan refuse to be sent if it contains secrets and its host is neither the
+// captured host nor this machine. If the captured host is a loopback address (such as a reverse proxy),
+// any host is accepted.
 func (p *planner) refuseForeign() {
 	captured, err := url.Parse(p.captured.URL)
 	if err != nil || p.isLocal() || p.shown.Refusal != "" || outbound.IsLoopback(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
@@ -168,7 +170,8 @@ func (p *planner) finishURL() (err error) {
 	return nil
 }
 
-// finish sets the properties of the plan that depend on all of it.
+// finish determines how the body is sent (at once or as a stream, held open or not), once all frames
+// are known.
 func (p *planner) finish() error {
 	if p.shown.Protocol == decode.ConnectGet {
 		if err := p.finishGet(); err != nil {
@@ -193,8 +196,8 @@ func (p *planner) finish() error {
 	return nil
 }
 
-// finishGet writes the message of a Connect GET request into the query. The other parameters keep their
-// positions and spelling.
+// finishGet writes the edited message of a Connect GET request into the query of its URL. The other
+// parameters keep their positions and spelling.
 func (p *planner) finishGet() error {
 	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBody.Match(p.shown.Frames[0].Data) {
 		return nil
@@ -218,7 +221,8 @@ func (p *planner) finishGet() error {
 	return nil
 }
 
-// query returns the target's query with another message.
+// query returns the query of the target's URL with its parameter "message" replaced by the message
+// data.
 func (p *planner) query(f *PlanFrame, data []byte) (string, error) {
 	raw, err := f.payload(data)
 	if err != nil {

@@ -48,7 +48,8 @@ const (
 	NotSent Comparison = "not_sent"
 )
 
-// Answered reports whether requests that follow can build on the answer.
+// Answered reports whether the server returned a regular response (Same or Differs), so that requests
+// that use its ids can follow.
 func (v Comparison) Answered() bool { return v == Same || v == Differs }
 
 // An Origin tells whether a status code and message come from the server or from this machine.
@@ -87,16 +88,19 @@ type Result struct {
 	Sent int `json:"frames_up"`
 	// Received is the number of messages that were received.
 	Received int `json:"frames_down"`
-	// Beats is how many of the sent frames were heartbeats.
+	// Beats is how many of the sent frames were heartbeats, i.e. sent by time and not in response to
+	// the server.
 	Beats int `json:"heartbeats"`
-	// Unsent is the number of frames that were not sent because the server ended first.
+	// Unsent is the number of frames that were not sent because the server ended the stream before they
+	// were due.
 	Unsent int `json:"unsent,omitempty"`
-	// values that kept frames up from being sent, as they would have been stale
+	// Stale are values that are out of date because the live server did not issue a replacement. A
+	// frame with one is not sent.
 	Stale []live.StaleValue `json:"stale,omitempty"`
-	// observations during the replay, in unwire's words
+	// Concluded are unwire's remarks on the course of the replay, as text.
 	Concluded []string `json:"concluded,omitempty"`
 
-	// links are the identifiers in the captured exchange that depend on the server.
+	// links relate values in the client's captured frames to the server's frames that issued them.
 	links *live.Links
 	// live is the decoded response of the live server.
 	live *decode.Exchange
@@ -118,8 +122,8 @@ type Detail struct {
 	Text string `json:"text,omitempty"`
 }
 
-// ConnectCode returns the number, from 1 to 16, of a rejected replay's code: 2 (unknown) for an
-// unknown code, and 0 if it was not rejected.
+// ConnectCode returns the number, from 1 to 16, of the error code with which a replay was rejected: 2
+// (unknown) for a name that is not defined, and 0 if the replay was not rejected.
 func (r *Result) ConnectCode() int {
 	if r.Comparison != Rejected {
 		return 0
@@ -139,7 +143,8 @@ func (p *Plan) refused(err error) *Result {
 	}
 }
 
-// judge compares the response of a finished session with the captured one.
+// judge builds the result of a finished session: it compares the recorded response with the captured
+// one.
 func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	answer, err := decode.Decode(context.WithoutCancel(ctx), s.rec, s.rec.ex.ID, decode.Options{Split: p.captured.Split})
 	if err != nil {
@@ -196,8 +201,9 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	return r, nil
 }
 
-// conclude sets the outcome of comparing the response is with the captured one, was. answered means
-// that a response arrived; fail is the error of the exchange, if any.
+// conclude sets r.Comparison from r.Diff, the differences between the captured exchange (was) and the
+// new one (is), and from how the new one ended. answered means that a response arrived; fail is the
+// error of the exchange, if any.
 func (r *Result) conclude(was, is *decode.Exchange, answered bool, fail error) {
 	same := answered && diff.Same(r.Diff)
 	switch {
@@ -219,7 +225,8 @@ func (r *Result) conclude(was, is *decode.Exchange, answered bool, fail error) {
 	}
 }
 
-// codeOf returns the code that a client assigns to a failure without an answer of the server.
+// codeOf returns the RPC code that a client reports for a failure on its own side, such as
+// "deadline_exceeded".
 func codeOf(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, live.ErrSilent):
@@ -236,7 +243,7 @@ func codeOf(err error) string {
 	return "unavailable"
 }
 
-// details returns the details of the response's error, printed as text if their types are known.
+// details returns the details of the response's error.
 func (p *Plan) details(ex *decode.Exchange) []Detail {
 	e := serverError(ex)
 	if e == nil {
@@ -249,6 +256,8 @@ func (p *Plan) details(ex *decode.Exchange) []Detail {
 	return out
 }
 
+// serverError returns the RPC error of a response: from its end-of-stream frame, or from its trailers
+// or headers. It is nil if the response has none.
 func serverError(ex *decode.Exchange) *envelope.Error {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == captures.Down && f.End != nil && f.End.Error != nil {
@@ -263,8 +272,8 @@ func serverError(ex *decode.Exchange) *envelope.Error {
 	return nil
 }
 
-// detailText formats a detail: by the schema, by Google's error details, as the server formatted
-// it, or without a schema.
+// detailText formats an error detail for display: as JSON if the schema or Google's error details
+// define its type, else in the server's own formatting if it has one, else as schema-less text.
 func (p *Plan) detailText(d envelope.Detail) string {
 	if m := p.detailMessage(d.Type); m != nil && proto.Unmarshal(d.Value, m) == nil {
 		if b, err := protojson.Marshal(m); err == nil {
@@ -277,6 +286,8 @@ func (p *Plan) detailText(d envelope.Detail) string {
 	return text.Format(wire.Parse(d.Value, wire.Options{}), nil)
 }
 
+// detailMessage returns an empty message of the named type, if the schema or Google's error details
+// define it; otherwise nil.
 func (p *Plan) detailMessage(name string) proto.Message {
 	if p.o.Schema != nil {
 		if md := p.o.Schema.Message(name); md != nil {
@@ -289,8 +300,8 @@ func (p *Plan) detailMessage(name string) proto.Message {
 	return nil
 }
 
-// cleaner returns a function that removes secrets from a text: those of the request, and those
-// recognised by their format.
+// cleaner returns a function that removes secrets from a text: those inserted into the request, and
+// those recognised by their format.
 func (p *Plan) cleaner() func(string) string {
 	known := redact.New(redact.Options{Secrets: p.secrets})
 	return func(s string) string {
@@ -305,11 +316,12 @@ func (p *Plan) cleaner() func(string) string {
 	}
 }
 
-// minShortSecret is the length in bytes below which a secret is a word that may occur anywhere.
+// minShortSecret is the least length, in bytes, of a secret that is removed from texts. A shorter one
+// could be a word that occurs anywhere.
 const minShortSecret = 4
 
-// redact removes secrets from all texts of a result. An answer may repeat what was sent, or contain
-// new secrets.
+// redact removes secrets from all texts of a result, using clean. A response may repeat secrets of the
+// request, or contain new ones.
 func (r *Result) redact(clean func(string) string) {
 	r.Message = clean(r.Message)
 	for i := range r.Concluded {
@@ -331,6 +343,8 @@ func (r *Result) redact(clean func(string) string) {
 	}
 }
 
+// redactValue removes secrets from all strings in a value of a difference, which may be nested; it
+// returns the new value.
 func redactValue(clean func(string) string, v any) any {
 	switch v := v.(type) {
 	case string:
@@ -356,7 +370,8 @@ func redactValue(clean func(string) string, v any) any {
 	return v
 }
 
-// explain returns the reason why a request got no response within limit.
+// explain returns the reason why a request got no response. at says how far connecting progressed, err
+// is the error, and limit the timeout of the exchange.
 func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Failure {
 	if errors.Is(err, errLeft) {
 		err = context.Canceled
@@ -364,7 +379,8 @@ func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Fa
 	return at.Failure(err, limit)
 }
 
-// unanswered fills in the result for a request without a response.
+// unanswered fills in the result for a request that failed with err, explained by f, before a response
+// arrived.
 func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Origin, r.Reason, r.Message = FromLocal, f.Reason, f.Message
 	switch {
@@ -379,7 +395,7 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
 }
 
-// learnIDs adds to ids the identifiers of the live server, each mapped from the captured one that it
+// learnIDs adds the identifiers in the live response to ids, each under the captured identifier that it
 // replaces.
 func (r *Result) learnIDs(ids *live.IDs) {
 	if r.live != nil {
@@ -387,8 +403,9 @@ func (r *Result) learnIDs(ids *live.IDs) {
 	}
 }
 
-// Values returns the values at a path in the answer's messages of a frame. With edit.FirstFrame it
-// returns those of all frames, preceded by all of them joined.
+// Values returns the values at a path in frame number frame of the response. With edit.FirstFrame it
+// returns those of all frames; if there are several, they are preceded by all of them joined to one
+// text.
 func (r *Result) Values(frame int, path fieldpath.Path) (out []string) {
 	if r.live == nil {
 		return nil
@@ -417,7 +434,9 @@ func (r *Result) Clean(text string) string {
 	return r.clean(text)
 }
 
-// answerOf returns the part of a connection's traffic that is compared with the captured one.
+// answerOf returns a WebSocket's or raw connection's traffic in the form that is compared with the
+// capture: without control frames, and with raw bytes joined turn by turn. An HTTP exchange is returned
+// unchanged.
 func (p *Plan) answerOf(answer *decode.Exchange) *decode.Exchange {
 	if !p.overConnection() || answer.Transport == captures.HTTP {
 		return answer

@@ -10,10 +10,11 @@ import (
 	"unwire/replay/credential"
 )
 
-// A Secret is a value for which the capture has a placeholder.
+// A Secret is a value that the capture lacks, because a placeholder was recorded in its place. It does
+// not contain the value itself.
 type Secret struct {
-	// Where is the place of the secret in the request, such as "header authorization", "url" or "up/0
-	// 1.8".
+	// Where is the position of the secret in the request, such as "header authorization", "url" or
+	// "up/0 1.8", i.e. field 1.8 of the client's frame 0.
 	Where string `json:"where"`
 
 	// From names the origin of the secret's value, such as "$UNWIRE_TOKEN" or a file; "" if it is
@@ -28,16 +29,18 @@ type Secret struct {
 
 	// Expires is when the token expires, in RFC 3339; "" if it does not expire or that is unknown.
 	Expires string `json:"expires,omitempty"`
-	stale   bool
+
+	// stale means that the token has expired, or expires so soon that it should not be used.
+	stale bool
 	// past means that the token has already expired.
 	past bool
 }
 
-// secretVariable returns the environment variable for the secret whose placeholder has a tag, such as
-// UNWIRE_SECRET_3F2A9C1B.
+// secretVariable returns the environment variable that can supply the secret for a placeholder's tag,
+// such as UNWIRE_SECRET_3F2A9C1B.
 func secretVariable(tag string) string { return "UNWIRE_SECRET_" + strings.ToUpper(tag) }
 
-// variables returns those of the names that are names of environment variables.
+// variables returns those names that are environment variables of unwire, i.e. begin with UNWIRE_.
 func variables(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -48,7 +51,8 @@ func variables(names []string) []string {
 	return out
 }
 
-// unredact replaces the placeholders in a message by secrets.
+// unredact returns a message with its placeholders replaced by secrets. Placeholders of unknown secrets
+// stay. changed means that at least one was replaced.
 func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
 	for _, m := range credential.InBody.FindAllSubmatch(data, -1) {
 		secret, ok := p.known(string(m[1]))
@@ -64,7 +68,7 @@ func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
 	return data, changed, nil
 }
 
-// known returns the secret for a tag, which may be truncated.
+// known returns the secret for a placeholder's tag. tag may be the beginning of a longer tag.
 func (p *Plan) known(tag string) (string, bool) {
 	for t, secret := range p.tags {
 		if strings.HasPrefix(t, tag) {
@@ -74,7 +78,8 @@ func (p *Plan) known(tag string) (string, bool) {
 	return "", false
 }
 
-// innermost returns the smallest field whose payload contains the bytes b; 0 if there is none.
+// innermost returns the node of the innermost length-delimited field whose payload contains b; 0, the
+// root, if no field does.
 func innermost(t *wire.Tree, b []byte) int32 {
 	at := int32(0)
 	for c := int32(1); int(c) < len(t.Nodes); c++ {
@@ -85,7 +90,8 @@ func innermost(t *wire.Tree, b []byte) int32 {
 	return at
 }
 
-// fill replaces one placeholder in a message by its secret.
+// fill replaces one placeholder in a message by its secret. In JSON the secret is escaped; in protobuf,
+// the lengths of the enclosing fields are adjusted.
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	isJSON := p.isJSON(&PlanFrame{proto: wire.Parse(data, wire.Options{}).Err() == nil})
 	if len(placeholder) == len(secret) || isJSON {
@@ -101,12 +107,16 @@ func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	return wire.Splice(t, []wire.Edit{{Op: wire.SetValue, Node: at, Data: value}})
 }
 
-// An expiredError reports which token has expired, and when.
+// An expiredError reports a token that has expired or is about to expire.
 type expiredError struct {
+	// secret is the token, with the time at which it expires.
 	secret Secret
-	past   bool
+
+	// past means that the token has already expired.
+	past bool
 }
 
+// Error names the token, its source, and when it expires.
 func (e *expiredError) Error() string {
 	if e.past {
 		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
@@ -114,6 +124,7 @@ func (e *expiredError) Error() string {
 	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, credential.LeastLife)
 }
 
+// Is makes the error match both ErrExpired and ErrCredentials.
 func (e *expiredError) Is(target error) bool {
 	return target == credential.ErrExpired || target == credential.ErrCredentials
 }

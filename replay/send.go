@@ -22,16 +22,17 @@ import (
 // readSize is the size of one read from a response, in bytes.
 const readSize = 64 << 10
 
-// errLeft cancels an exchange that the captured client cancelled too.
+// errLeft is the cause of cancelling an exchange because the captured client cancelled it, too.
 var errLeft = errors.New("left as the captured client did")
 
-// Send sends a plan and compares the answer with the captured one.
+// Send sends a plan and compares the response with the captured one. Each call sends the plan once.
 //
 // Shape: the frames are sent in order. A frame that responded to a server frame in the capture waits
 // for the corresponding live frame, and uses the identifiers of the live server. The exchange is
-// recorded in out, which may be nil. Limits: Options.MaxBytes, Timing.Timeout and Timing.Wait. Each
-// call sends the plan once. Errors: ErrCredentials; errors of writing out; that of ctx, with the result
-// so far. Failures between this machine and the server are in the Result.
+// recorded in out, which may be nil.
+// Limits: Options.MaxBytes, Timing.Timeout and Timing.Wait.
+// Errors: ErrCredentials; errors of writing out; that of ctx, with the result so far. Failures between
+// this machine and the server are in the Result.
 func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	for _, u := range p.targets() {
 		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
@@ -88,33 +89,60 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	return res, nil
 }
 
-// A session is the execution of one plan.
+// A session is one execution of a plan: it sends the request and collects what is needed for the
+// result.
 type session struct {
+	// p is the plan that is executed.
 	p *Plan
-	// entry is the number of the request in the journal.
+	// entry is the number of the request in the journal, i.e. the log of all requests that unwire sent.
 	entry int64
-	rec   *record
+
+	// rec is the record of the exchange; of a split stream, that of the call for the server's half.
+	rec *record
 	// out is the capture that records the exchange; nil if nothing is recorded.
 	out *store.Store
-	mu  sync.Mutex
-	// calls are the recordings of further calls of a split stream.
-	calls []*record
-	// turned is the append that the server rejected; nil if it accepted all.
-	turned   *declined
-	dialogue *live.Dialogue
-	server   string // connected means that a connection without HTTP was opened.
 
-	// connected says that a connection without HTTP was opened
+	// mu guards calls.
+	mu sync.Mutex
+	// calls are the records of further calls of a split stream: polls and appends.
+	calls []*record
+	// turned is the error of the append call that the server rejected; nil if it accepted all.
+	turned *declined
+
+	// dialogue has the frames and headers received so far; frames to send wait for them.
+	dialogue *live.Dialogue
+
+	// server is the address of the server that answered.
+	server string
+
+	// connected means that a WebSocket or raw connection was opened.
 	connected bool
 
-	at      outbound.Progress
-	fail    error // why it did not end as HTTP wants it; nil if it did
-	sent    int   // frames
-	beats   int   // of them, heartbeats
-	unsent  int   // frames that the server left no time for, heartbeats left out
-	notes   []string
-	stale   []live.StaleValue
-	unblock func() // ends a write that nobody reads; nil where none can block
+	// at records how far connecting has progressed.
+	at outbound.Progress
+
+	// fail is the reason why the exchange did not end regularly; nil if it did.
+	fail error
+
+	// sent is the number of frames that were sent.
+	sent int
+
+	// beats is how many of the sent frames were heartbeats.
+	beats int
+
+	// unsent is the number of frames, without heartbeats, that were not sent because the server ended
+	// first.
+	unsent int
+
+	// notes are remarks for Result.Concluded.
+	notes []string
+
+	// stale are values for Result.Stale.
+	stale []live.StaleValue
+
+	// unblock ends a blocked write of the request body after nobody reads it any more; nil if no write
+	// can block.
+	unblock func()
 }
 
 // run sends the request, and reads the response to its end.
@@ -168,7 +196,7 @@ func (s *session) run(ctx context.Context) error {
 	return nil
 }
 
-// cause returns the reason why ctx ended, if it has, and err otherwise.
+// cause returns the reason why ctx was cancelled, if it was, and err otherwise.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c
@@ -176,8 +204,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// readAnswer reads the response of one call. last means that the server's half of the stream is
-// complete.
+// readAnswer reads and records the response of one call. last means that no more of the server's half
+// of the stream follows in further calls.
 func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), captures.SortedHeaders(resp.Header), s.p.o.connection(resp), s.server)
@@ -218,7 +246,8 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 	return last
 }
 
-// outcome returns how the exchange ended, as stored in a capture.
+// outcome returns how the exchange ended, in the form that captures store. If the captured client
+// cancelled its exchange, and this one was cancelled for that reason, that is the captured outcome.
 func (s *session) outcome() captures.Outcome {
 	switch {
 	case s.fail == nil:
@@ -232,6 +261,7 @@ func (s *session) outcome() captures.Outcome {
 	return captures.Reset
 }
 
+// reason returns the text of an error; "" for nil.
 func reason(err error) string {
 	if err == nil {
 		return ""
@@ -239,7 +269,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// body builds the request, and returns the function that sends its frames.
+// body builds the HTTP request, and returns it with a function that sends its frames while the response
+// is read. For a body of known length, the request already contains them.
 func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	if s.p.split != nil {
 		return s.pieces(tr)
@@ -292,8 +323,8 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 	return s.p.request(bytes.NewReader(all), int64(len(all))), s.cancelIfClientDid, nil
 }
 
-// writeFrames sends the frames, each once the server's frame that it waits for has arrived. It returns
-// when the request may be closed.
+// writeFrames sends the frames by calling write, each once the server's frame that it waits for has
+// arrived. It returns when the request body may be closed.
 func (s *session) writeFrames(ctx context.Context, write func(f *PlanFrame, b []byte) error) error {
 	gone := false
 	c := s.schedule(func(f *PlanFrame, data []byte, changed bool) error {
@@ -316,13 +347,15 @@ func (s *session) writeFrames(ctx context.Context, write func(f *PlanFrame, b []
 	return err
 }
 
-// keep stores the results of a schedule. gone means that the server had closed before it read the last
-// frame.
+// keep stores the results of a schedule that has ended. gone means that the server closed the stream
+// before it read the last frame.
 func (s *session) keep(c *live.Schedule, gone bool) {
 	s.unsent, s.beats, s.notes, s.stale = c.Unsent(gone), c.Beats, c.Notes, c.Stale
 }
 
-// schedule is in which order, and when, the frames are written.
+// schedule returns a Schedule, which determines when each frame is sent. It calls write with a frame
+// and its message, into which ids of the live server are already inserted; changed means that this
+// changed the message.
 func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) error) *live.Schedule {
 	uploads := make([]live.Upload, len(s.p.shown.Frames))
 	for i := range uploads {
@@ -334,7 +367,8 @@ func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) e
 	})
 }
 
-// cancelIfClientDid cancels the exchange if the captured client did.
+// cancelIfClientDid cancels the exchange if the captured client did, once as many server messages as in
+// the capture have arrived.
 func (s *session) cancelIfClientDid(ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.p.captured.Outcome == captures.Complete || s.p.captured.Outcome == captures.Reset {
 		return
@@ -344,7 +378,8 @@ func (s *session) cancelIfClientDid(ctx context.Context, cancel context.CancelCa
 	}
 }
 
-// noteRequest records in the journal that a plan is about to be sent.
+// noteRequest writes to the journal, the log of sent requests, that the plan is about to be sent. It
+// returns the number of the entry.
 func (p *Plan) noteRequest() (int64, error) {
 	clean := p.cleaner()
 	e := outbound.Entry{
@@ -360,7 +395,8 @@ func (p *Plan) noteRequest() (int64, error) {
 	return p.o.Pace.Note(e, bodies...)
 }
 
-// noteAnswer records the outcome of a request in the journal.
+// noteAnswer writes the outcome of request number n to the journal. until is the time before which the
+// server wants no further request (Retry-After); the zero time means none.
 func (p *Plan) noteAnswer(n int64, r *Result, until time.Time) error {
 	_, err := p.o.Pace.Note(outbound.Entry{
 		N: n, Event: "answer", Host: p.url.Hostname(), Comparison: string(r.Comparison), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
@@ -368,7 +404,7 @@ func (p *Plan) noteAnswer(n int64, r *Result, until time.Time) error {
 	return err
 }
 
-// answered reports whether a response has arrived.
+// answered reports whether the server responded at all, with a status or by opening the connection.
 func (s *session) answered(answer *decode.Exchange) bool {
 	return answer.Status != 0 || s.connected
 }

@@ -17,8 +17,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// pieces builds the request for the server's half, and returns the function that sends the appends
-// at the same time.
+// pieces builds the request of a split stream that asks for the server's half, and returns it with a
+// function that sends the client's frames in append calls while the response is read.
 func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	head := &s.p.split.head
 	data, err := conversation.RebuildHead(s.p.captured.Profile, head.call, head.frame.Data, s.p.split.id)
@@ -42,16 +42,16 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 	}, nil
 }
 
-// cancelIfServerStays cancels an exchange after the server has sent as much as in the capture and then
-// been silent, because in a split stream the server cannot know that no further append call follows.
+// cancelIfServerStays cancels a split stream after the server has sent as much as in the capture and
+// then been silent: the server cannot know that no append call follows, and would keep the stream open.
 func (s *session) cancelIfServerStays(ctx context.Context, cancel context.CancelCauseFunc) {
 	if ready, _ := s.dialogue.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
 		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
 	}
 }
 
-// appendAll sends each frame in a separate call, once the server's frame that it waits for has arrived
-// and the previous call was accepted.
+// appendAll sends each frame in an append call of its own, once the server's frame that it waits for
+// has arrived and the previous call was accepted.
 func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 	gone := false
 	c := s.schedule(func(f *PlanFrame, data []byte, _ bool) error {
@@ -75,17 +75,21 @@ func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 	return err
 }
 
-// A declined error is an append that the server answered with an error.
+// A declined error reports that the server answered an append call of a split stream with an RPC error.
 type declined struct {
-	number        int64
+	// number is the sequence number of the append, from 0.
+	number int64
+
+	// code is the name of the RPC error code, and message its text.
 	code, message string
 }
 
+// Error names the append and the server's message.
 func (d *declined) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("append %d: %s", d.number, d.message), ": ")
 }
 
-// append sends one message of a split stream in a separate call.
+// append sends one message of a split stream in an append call. number is its sequence number, from 0.
 //
 // Errors: a *declined if the server rejected it; errors of the connection.
 func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, number int64, data []byte) error {
@@ -134,7 +138,8 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	return nil
 }
 
-// call sends a message in a separate call, and records the call in the capture and the journal.
+// call sends the message data in a separate HTTP call, and records the call in the capture and the
+// journal. It returns the record, the response, and the number of the journal entry.
 func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, int64, error) {
 	if err := s.p.o.Pace.Admit(ctx, a.url.Hostname()); err != nil {
 		return nil, nil, 0, err
@@ -175,8 +180,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	return rec, resp, entry, nil
 }
 
-// noteAnswer records the outcome of a call in the journal, and whether the server wants no further
-// requests.
+// noteAnswer writes the outcome of a call to the journal, together with a Retry-After of the server.
 func (s *session) noteAnswer(ctx context.Context, a *Append, rec *record, entry int64) error {
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
 	if err != nil {
@@ -195,7 +199,7 @@ func (s *session) noteAnswer(ctx context.Context, a *Append, rec *record, entry 
 	return err
 }
 
-// addCall adds a recording to those of the split stream.
+// addCall adds the record of a further call of the split stream.
 func (s *session) addCall(rec *record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,11 +207,11 @@ func (s *session) addCall(rec *record) {
 	s.calls = append(s.calls, rec)
 }
 
-// pollPause is the time after a poll without frames.
+// pollPause is the pause after a poll whose response was empty.
 const pollPause = 50 * time.Millisecond
 
-// poll requests the rest of the server's half of a split stream with repeated calls until the server
-// ends it.
+// poll repeats the captured poll calls of a split stream, each of which returns more of the server's
+// half, until the server ends the stream. last means that it has ended already.
 func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 	list := s.p.split.polls
 	for i := 0; !last && s.fail == nil && len(list) > 0 && ctx.Err() == nil; i++ {
@@ -233,6 +237,7 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 	}
 }
 
+// version returns the HTTP version of a response, "2" or "1.1".
 func version(resp *http.Response) string {
 	if resp.ProtoMajor == 2 {
 		return "2"
@@ -240,7 +245,8 @@ func version(resp *http.Response) string {
 	return "1.1"
 }
 
-// joined returns the response, joined with the other calls of its split stream.
+// joined returns the response of a split stream, joined from all of its calls; answer is that of the
+// first. Other responses are returned unchanged.
 func (s *session) joined(answer *decode.Exchange) (*decode.Exchange, error) {
 	if s.p.split == nil {
 		return answer, nil

@@ -9,8 +9,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// editText passes a frame's message to Changes.Editor as text, JSON or in decode's text format, and
-// replaces the message by the edited text.
+// editText calls Changes.Editor with a frame's message as text, i.e. as JSON or in decode's text
+// format, and replaces the message by the edited text. Nothing changes if the text comes back
+// unchanged.
 func (p *planner) editText() error {
 	at := p.frameOf(p.changes.EditFrame)
 	if at < 0 {

@@ -49,7 +49,9 @@ import (
 	"unwire/replay/outbound"
 )
 
-// The values of Options.Transport.
+// The values of Options.Transport: HTTP/2 with fallback, only HTTP/2, or only the fallback over
+// HTTP/1.1, in which the server's half of the stream is one response (server-sent events) and each
+// client message is a call of its own.
 const (
 	Auto  = transport.Auto
 	HTTP2 = transport.HTTP2
@@ -63,14 +65,15 @@ const (
 	defaultUserAgent     = "connect-es/1.6.1"
 )
 
-// A ToolMap maps the server's built-in tools to tools of the client.
+// A ToolMap maps requests for tools that are built into the agent server (such as reading a file) to
+// calls of tools that the client offers.
 type ToolMap = tools.Map
 
-// BuiltinToolMap returns the built-in table as JSON.
+// BuiltinToolMap returns the default ToolMap as JSON.
 func BuiltinToolMap() []byte { return tools.BuiltinJSON() }
 
-// ParseToolMap parses a table of tools in the format that ToolMap describes. Its rows take
-// precedence over those of the built-in table.
+// ParseToolMap parses a ToolMap from JSON; the format is described at tools.Map. Its rows take
+// precedence over those of the built-in ToolMap.
 func ParseToolMap(data []byte) (*ToolMap, error) { return tools.ParseMap(data) }
 
 // Options describe how a Client reaches its server. URL, Token and Profile are required.
@@ -79,20 +82,21 @@ type Options struct {
 	// host for agent streams, streams go to that host.
 	URL *url.URL
 
-	// Transport is Auto, HTTP2 or SSE. The default, Auto, uses HTTP/2, and the fallback if the
+	// Transport is Auto, HTTP2 or SSE. The default, Auto, uses HTTP/2, and falls back to SSE if the
 	// server refuses it.
 	Transport string
 
-	// Token returns the bearer token of a request. It is called for each one.
+	// Token returns the bearer token, without "Bearer". It is called before each request.
 	Token func(context.Context) (string, error)
 
 	// Profile describes the service: its hosts, headers and codes.
 	Profile *profile.Profile
 
-	// RootCAs verify the server's certificate; nil means the system's trust store.
+	// RootCAs are the authorities that verify the server's certificate; nil means the system's trust
+	// store.
 	RootCAs *x509.CertPool
 
-	// ToolMap is the table of built-in tools; nil is the default.
+	// ToolMap maps the server's built-in tools to the client's; nil means the default, BuiltinToolMap.
 	ToolMap *ToolMap
 
 	// Recorder records and redacts every exchange with the server; nil records nothing.
@@ -103,10 +107,10 @@ type Options struct {
 	// AllowHosts are the hosts that may be contacted if Live is set.
 	AllowHosts []string
 
-	// ClientVersion and ClientType are sent in headers; "" is the default.
+	// ClientVersion and ClientType are sent in headers; "" means the default.
 	ClientVersion, ClientType string
 
-	// Privacy requests privacy mode, which also selects the agent's host.
+	// Privacy requests the service's privacy mode. It also determines which host runs the agent.
 	Privacy bool
 
 	// Hosts asks the server which host runs the agent. If the server does not name one, the profile
@@ -114,20 +118,28 @@ type Options struct {
 	Hosts bool
 }
 
-// A Client runs turns. Its methods may be called concurrently.
+// A Client runs turns of conversations on an agent server. Its methods may be called concurrently.
 type Client struct {
-	o           Options
-	definitions *message.Definitions
-	// backend is for all calls except the agent's stream
-	backend *transport.Dialer
-	agents  agents
-	tokens  tokens
+	// o are the options with defaults filled in.
+	o Options
 
-	// beat and execBeat are the intervals of heartbeats, of the client and of open calls.
+	// definitions are the protobuf messages of the agent service.
+	definitions *message.Definitions
+	// backend is the dialer for all calls except the agent's stream.
+	backend *transport.Dialer
+
+	// agents are the dialers for the agent's streams.
+	agents agents
+
+	// tokens are the tokens sent recently, which are removed from error messages.
+	tokens tokens
+
+	// beat and execBeat are the intervals at which the client sends heartbeats for the stream and for
+	// each open tool call.
 	beat, execBeat time.Duration
 }
 
-// New returns a client. It sends nothing.
+// New validates the options and returns a client. It contacts no server.
 //
 // Errors: outbound.ErrRefused for a server that is not allowed; options that are missing.
 func New(ctx context.Context, o Options) (*Client, error) {
@@ -161,7 +173,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// dialer returns the dialer that opens streams to a server.
+// dialer returns a new dialer that opens streams to the server at u.
 func (c *Client) dialer(u *url.URL) *transport.Dialer {
 	return &transport.Dialer{
 		URL: u, Choice: c.o.Transport, Profile: c.o.Profile, Recorder: c.o.Recorder, Authorization: c.authorization,
@@ -175,8 +187,8 @@ func (c *Client) Close() {
 	c.agents.close()
 }
 
-// Run starts a turn of a conversation; with "", a new conversation. ctx limits only the opening;
-// the stream lives until it is closed.
+// Run sends a request and returns the stream of events that answers it. conversation is the id of the
+// conversation; "" starts a new one. ctx limits only the opening; the stream lives until it is closed.
 //
 // Errors: a *turn.Error.
 func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) (*Stream, error) {
@@ -205,7 +217,8 @@ func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) 
 	return s, nil
 }
 
-// authorization returns the Authorization header's value. Later errors never contain the token.
+// authorization returns the value of the Authorization header, "Bearer" and a token from Options.Token.
+// The token is remembered, so that it is removed from later error messages.
 //
 // Errors: a *turn.Error of kind Unauthorized.
 func (c *Client) authorization(ctx context.Context) (string, error) {
@@ -235,7 +248,7 @@ func (c *Client) header(ctx context.Context) (http.Header, error) {
 	return h, nil
 }
 
-// privacy returns the value of the header with the user's privacy mode.
+// privacy returns the value of the privacy-mode header, "true" or "false".
 func (c *Client) privacy() string {
 	if c.o.Privacy {
 		return "true"

@@ -10,6 +10,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
+// The limits of the tool calls in one stream.
 const (
 	// maxCalls limits the number of open calls.
 	maxCalls = 128
@@ -17,27 +18,31 @@ const (
 	// maxAnnounced limits the calls that were announced but not requested yet.
 	maxAnnounced = 256
 
-	// maxCallID limits the length of the server's call ids.
+	// maxCallID limits the length of the server's call ids in bytes.
 	maxCallID = 512
 )
 
-// errStopped ends the reader of a stream that was closed.
+// errStopped ends the reading of a stream that was closed locally.
 var errStopped = errors.New("the stream is closed")
 
-// calls are the tool calls for whose result the server is waiting.
+// calls are the tool calls that the server has requested and whose results it is waiting for.
 type calls struct {
+	// byID are the requests of the open calls, by the id of the call.
 	byID map[string]*tools.Exec
-	// byExec are the ids above by the number of the exec request.
+	// byExec are the ids of the open calls, by the number of the server's exec request.
 	byExec map[uint32]string
-	// announced are the ids of calls that were announced but not requested yet.
+	// announced are the ids of calls that the server announced while the model wrote their arguments,
+	// but that it has not requested yet.
 	announced []string
 }
 
+// newCalls returns an empty set of calls.
 func newCalls() calls {
 	return calls{byID: map[string]*tools.Exec{}, byExec: map[uint32]string{}}
 }
 
-// open adds a tool call and returns its id; "" if too many are open.
+// open adds the tool call that e requests and returns its id, which is unique among the open calls. It
+// returns "" if too many calls are open.
 //
 // Errors: a *turn.Error if another open call has the same number, because a result would match both.
 func (c *calls) open(e *tools.Exec) (id string, err error) {
@@ -55,7 +60,7 @@ func (c *calls) open(e *tools.Exec) (id string, err error) {
 	return id, nil
 }
 
-// close removes a tool call and returns it; nil if it is not open.
+// close removes an open tool call and returns its request; nil if it is not open.
 func (c *calls) close(id string) *tools.Exec {
 	e := c.byID[id]
 	if e != nil {
@@ -65,14 +70,14 @@ func (c *calls) close(id string) *tools.Exec {
 	return e
 }
 
-// abort removes the tool call with the number of an exec request.
+// abort removes the open tool call with this number of an exec request, if there is one.
 func (c *calls) abort(number uint32) {
 	if id, ok := c.byExec[number]; ok {
 		c.close(id)
 	}
 }
 
-// execIDs returns the numbers of the open tool calls.
+// execIDs returns the sorted numbers of the exec requests of all open calls.
 func (c *calls) execIDs() []uint32 {
 	list := make([]uint32, 0, len(c.byExec))
 	for id := range c.byExec {
@@ -82,7 +87,8 @@ func (c *calls) execIDs() []uint32 {
 	return list
 }
 
-// announce records that the server announced a call, which it will request later.
+// announce records that the server announced a call, which it will request later. Calls of tools that
+// run on the server are ignored. tool is the name of the tool's member in the message ToolCall.
 func (c *calls) announce(id, tool string) {
 	if id == "" || runsOnServer[tool] || slices.Contains(c.announced, id) || len(c.announced) >= maxAnnounced {
 		return
@@ -90,8 +96,8 @@ func (c *calls) announce(id, tool string) {
 	c.announced = append(c.announced, id)
 }
 
-// arrived records that an announced call was requested or has ended. Some servers join two ids with
-// a line feed. A request without an id is taken for the oldest announced call.
+// arrived records that the call with this id was requested or has ended, and is no longer only
+// announced. Some servers join two ids with a line feed. "" means the oldest announced call.
 func (c *calls) arrived(id string) {
 	if len(c.announced) == 0 {
 		return
@@ -105,8 +111,8 @@ func (c *calls) arrived(id string) {
 	})
 }
 
-// runsOnServer are the members of ToolCall that the server runs itself, or requests as an
-// interaction query.
+// runsOnServer are the tools that the server runs itself, or requests as a question to the user. The
+// names are those of members of the message ToolCall.
 var runsOnServer = map[string]bool{
 	"update_todos_tool_call": true, "read_todos_tool_call": true, "sem_search_tool_call": true, "create_plan_tool_call": true,
 	"web_search_tool_call": true, "task_tool_call": true, "apply_agent_diff_tool_call": true, "ask_question_tool_call": true,

@@ -16,20 +16,24 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A cause is the meaning of a server's error for unwire's client.
+// A cause is the class and code under which unwire reports an error of the agent server.
 type cause struct {
+	// kind is the class of the error, which determines the HTTP status.
 	kind turn.Kind
+
+	// code is the short name of the cause for programs; see turn.Error.Code.
 	code string
 	// advice is appended to the server's error message and suggests what to do; "" for none.
 	advice string
 }
 
+// Advice for the user; see cause.advice.
 const (
 	adviceToken   = "The upstream did not accept the token; sign in again, or refer to another one."
 	adviceVersion = "The upstream wants a newer client; give its version with --client-version."
 )
 
-// byCode are the causes by Connect code.
+// byCode are the causes by the Connect code of the server's error.
 //
 // Source: RESEARCH.md#errors
 var byCode = map[string]cause{
@@ -51,7 +55,8 @@ var byCode = map[string]cause{
 	"unauthenticated":     {turn.Unauthorized, "upstream_unauthenticated", adviceToken},
 }
 
-// byDetail maps aiserver.v1.ErrorDetails.Error to causes. It takes precedence over byCode.
+// byDetail are the causes by the number (aiserver.v1.ErrorDetails.Error) in the details of the server's
+// error. They take precedence over byCode.
 //
 // Source: RESEARCH.md#errors
 var byDetail = map[int32]cause{
@@ -73,19 +78,21 @@ var byDetail = map[int32]cause{
 	50: {turn.RateLimited, "rate_limited", ""},
 }
 
-// byTitle maps the title of the error details, in lower case, to causes. It takes precedence over
-// all others, because a client that is too old gets the number of another error.
+// byTitle are the causes by the title in the details of the server's error, in lower case. They take
+// precedence over byCode and byDetail, because the error for an outdated client has the number of
+// another error.
 var byTitle = map[string]cause{
 	"update required": {turn.Forbidden, "outdated_client", adviceVersion},
 }
 
-// failure translates an error of the transport. Tokens are removed from its text.
+// failure converts any error of a stream or call to a *turn.Error, whose text contains no token.
 func (c *Client) failure(err error) *turn.Error {
 	e := *c.translate(err)
 	e.Message = c.tokens.hide(e.Message)
 	return &e
 }
 
+// translate is failure without the removal of tokens.
 func (c *Client) translate(err error) *turn.Error {
 	var known *turn.Error
 	var status *transport.StatusError
@@ -123,12 +130,13 @@ func (c *Client) translate(err error) *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "upstream_failed", Message: "the upstream failed: " + err.Error()}
 }
 
-// errClosed returns the error for a stream that was closed.
+// errClosed returns the error of a stream that was closed locally.
 func errClosed() *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed", Err: transport.ErrClosed}
 }
 
-// said converts an error from the server to a *turn.Error.
+// said converts an error that the server returned to a *turn.Error. retryAfter is the value of the
+// header of that name.
 func (c *Client) said(from *envelope.Error, retryAfter string) *turn.Error {
 	found, ok := byCode[from.Code]
 	if !ok {
@@ -153,6 +161,7 @@ func (c *Client) said(from *envelope.Error, retryAfter string) *turn.Error {
 	return &turn.Error{Kind: found.kind, Code: found.code, Message: text, RetryAfter: after(retryAfter)}
 }
 
+// join returns "title: detail", or the one that is not empty.
 func join(title, detail string) string {
 	if title != "" && detail != "" {
 		return title + ": " + detail
@@ -160,7 +169,8 @@ func join(title, detail string) string {
 	return title + detail
 }
 
-// details returns the service-specific details of an error.
+// details returns title, detail text and number from the service's own detail message
+// (aiserver.v1.ErrorDetails) in an error; zero values if it has none.
 func (c *Client) details(from *envelope.Error) (title, detail string, number int32) {
 	const name = "aiserver.v1.ErrorDetails"
 	for i := range from.Details {
@@ -174,11 +184,12 @@ func (c *Client) details(from *envelope.Error) (title, detail string, number int
 	return "", "", 0
 }
 
+// readDetails returns title, detail text and number from an aiserver.v1.ErrorDetails message.
 func readDetails(m message.Message) (title, detail string, number int32) {
 	return m.Text("details", "title"), m.Text("details", "detail"), int32(m.Value("error").Enum())
 }
 
-// after parses the seconds of a Retry-After header; 0 for anything else.
+// after parses a Retry-After header that is a number of seconds; it returns 0 for anything else.
 func after(field string) time.Duration {
 	seconds, err := strconv.ParseUint(strings.TrimSpace(field), 10, 32)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// handle processes one message of the server. Unknown kinds of messages are ignored, because
-// servers change every month.
+// handle processes one message of the server. Unknown kinds of messages are ignored, because servers
+// change often. An error ends the stream.
 func (s *Stream) handle(m message.Message) error {
 	kind, member := m.Case("message")
 	switch kind {
@@ -28,7 +28,8 @@ func (s *Stream) handle(m message.Message) error {
 	return nil
 }
 
-// emit queues an event for the caller.
+// emit queues an event for the caller of Next. It blocks while the queue is full, and returns
+// errStopped if the stream is closed.
 func (s *Stream) emit(e turn.Event) error {
 	if !s.events.put(e, s.stop) {
 		return errStopped
@@ -36,7 +37,8 @@ func (s *Stream) emit(e turn.Event) error {
 	return nil
 }
 
-// update processes a message from the server about the progress of the turn.
+// update processes a message about the progress of the turn, such as new text, and emits the event for
+// it.
 func (s *Stream) update(m message.Message) error {
 	kind, u := m.Case("message")
 	switch kind {
@@ -68,7 +70,8 @@ func (s *Stream) update(m message.Message) error {
 	return nil
 }
 
-// turnEnded records that the turn has ended. The event follows at the end of the stream.
+// turnEnded stores the end of the turn and its token counts. The Ended event is only emitted when the
+// stream ends, for which the server has endGrace.
 func (s *Stream) turnEnded(u message.Message) {
 	if s.ended != nil {
 		return
@@ -87,7 +90,8 @@ func (s *Stream) turnEnded(u message.Message) {
 	s.limit = time.AfterFunc(endGrace, s.link.Interrupt)
 }
 
-// exec processes a request from the server to run a tool.
+// exec processes a request from the server to run a tool: it emits a Calling event if a tool of the
+// client can do it, and otherwise answers at once.
 func (s *Stream) exec(m message.Message) error {
 	e := tools.ExecOf(m)
 	s.mu.Lock()
@@ -113,6 +117,8 @@ func (s *Stream) exec(m message.Message) error {
 	return s.answered(s.finish(&e, refusal))
 }
 
+// answered returns errStopped if ok is false, i.e. if an answer could not be sent because the stream
+// has ended.
 func (s *Stream) answered(ok bool) error {
 	if !ok {
 		return errStopped

@@ -9,13 +9,19 @@ import (
 	"unwire/replay/outbound"
 )
 
-// agents are the dialers for the agent's streams, by host.
+// agents are the dialers for the agent's streams, which may go to another host than other calls.
 type agents struct {
-	mu     sync.Mutex
-	found  *url.URL // the agent's host, once it is known
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// found is the URL of the agent's host; nil until it is known.
+	found *url.URL
+
+	// byHost has a dialer for each host of the agent that was used.
 	byHost map[string]*transport.Dialer
 }
 
+// close closes the idle connections of all dialers.
 func (a *agents) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -24,7 +30,8 @@ func (a *agents) close() {
 	}
 }
 
-// agent returns the dialer for the host that runs the agent.
+// agent returns the dialer for the host that runs the agent. At first use, the server is asked for that
+// host.
 func (c *Client) agent(ctx context.Context) *transport.Dialer {
 	c.agents.mu.Lock()
 	defer c.agents.mu.Unlock()
@@ -49,9 +56,9 @@ func (c *Client) agent(ctx context.Context) *transport.Dialer {
 	return d
 }
 
-// configured asks the server for the URL of the agent host for the user's privacy mode. It returns nil
-// if the server names none, or one that may not be contacted. known is false if the request failed, so
-// that the next stream asks again.
+// configured asks the server for the URL of the agent's host, which depends on privacy mode. It returns
+// nil if the server names none, or one that may not be contacted. known is false if the request failed,
+// so that the next stream asks again.
 //
 // Source: RESEARCH.md#transports
 func (c *Client) configured(ctx context.Context) (u *url.URL, known bool) {

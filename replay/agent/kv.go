@@ -2,7 +2,8 @@ package agent
 
 import "unwire/replay/agent/internal/message"
 
-// kv processes a request from the server to store or to return a blob.
+// kv processes a request from the server to store a blob with the client, or to return one, and sends
+// the response.
 func (s *Stream) kv(m message.Message) error {
 	root := s.client.definitions.Client()
 	answer := root.At("kv_client_message")

@@ -10,10 +10,11 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// maxModels limits the list of models.
+// maxModels limits the number of models in the list.
 const maxModels = 1000
 
-// modelServices are the services that may list models; sources name both.
+// modelServices are the services that may have the method for listing models; they are tried in order,
+// because sources name both.
 var modelServices = []string{"agent.v1.AgentService", "aiserver.v1.AiService"}
 
 // Models returns the models that the server offers.
@@ -52,7 +53,7 @@ func (c *Client) Models(ctx context.Context) ([]turn.Model, error) {
 	return models, nil
 }
 
-// unary calls a method without arguments on the backend.
+// unary calls a method on the backend with an empty request message.
 func (c *Client) unary(ctx context.Context, service, rpc string) (answer message.Message, err error) {
 	method := c.definitions.Method(service, rpc)
 	if method == nil {

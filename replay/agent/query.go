@@ -6,8 +6,7 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// query declines a question that the server asks the user, because no user is present. In the
-// definitions, the answer has the same field number as the question.
+// query answers a question that the server asks the user: it declines, because no user is present.
 func (s *Stream) query(m message.Message) error {
 	kind, _ := m.Case("query")
 	if kind == "" {
@@ -29,7 +28,8 @@ func (s *Stream) query(m message.Message) error {
 	return s.answered(s.send(root))
 }
 
-// decline sets the fields of an answer that decline the question, as far as the answer's type has them.
+// decline sets the fields of an answer that decline the question and give a reason, as far as the
+// answer's type has them.
 func decline(answer message.Message) {
 	const reason = "There is no user to ask: go on without."
 	if answer.HasField("result") && answer.Field("result").Message() != nil {

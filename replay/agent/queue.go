@@ -7,19 +7,24 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// The limits of the queue of events.
+// The limits of the queue of events: their number, and the bytes of their texts.
 const (
 	maxQueued      = 1024
 	maxQueuedBytes = 4 << 20
 )
 
-// A queue buffers events until a caller takes them. Only one goroutine may put events; any may take
-// them.
+// A queue buffers the events of a stream until the caller of Next removes them. Only one goroutine may
+// add events; any may remove them.
 type queue struct {
-	mu     sync.Mutex
+	// mu guards events, bytes and end.
+	mu sync.Mutex
+
+	// events are the buffered events, oldest first.
 	events []turn.Event
-	bytes  int
-	// end follows the last event: io.EOF or an error; nil while the turn goes on.
+
+	// bytes is the estimated size of the events.
+	bytes int
+	// end is returned after the last event: io.EOF or an error; nil while the turn goes on.
 	end error
 	// grown receives a value when an event may be available.
 	grown chan struct{}
@@ -27,11 +32,12 @@ type queue struct {
 	shrunk chan struct{}
 }
 
+// newQueue returns an empty queue.
 func newQueue() *queue {
 	return &queue{grown: make(chan struct{}, 1), shrunk: make(chan struct{}, 1)}
 }
 
-// put adds an event, and blocks while the queue is full. It returns false if stop was closed first.
+// put adds an event; it blocks while the queue is full. It returns false if stop was closed first.
 func (q *queue) put(e turn.Event, stop <-chan struct{}) bool {
 	size := sizeOf(e)
 	for {
@@ -52,7 +58,8 @@ func (q *queue) put(e turn.Event, stop <-chan struct{}) bool {
 	}
 }
 
-// close ends the queue. Only the first error is kept; io.EOF is a normal end.
+// close ends the queue: after the remaining events, take returns err. io.EOF is a normal end. Only the
+// first call has an effect.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	if q.end == nil {
@@ -62,7 +69,8 @@ func (q *queue) close(err error) {
 	signal(q.grown)
 }
 
-// take removes and returns the oldest event; it waits if there is none.
+// take removes and returns the oldest event; it waits if there is none. After the last event it returns
+// the error passed to close.
 func (q *queue) take(ctx context.Context) (turn.Event, error) {
 	for {
 		q.mu.Lock()
@@ -94,6 +102,7 @@ func (q *queue) take(ctx context.Context) (turn.Event, error) {
 	}
 }
 
+// signal sends to a channel with a buffer of one, unless a signal is already pending.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

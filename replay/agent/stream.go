@@ -16,7 +16,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Intervals of the protocol.
+// The intervals at which the client sends heartbeats: for the stream, and for each open tool call.
 //
 // Source: RESEARCH.md#transports
 const (
@@ -24,8 +24,10 @@ const (
 	execHeartbeatInterval = 3 * time.Second
 )
 
+// Limits of a stream.
 const (
-	// maxOutgoing is the number of queued messages above which the reader waits.
+	// maxOutgoing is the number of messages that may wait to be sent; beyond it, no messages of the
+	// server are processed.
 	maxOutgoing = 64
 
 	// cancelGrace is how long Close waits until the cancellation is sent.
@@ -35,35 +37,56 @@ const (
 	endGrace = 5 * time.Second
 )
 
-// A Stream is one turn. Next, Answer, Pending and Close may be called concurrently.
+// A Stream is one turn of a conversation: the events with which the server responds to one request.
+// Next, Answer, Pending and Close may be called concurrently.
 type Stream struct {
-	client       *Client
-	conversation string
-	set          *tools.Set
-	link         transport.Stream
+	// client is the Client that opened the stream.
+	client *Client
 
-	events   *queue
+	// conversation is the id of the conversation.
+	conversation string
+
+	// set are the client's tools.
+	set *tools.Set
+
+	// link is the connection to the server.
+	link transport.Stream
+
+	// events are the events that Next has not returned yet.
+	events *queue
+
+	// outgoing are the messages to be sent.
 	outgoing chan outgoing
-	// stop is closed by Close, and when the stream has ended.
-	stop     chan struct{}
+	// stop is closed when the stream ends; both goroutines then return.
+	stop chan struct{}
+
+	// stopOnce makes halt close stop only once.
 	stopOnce sync.Once
-	closing  sync.Once
-	// closed is set by the method Close.
-	closed  atomic.Bool
+
+	// closing makes Close run only once.
+	closing sync.Once
+	// closed is set when Close is called.
+	closed atomic.Bool
+
+	// running waits for the goroutines that read and write.
 	running sync.WaitGroup
 	// ended is the event that ended the turn; nil before. Only the reading goroutine uses it.
 	ended *turn.Ended
-	// limit runs from the end of the turn to the end of the stream.
+	// limit interrupts the stream if the server does not end it within endGrace after the turn.
 	limit *time.Timer
 
 	// blobs are the blobs that the server stored with this client. Only the reading goroutine uses them
 	// while the stream runs.
 	blobs history.Blobs
 
-	mu    sync.Mutex
+	// mu guards calls.
+	mu sync.Mutex
+
+	// calls are the open tool calls.
 	calls calls
 }
 
+// newStream returns a stream without its link; start must be called after link is set.
 func newStream(c *Client, conversation string, set *tools.Set) *Stream {
 	return &Stream{
 		client: c, conversation: conversation, set: set,
@@ -72,10 +95,13 @@ func newStream(c *Client, conversation string, set *tools.Set) *Stream {
 	}
 }
 
-// An outgoing message waits for the writer, which closes sent after sending it.
+// An outgoing message waits to be sent by the writing goroutine.
 type outgoing struct {
+	// message is the encoded message.
 	message []byte
-	sent    chan struct{}
+
+	// sent, if not nil, is closed once the message was sent.
+	sent chan struct{}
 }
 
 // start starts the goroutines that read and write the stream.
@@ -90,8 +116,8 @@ func (s *Stream) Conversation() string { return s.conversation }
 // ExchangeID returns the number of the stream in the capture; 0 without a recorder.
 func (s *Stream) ExchangeID() int64 { return s.link.ExchangeID() }
 
-// Next returns the next event of the turn. turn.Ended comes exactly once; after it Next returns
-// io.EOF. If ctx ends first, no event is lost, and Next may be called again.
+// Next returns the next event of the turn. turn.Ended is the last event; after it Next returns io.EOF.
+// If ctx ends first, no event is lost, and Next may be called again.
 //
 // Errors: ctx's, or a *turn.Error, which ends the turn.
 func (s *Stream) Next(ctx context.Context) (turn.Event, error) { return s.events.take(ctx) }
@@ -103,8 +129,8 @@ func (s *Stream) Pending() bool {
 	return len(s.calls.announced) > 0
 }
 
-// Answer sends the result of a tool call, which is identified by the id in its Calling event. It blocks
-// while the server does not read (back-pressure).
+// Answer sends the result of a tool call to the server; r.CallID is the id from its Calling event. It
+// blocks while the server does not read (back-pressure).
 //
 // Errors: a *turn.Error of kind NotFound if the call is not open, of kind Upstream if the stream has
 // ended.
@@ -133,7 +159,8 @@ func (s *Stream) Close() {
 	})
 }
 
-// cancel tells the server that the client has cancelled the turn.
+// cancel sends the server the message that cancels the turn, and waits at most cancelGrace until it is
+// sent.
 func (s *Stream) cancel() {
 	root := s.client.definitions.Client()
 	root.At("conversation_action", "cancel_action")
@@ -157,7 +184,8 @@ func (s *Stream) cancel() {
 // halt stops the goroutines that read and write the stream.
 func (s *Stream) halt() { s.stopOnce.Do(func() { close(s.stop) }) }
 
-// send queues a message for the writer. It returns false if the stream has ended.
+// send queues a message for the writing goroutine; it blocks while the queue is full. It returns false
+// if the stream has ended.
 func (s *Stream) send(m message.Message) bool {
 	select {
 	case <-s.stop:
@@ -172,9 +200,9 @@ func (s *Stream) send(m message.Message) bool {
 	}
 }
 
-// finish sends the result of an exec request, and then a stream_close message. It returns false if the
-// stream ended before the result was sent. It does not wait until stream_close is sent, because a
-// server may end the turn as soon as it has the result.
+// finish queues the messages with the result of the exec request e, and then a stream_close message. It
+// returns false if the stream ended before the result was queued. It ignores whether stream_close could
+// still be queued, because a server may end the turn as soon as it has the result.
 func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 	for _, m := range messages {
 		if !s.send(m) {
@@ -185,7 +213,7 @@ func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 	return true
 }
 
-// write is the goroutine that sends queued messages and heartbeats.
+// write is the goroutine that sends queued messages and heartbeats until the stream ends.
 func (s *Stream) write() {
 	beat, execBeat := time.NewTicker(s.client.beat), time.NewTicker(s.client.execBeat)
 	defer beat.Stop()
@@ -220,12 +248,14 @@ func (s *Stream) write() {
 	}
 }
 
+// openCalls returns the numbers of the exec requests of all open tool calls.
 func (s *Stream) openCalls() []uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls.execIDs()
 }
 
+// execHeartbeat returns the encoded heartbeat message for the exec request with this number.
 func (s *Stream) execHeartbeat(id uint32) []byte {
 	root := s.client.definitions.Client()
 	beat := root.At("exec_client_control_message", "heartbeat")
@@ -235,7 +265,8 @@ func (s *Stream) execHeartbeat(id uint32) []byte {
 	return root.Bytes()
 }
 
-// read processes the server's messages until the stream ends.
+// read is the goroutine that processes the server's messages until the stream ends. It then ends the
+// queue of events with the Ended event or an error.
 func (s *Stream) read() {
 	err := s.readAll()
 	if errors.Is(err, errStopped) {
@@ -268,6 +299,8 @@ func (s *Stream) drain() {
 	}
 }
 
+// readAll processes the server's messages. It returns the error that ended the stream: io.EOF after a
+// regular end, errStopped if the stream was closed locally.
 func (s *Stream) readAll() error {
 	for {
 		data, err := s.link.Receive()

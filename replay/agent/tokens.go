@@ -6,16 +6,21 @@ import (
 	"sync"
 )
 
-// maxTokens is the number of tokens that are remembered. A token is refreshed after minutes at the
-// earliest.
+// maxTokens is the number of tokens that are remembered. It suffices, because a token is only replaced
+// every few minutes.
 const maxTokens = 16
 
-// tokens are the tokens that were sent, to remove them from error messages.
+// tokens remembers the access tokens that were sent recently, in order to remove them from error
+// messages.
 type tokens struct {
-	mu   sync.Mutex
+	// mu guards list.
+	mu sync.Mutex
+
+	// list are the tokens, oldest first.
 	list []string
 }
 
+// add remembers a token.
 func (t *tokens) add(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,7 +33,7 @@ func (t *tokens) add(token string) {
 	t.list = append(t.list, token)
 }
 
-// hide replaces access tokens in a text by a placeholder.
+// hide replaces the remembered tokens in a text by "[redacted]".
 func (t *tokens) hide(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

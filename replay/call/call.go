@@ -33,7 +33,7 @@ import (
 type Protocol string
 
 const (
-	// Connect is Connect's protocol, also for plain HTTP/1.1.
+	// Connect is the Connect protocol, which works over HTTP/1.1 and HTTP/2.
 	Connect Protocol = "connect"
 	// GRPC needs HTTP/2.
 	GRPC Protocol = "grpc"
@@ -50,9 +50,12 @@ const (
 	JSON  = "json"
 )
 
+// The defaults and limits of a call.
 const (
 	defaultTimeout = time.Minute
-	maxMessage     = 64 << 20 // bytes of an answer, inflated
+
+	// maxMessage limits a decompressed response message in bytes.
+	maxMessage = 64 << 20
 )
 
 // A Header is an HTTP request header that the user added.
@@ -60,7 +63,7 @@ type Header struct {
 	// Name and Value are sent unchanged.
 	Name, Value string
 
-	// Secret redacts the value wherever the request is recorded.
+	// Secret means that the value is redacted in recordings.
 	Secret bool
 }
 
@@ -81,11 +84,11 @@ type Options struct {
 	// Headers are sent in addition to the headers of the protocol.
 	Headers []Header
 
-	// HTTP2 uses HTTP/2 over http:// for Connect and gRPC-Web. gRPC and bidirectional methods
-	// always use HTTP/2.
+	// HTTP2 uses HTTP/2 without TLS for http:// URLs, for Connect and gRPC-Web. gRPC and bidirectional
+	// methods always use HTTP/2.
 	HTTP2 bool
 
-	// Reach decides which hosts may be contacted.
+	// Reach determines which hosts may be contacted, and how their certificates are verified.
 	Reach outbound.Policy
 	// Timeout is the time limit for the whole call. Default: 1 minute.
 	Timeout time.Duration
@@ -99,8 +102,8 @@ type Messages struct {
 	// Next returns the next message to send as JSON, and io.EOF after the last.
 	Next func() ([]byte, error)
 
-	// OnAnswer is called with each response message as a single line of JSON, and with the paths of
-	// fields that are missing in it because the definitions lack them.
+	// OnAnswer is called with each response message as a single line of JSON. lost are the paths of
+	// fields that the JSON lacks because the definitions do not contain them.
 	OnAnswer func(json []byte, lost []string) error
 }
 
@@ -115,14 +118,14 @@ type Result struct {
 	// Details are the details of the error.
 	Details []Detail
 
-	// Local means that no response arrived from a server; Reason and Message describe why.
+	// Local means that no response arrived from a server; Reason and Message then describe why.
 	Local bool
 	// Reason is the kind of failure for programs, if no response arrived.
 	Reason outbound.Reason
 
 	// Sent and Received are the numbers of messages.
 	Sent, Received int
-	// Exchange is the number of the recorded exchange; 0 if nothing was recorded.
+	// Exchange is the number of the recorded exchange in the capture; 0 if nothing was recorded.
 	Exchange int64
 }
 
@@ -139,14 +142,14 @@ func Path(m protoreflect.MethodDescriptor) string {
 	return fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name())
 }
 
-// ErrMessage is wrapped if a message to send does not match its definition.
+// ErrMessage reports that a message to send does not match its protobuf definition.
 var ErrMessage = errors.New("the message does not fit its definition")
 
-// Do calls a method.
+// Do calls an RPC method: it sends the messages that m supplies and passes the responses to m.
 //
 // Limits: Options.Timeout; 64 MiB for each answer.
-// Errors: outbound.ErrRefused; ErrMessage and those of Messages; those of the record; that of ctx.
-// An error of the server, or a missing answer, is in the Result.
+// Errors: outbound.ErrRefused; ErrMessage and those of Messages; those of the record; that of ctx. An
+// error of the server, or a missing answer, is in the Result.
 func Do(ctx context.Context, o Options, m Messages) (*Result, error) {
 	o.defaults()
 	if err := outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts); err != nil {
@@ -181,6 +184,7 @@ func Do(ctx context.Context, o Options, m Messages) (*Result, error) {
 	return c.result, nil
 }
 
+// defaults sets fields that are zero to their defaults, and HTTP2 if the call needs it.
 func (o *Options) defaults() {
 	if o.Protocol == "" {
 		o.Protocol = Connect
@@ -194,7 +198,7 @@ func (o *Options) defaults() {
 	o.HTTP2 = o.HTTP2 || o.Protocol == GRPC || o.Method.IsStreamingClient() && o.Method.IsStreamingServer()
 }
 
-// clientOptions returns the options for a connect-go client.
+// clientOptions returns the options for the connect-go client: codec, protocol and limits.
 func (o *Options) clientOptions() []connect.ClientOption {
 	list := []connect.ClientOption{connect.WithCodec(rawCodec{o.Codec}), connect.WithReadMaxBytes(maxMessage), connect.WithSchema(o.Method)}
 	switch o.Protocol {
@@ -206,7 +210,7 @@ func (o *Options) clientOptions() []connect.ClientOption {
 	return list
 }
 
-// setHeaders sets the user's headers of the request.
+// setHeaders adds the user's headers to a request, except those that the protocol determines.
 func (o *Options) setHeaders(h http.Header) {
 	for _, one := range o.Headers {
 		if !ofProtocol(one.Name) {
@@ -215,32 +219,42 @@ func (o *Options) setHeaders(h http.Header) {
 	}
 }
 
-// protocolHeaders are headers that describe the encoding of a body.
+// protocolHeaders are headers, in lower case, that the protocol itself sets because they describe body
+// or timeout. The user's headers of these names are ignored.
 var protocolHeaders = []string{
 	"content-type", "content-length", "content-encoding", "connect-content-encoding", "grpc-encoding", "accept-encoding", "connect-accept-encoding",
 	"grpc-accept-encoding", "te", "x-grpc-web", "connect-protocol-version", "transfer-encoding", "connect-timeout-ms", "grpc-timeout", "host", "connection",
 }
 
-// ofProtocol reports whether a header describes the encoding of a body.
+// ofProtocol reports whether a header is in protocolHeaders.
 func ofProtocol(name string) bool { return slices.Contains(protocolHeaders, strings.ToLower(name)) }
 
 // A caller is the state of one call.
 type caller struct {
-	o      *Options
-	m      Messages
+	// o are the options of the call with defaults filled in.
+	o *Options
+
+	// m supplies the request messages and receives the responses.
+	m Messages
+
+	// client calls the method with encoded messages.
 	client *connect.Client[frame, frame]
+
+	// result is the result as far as it is known.
 	result *Result
 
 	// sent counts the sent messages. It is atomic, because a bidirectional method may end while
 	// Next still waits for a message.
 	sent atomic.Int64
 
+	// mu guards local.
 	mu sync.Mutex
 	// local is the first local error: of Messages, or of encoding a message.
 	local error
 }
 
-// fault records an error that occurred on this machine.
+// fault stores err as an error that occurred on this machine, unless there was an earlier one, and
+// returns it.
 func (c *caller) fault(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,13 +264,14 @@ func (c *caller) fault(err error) error {
 	return err
 }
 
+// faulted returns the first error that occurred on this machine; nil if there was none.
 func (c *caller) faulted() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.local
 }
 
-// call executes the method according to its kind of streaming.
+// call executes the method, which may be unary or stream in one or both directions.
 func (c *caller) call(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -271,7 +286,7 @@ func (c *caller) call(ctx context.Context) error {
 	return c.unary(ctx)
 }
 
-// next returns the next request message; io.EOF after the last one.
+// next returns the next request message in the call's codec; io.EOF after the last one.
 func (c *caller) next() (*frame, error) {
 	text, err := c.m.Next()
 	if errors.Is(err, io.EOF) {
@@ -288,8 +303,8 @@ func (c *caller) next() (*frame, error) {
 	return &frame{data}, nil
 }
 
-// only returns the single request message of a method without client streaming; an empty message if
-// there is none.
+// only returns the single request message of a method without client streaming; an empty message if the
+// user supplied none. It is an error if there are several.
 func (c *caller) only() (*connect.Request[frame], error) {
 	f, err := c.next()
 	if errors.Is(err, io.EOF) {
@@ -309,7 +324,7 @@ func (c *caller) only() (*connect.Request[frame], error) {
 	return r, nil
 }
 
-// take passes a response message to OnAnswer.
+// take decodes a response message and passes it to Messages.OnAnswer.
 func (c *caller) take(f *frame) error {
 	c.result.Received++
 	text, lost, err := c.o.decode(f.data)
@@ -322,6 +337,7 @@ func (c *caller) take(f *frame) error {
 	return nil
 }
 
+// unary executes a method that does not stream.
 func (c *caller) unary(ctx context.Context) error {
 	req, err := c.only()
 	if err != nil {
@@ -334,6 +350,7 @@ func (c *caller) unary(ctx context.Context) error {
 	return c.take(resp.Msg)
 }
 
+// serverStream executes a method that streams responses.
 func (c *caller) serverStream(ctx context.Context) error {
 	req, err := c.only()
 	if err != nil {
@@ -353,6 +370,7 @@ func (c *caller) serverStream(ctx context.Context) error {
 	return stream.Err()
 }
 
+// clientStream executes a method that streams requests.
 func (c *caller) clientStream(ctx context.Context) error {
 	stream := c.client.CallClientStream(ctx)
 	c.o.setHeaders(stream.RequestHeader())
@@ -378,7 +396,8 @@ func (c *caller) clientStream(ctx context.Context) error {
 	return c.take(resp.Msg)
 }
 
-// bidi sends request messages and receives responses concurrently.
+// bidi executes a bidirectional method: it sends requests and receives responses concurrently. cancel
+// cancels ctx.
 func (c *caller) bidi(ctx context.Context, cancel context.CancelFunc) error {
 	stream := c.client.CallBidiStream(ctx)
 	c.o.setHeaders(stream.RequestHeader())

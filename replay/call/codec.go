@@ -10,15 +10,23 @@ import (
 	"unwire/schema/protoform"
 )
 
-// A frame is an encoded message.
-type frame struct{ data []byte }
+// A frame is a message in its encoded form; connect-go is used without generated types.
+type frame struct {
+	// data is the message in the codec of the call.
+	data []byte
+}
 
-// A rawCodec passes messages through unchanged. connect-go also parses the status of gRPC with the
-// codec named proto.
-type rawCodec struct{ name string }
+// A rawCodec is a connect-go codec that passes frames through unchanged. Protobuf messages are also
+// supported, because connect-go parses the gRPC status with the codec named "proto".
+type rawCodec struct {
+	// name is "proto" or "json".
+	name string
+}
 
+// Name returns the codec's name, "proto" or "json".
 func (c rawCodec) Name() string { return c.name }
 
+// Marshal returns the bytes of a *frame, or the encoding of a proto.Message.
 func (rawCodec) Marshal(m any) ([]byte, error) {
 	switch m := m.(type) {
 	case *frame:
@@ -29,6 +37,7 @@ func (rawCodec) Marshal(m any) ([]byte, error) {
 	return nil, fmt.Errorf("a message of type %T", m)
 }
 
+// Unmarshal stores a copy of data in a *frame, or decodes it into a proto.Message.
 func (rawCodec) Unmarshal(data []byte, m any) error {
 	switch m := m.(type) {
 	case *frame:
@@ -40,7 +49,9 @@ func (rawCodec) Unmarshal(data []byte, m any) error {
 	return fmt.Errorf("a message of type %T", m)
 }
 
-// encode converts a message from JSON to the call's codec.
+// encode converts a request message from JSON to the call's codec.
+//
+// Errors: ErrMessage.
 func (o *Options) encode(text []byte) ([]byte, error) {
 	md := o.Method.Input()
 	data, err := protoform.Parse(protoform.JSON, text, md, o.Find)
@@ -57,7 +68,7 @@ func (o *Options) encode(text []byte) ([]byte, error) {
 	return oneLine(printed.Data)
 }
 
-// empty returns the encoding of a message without fields.
+// empty returns the encoding of a message without fields in the call's codec.
 func (o *Options) empty() []byte {
 	if o.Codec == JSON {
 		return []byte("{}")
@@ -65,7 +76,8 @@ func (o *Options) empty() []byte {
 	return nil
 }
 
-// decode decodes an answer to JSON. lost are the paths of fields that the definitions lack.
+// decode converts a response message to a line of JSON. lost are the paths of fields that the JSON
+// lacks because the definitions do not contain them.
 func (o *Options) decode(data []byte) (text []byte, lost []string, err error) {
 	isJSON := o.Codec == JSON
 	if isJSON && len(bytes.TrimSpace(data)) == 0 {

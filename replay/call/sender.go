@@ -18,30 +18,48 @@ import (
 	"unwire/replay/outbound"
 )
 
-// redacted replaces a secret in the record, in the format of a capture's placeholders.
+// redacted replaces a secret in the recording. It has the format of the placeholders in captures.
 const redacted = "[redacted:00000000]"
 
-// A sender sends the HTTP request of a call, and records it with its response.
+// A sender is the HTTP client that connect-go uses for one call. It records the request and the
+// response.
 type sender struct {
-	o         *Options
-	transport *http.Transport
-	progress  outbound.Progress
-	secrets   []string
+	// o are the options of the call.
+	o *Options
 
-	// answered means that a response has arrived, and status and retryAfter are set from it.
-	answered   bool
-	status     int
+	// transport sends the HTTP request.
+	transport *http.Transport
+
+	// progress records how far connecting has progressed.
+	progress outbound.Progress
+
+	// secrets are the values of the user's secret headers.
+	secrets []string
+
+	// answered means that a response has arrived; status and retryAfter are from it.
+	answered bool
+
+	// status is the HTTP status of the response.
+	status int
+
+	// retryAfter is the value of the Retry-After header.
 	retryAfter string
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// record is the recording of the exchange; nil if nothing is recorded.
-	record    captures.Recording
+	record captures.Recording
+
+	// recordErr is the error of starting the recording.
 	recordErr error
 	// body is the response body; nil until the response arrives.
-	body  *answerBody
+	body *answerBody
+
+	// ended means that the recording has ended.
 	ended bool
 }
 
+// newSender returns the sender for one call.
 func newSender(o *Options) *sender {
 	version := "1.1"
 	if o.HTTP2 || o.To.Scheme == "https" {
@@ -88,12 +106,12 @@ func (s *sender) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// names reports whether the user has set a header with this name.
+// names reports whether the user has set a header with this name, in any case.
 func (o *Options) names(header string) bool {
 	return slices.ContainsFunc(o.Headers, func(h Header) bool { return strings.EqualFold(h.Name, header) })
 }
 
-// begin starts to record a request.
+// begin starts to record a request; its body is then recorded while it is sent.
 func (s *sender) begin(req *http.Request) error {
 	if s.o.Record == nil {
 		return nil
@@ -119,7 +137,7 @@ func (s *sender) begin(req *http.Request) error {
 	return nil
 }
 
-// kept returns the headers for the recording, without secrets.
+// kept returns the headers for the recording: sorted by name, with secrets redacted.
 func (s *sender) kept(h http.Header) captures.Headers {
 	list := captures.SortedHeaders(h)
 	for i := range list {
@@ -132,7 +150,7 @@ func (s *sender) kept(h http.Header) captures.Headers {
 	return list
 }
 
-// chunk records bytes of a request or response body.
+// chunk records bytes of the request body (captures.Up) or response body (captures.Down).
 func (s *sender) chunk(dir captures.Direction, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +185,7 @@ func (s *sender) end(err error) {
 	s.record.End(outcome, reason)
 }
 
-// exchange returns the number of the exchange in the record.
+// exchange returns the number of the recorded exchange; 0 if nothing is recorded.
 func (s *sender) exchange() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +195,7 @@ func (s *sender) exchange() int64 {
 	return s.record.ID()
 }
 
-// close closes the response body, and ends the recording.
+// close closes the response body and the idle connections.
 func (s *sender) close() {
 	s.mu.Lock()
 	body := s.body
@@ -189,7 +207,8 @@ func (s *sender) close() {
 	s.transport.CloseIdleConnections()
 }
 
-// connection returns the recorded properties of a connection.
+// connection converts the state of a TLS connection to the form that captures store; nil gives the zero
+// value.
 func connection(state *tls.ConnectionState, insecure bool) captures.TLS {
 	if state == nil {
 		return captures.TLS{}
@@ -202,25 +221,35 @@ func connection(state *tls.ConnectionState, insecure bool) captures.TLS {
 
 // A requestBody is a request body that records the bytes that the HTTP transport reads from it.
 type requestBody struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
+
+	// s records the bytes.
 	s *sender
 }
 
+// Read reads from the body and records the bytes.
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.s.chunk(captures.Up, p[:n])
 	return n, err
 }
 
-// An answerBody is a response body that records the bytes read from it.
+// An answerBody is a response body that records the bytes read from it and the error at its end.
 type answerBody struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
-	s    *sender
+
+	// s records the bytes.
+	s *sender
+
+	// resp is the response, whose trailers are complete at the end of the body.
 	resp *http.Response
 	// err is the error with which the body ended; nil before its end.
 	err error
 }
 
+// Read reads from the body and records the bytes.
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.s.chunk(captures.Down, p[:n])
@@ -232,7 +261,8 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail converts the error of the call to its result.
+// fail fills in the result of a call that failed with err: a server's error, or the reason why no
+// response arrived.
 func (c *caller) fail(s *sender, err error) {
 	r := c.result
 	e := new(connect.Error)

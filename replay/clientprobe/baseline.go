@@ -11,51 +11,58 @@ import (
 	"unwire/replay/edit"
 )
 
-// A Baseline is what the unedited client does.
+// A Baseline describes how the client behaves when the mock server returns the recorded responses
+// unedited: its exit status, output and requests in several runs.
 type Baseline struct {
-	// Answered counts the requests of all runs that a recorded call answered.
+	// Answered is the number of requests, in all runs, to which the mock server found a recorded
+	// response.
 	Answered int
 
-	// Volatile describes what differs between unedited runs, and does not count in edited ones.
+	// Volatile describes the differences between unedited runs. They are ignored in edited runs.
 	Volatile []string
 
-	runs    []*observation
+	// runs are the observations of the unedited runs.
+	runs []*observation
+
+	// slowest is the duration of the slowest unedited run.
 	slowest time.Duration
 
-	// stdout and stderr are the lines of all runs.
+	// stdout and stderr are the lines that the client printed in the unedited runs.
 	stdout, stderr lines
 
-	// ignore are the paths of requests that differ, by method.
+	// ignore are the paths of request fields that differ between unedited runs, by method.
 	ignore map[string][]string
 }
 
-// Runs returns the number of unedited runs.
+// Runs returns how often the client was run unedited.
 func (b *Baseline) Runs() int { return len(b.runs) }
 
 // Exit returns the exit status of the first unedited run.
 func (b *Baseline) Exit() int { return b.runs[0].exit }
 
-// An Effect is something that the client did otherwise than in the unedited runs.
+// An Effect is one difference between an edited run of the client and its unedited runs.
 type Effect struct {
-	// What is "exit", "timeout", "request", "stdout" or "stderr".
+	// What is where the difference was seen: "exit" (status), "timeout", "request", "stdout" or
+	// "stderr".
 	What string `json:"what"`
 
-	// Where is the method and the path of a request; "" for the others.
+	// Where is the method of the request, and the path of the field in it that differs; "" for other
+	// effects.
 	Where string `json:"where,omitempty"`
 
 	// Text describes the difference.
 	Text string `json:"text"`
 }
 
-// lines are the lines that a client prints.
+// lines describe what a client prints to stdout or stderr in unedited runs.
 type lines struct {
-	// stable counts the lines that every run prints.
+	// stable are the lines that every run prints, each with how often every run prints it at least.
 	stable map[string]int
-	// volatile are the other lines, without numbers.
+	// volatile are the lines that only some runs print, with their numbers masked.
 	volatile map[string]bool
 }
 
-// learn compares the unedited runs.
+// learn compares the unedited runs with each other and sets stdout, stderr, ignore and Volatile.
 func (b *Baseline) learn() {
 	b.ignore = map[string][]string{}
 	var outs, errs [][]string
@@ -82,7 +89,7 @@ func (b *Baseline) learn() {
 	slices.Sort(b.Volatile)
 }
 
-// newLines finds the lines that all runs print.
+// newLines divides the lines that several runs printed into stable and volatile ones.
 func newLines(runs [][]string) lines {
 	// A line is stable as often as the run has it that prints it the least.
 	l := lines{stable: count(runs[0]), volatile: map[string]bool{}}
@@ -102,6 +109,7 @@ func newLines(runs [][]string) lines {
 	return l
 }
 
+// count returns how often each line occurs.
 func count(list []string) map[string]int {
 	n := map[string]int{}
 	for _, line := range list {
@@ -110,7 +118,8 @@ func count(list []string) map[string]int {
 	return n
 }
 
-// effects returns the differences between a run's lines and these.
+// effects returns the lines that a run printed in addition, and those that it did not print, as effects
+// of kind what ("stdout" or "stderr").
 func (l *lines) effects(what string, run []string) []Effect {
 	var out []Effect
 	n := count(run)
@@ -136,7 +145,7 @@ func (l *lines) effects(what string, run []string) []Effect {
 	return out
 }
 
-// cut shortens a line for people.
+// cut truncates a text for display to about 160 bytes.
 func cut(s string) string {
 	const most = 160
 	if len(s) > most {
@@ -145,7 +154,8 @@ func cut(s string) string {
 	return s
 }
 
-// effects returns what a run did otherwise.
+// effects returns the differences between an edited run and the unedited ones, at most maxEffects.
+// limit is the timeout of the run.
 func (b *Baseline) effects(o *observation, limit time.Duration) []Effect {
 	var out []Effect
 	switch {
@@ -160,12 +170,14 @@ func (b *Baseline) effects(o *observation, limit time.Duration) []Effect {
 	return out[:min(len(out), maxEffects)]
 }
 
-// fails reports whether a run failed where the unedited ones did not.
+// fails reports whether the client failed in an edited run: by a timeout, or by a status other than 0
+// although all unedited runs ended with 0.
 func (b *Baseline) fails(o *observation) bool {
 	return o.timedOut || o.exit != 0 && !slices.ContainsFunc(b.runs, func(r *observation) bool { return r.exit != 0 })
 }
 
-// requestEffects compares the requests of a run with those of the first unedited one: the nth of each method.
+// requestEffects compares the requests of a run with those of the first unedited run. For each method,
+// the nth request is compared with the nth.
 func (b *Baseline) requestEffects(o *observation) []Effect {
 	var out []Effect
 	was, is := byMethod(b.runs[0]), byMethod(o)
@@ -187,7 +199,7 @@ func (b *Baseline) requestEffects(o *observation) []Effect {
 	return out
 }
 
-// changeText describes a difference between two requests.
+// changeText describes a difference between two requests, such as `2 instead of 1`.
 func changeText(c *diff.Change) string {
 	text := func(v any) string {
 		b, err := json.Marshal(v)
@@ -205,7 +217,7 @@ func changeText(c *diff.Change) string {
 	return text(c.New) + " instead of " + text(c.Old)
 }
 
-// byMethod returns the indexes of a run's requests by method.
+// byMethod returns the indexes of a run's requests, by method.
 func byMethod(o *observation) map[string][]int {
 	out := map[string][]int{}
 	for i := range o.requests {
@@ -214,7 +226,8 @@ func byMethod(o *observation) map[string][]int {
 	return out
 }
 
-// methodsOf returns the methods of two runs, in the order of their first request.
+// methodsOf returns the methods that some runs called, without duplicates, in the order of their first
+// call.
 func methodsOf(runs ...*observation) (list []string) {
 	for _, o := range runs {
 		for i := range o.requests {
@@ -226,7 +239,7 @@ func methodsOf(runs ...*observation) (list []string) {
 	return list
 }
 
-// withoutFrame returns the path of a change without its frame and indexes.
+// withoutFrame returns the path of a change without its frame ("@up/0 ") and without list indexes.
 func withoutFrame(path string) string {
 	if rest, ok := strings.CutPrefix(path, "@"); ok {
 		_, path, _ = strings.Cut(rest, " ")

@@ -22,51 +22,62 @@ import (
 	"unwire/replay/mock"
 )
 
-// profilePath is a path of the profile's table.
+// A profilePath is the path of a field, as profiles store it.
 type profilePath = []profile.Step
 
-// An Op is a way to change a field.
+// An Op is a way to edit a field of the server's responses, in order to see how the client reacts.
 type Op string
 
+// The ways to edit a field.
 const (
-	// opRemove leaves the field out.
+	// opRemove removes the field.
 	opRemove Op = "remove"
 	// opChange gives the field another value of its type.
 	opChange Op = "change"
 	// opRetype gives the field a value of another type.
 	opRetype Op = "retype"
-	// opControl adds a field that no client can know.
+	// opControl adds a field that no client can know. It is used once, to see whether unknown fields
+	// have an effect.
 	opControl Op = "control"
 )
 
-// controlNumber and controlName are the field of opControl. No definition has the number: it is in the range that
-// protobuf reserves for its implementations.
+// controlNumber and controlName are the protobuf field number and the JSON name of the field that
+// opControl adds. No definition has the number: it is in the range that protobuf reserves for its
+// implementations.
 const (
 	controlNumber = 19_081
 	controlName   = "unwire_probe_control"
 )
 
-// A change is a change of all occurrences of a field.
+// A change edits all occurrences of one field in the responses of a run.
 type change struct {
+	// Target is the field; nil for opControl, which applies to every message.
 	Target *Target
-	Op     Op
+
+	// Op is how the field is edited.
+	Op Op
 }
 
-// A place is an occurrence of a field in a message.
+// A place is one occurrence of a field in a message.
 type place struct {
-	// path is without indexes.
+	// path is the field's path without list indexes. kind and value describe its value for display; see
+	// Target.
 	path, kind, value string
 
-	// json is the value in a JSON text, within an object at index at.
-	json   jsontree.Value
-	within jsontree.Value
-	at     int
+	// json is the field's value in a JSON text; unset for protobuf.
+	json jsontree.Value
 
-	// hasMembers means that the value consists of others.
+	// within is the JSON object that contains the field.
+	within jsontree.Value
+
+	// at is the index of the field in that object, from 0.
+	at int
+
+	// hasMembers means that the value is a message, object or array, or may be one because it is empty.
 	hasMembers bool
 }
 
-// changes returns the changes that apply to a place.
+// changes returns the ways in which this field can be edited.
 func (p *place) changes() []Op {
 	if p.hasMembers {
 		return []Op{opRemove, opRetype}
@@ -74,8 +85,9 @@ func (p *place) changes() []Op {
 	return []Op{opRemove, opChange, opRetype}
 }
 
-// placesOf returns the fields of a message, in the order of its bytes. s decides what is a message: the same in all
-// messages of a method, because short texts parse as messages too.
+// placesOf returns the fields of a message, in the order of their bytes. s has statistics about all
+// messages of the method. It decides which length-delimited fields are messages, because short texts
+// parse as messages too.
 func placesOf(f *decode.Frame, s *shape.Shape) []place {
 	if f.Tree != nil {
 		return protoPlaces(f.Tree, 0, s, s.Locate(f.Tree, nil, false))
@@ -87,6 +99,8 @@ func placesOf(f *decode.Frame, s *shape.Shape) []place {
 	return jsonPlaces(root, nil)
 }
 
+// protoPlaces returns the fields below the node parent of a protobuf message. at are the positions of
+// the nodes in s.
 func protoPlaces(t *wire.Tree, parent int32, s *shape.Shape, at []shape.Path) (out []place) {
 	for c := range t.Children(parent) {
 		n := t.Node(c)
@@ -115,14 +129,15 @@ func protoPlaces(t *wire.Tree, parent int32, s *shape.Shape, at []shape.Path) (o
 	return out
 }
 
-// numberKinds are the kinds of numbers by wire type.
+// numberKinds are the names of the numeric wire types for Target.Kind.
 var numberKinds = map[wire.Type]string{wire.Varint: "varint", wire.I32: "i32", wire.I64: "i64"}
 
-// isText reports whether bytes are text without control characters.
+// isText reports whether bytes are UTF-8 without control characters other than white space.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !slices.ContainsFunc([]rune(string(b)), func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' })
 }
 
+// jsonPlaces returns the members of a JSON value, including nested ones. path is the path of the value.
 func jsonPlaces(v jsontree.Value, path fieldpath.Path) (out []place) {
 	at := -1
 	for item := range v.Items() {
@@ -143,6 +158,7 @@ func jsonPlaces(v jsontree.Value, path fieldpath.Path) (out []place) {
 	return out
 }
 
+// jsonKind returns the name of a JSON value's type for Target.Kind.
 func jsonKind(v jsontree.Value) string {
 	switch v.Kind() {
 	case jsontree.Object:
@@ -159,7 +175,8 @@ func jsonKind(v jsontree.Value) string {
 	return "null"
 }
 
-// edit applies a change to a message of an answer; false if the message does not have the field.
+// edit applies a change to a message that the mock server is about to send. id is the recorded exchange
+// of the message. It returns false if the message does not have the field or must not be edited.
 func (p *Probe) edit(c *change, id int64, f *decode.Frame) ([]byte, bool) {
 	if f.Err != nil {
 		return nil, false
@@ -182,10 +199,11 @@ func (p *Probe) edit(c *change, id int64, f *decode.Frame) ([]byte, bool) {
 	return c.applyJSON(f)
 }
 
-// maxOccurrences is the number of occurrences of a field in one message that are changed.
+// maxOccurrences limits how many occurrences of a field in one message are changed.
 const maxOccurrences = 1000
 
-// applyProto changes all occurrences of a field in a message.
+// applyProto returns a protobuf message with all occurrences of the field changed; false if it does not
+// have the field.
 func (c *change) applyProto(t *wire.Tree) ([]byte, bool) {
 	path, rest, err := fieldpath.Cut(c.Target.Path)
 	if err != nil || rest != "" {
@@ -212,7 +230,8 @@ func (c *change) applyProto(t *wire.Tree) ([]byte, bool) {
 	return out, err == nil && len(edits) > 0
 }
 
-// otherValue returns the encoding of another value of a field's type.
+// otherValue returns the encoding of a value that differs from the node's current value, for opChange.
+// It is of the same wire type.
 func (c *change) otherValue(t *wire.Tree, node int32) []byte {
 	v := t.Uint(node)
 	switch t.Node(node).Type {
@@ -240,10 +259,12 @@ func (c *change) otherValue(t *wire.Tree, node int32) []byte {
 	return b
 }
 
-// isPlausible reports whether a number read from bits is one that a program writes.
+// isPlausible reports whether x, the bits of a number read as floating point, has a magnitude that is
+// usual in programs; otherwise the bits are probably an integer.
 func isPlausible(x float64) bool { return math.Abs(x) > 1e-9 && math.Abs(x) < 1e15 }
 
-// applyJSON changes all occurrences of a member in a JSON text, from the end: those before keep their offsets.
+// applyJSON returns a JSON text with all occurrences of the member changed, the last one first, so that
+// the offsets of the others stay valid.
 func (c *change) applyJSON(f *decode.Frame) (data []byte, changed bool) {
 	data = f.Data
 	for n := range maxOccurrences {
@@ -271,6 +292,7 @@ func (c *change) applyJSON(f *decode.Frame) (data []byte, changed bool) {
 	return data, changed
 }
 
+// applyJSON returns the JSON text with this member changed.
 func (p *place) applyJSON(op Op) ([]byte, error) {
 	switch op {
 	case opRemove:
@@ -296,7 +318,7 @@ func (p *place) applyJSON(op Op) ([]byte, error) {
 	return p.json.Replace([]byte(`"~"`)), nil
 }
 
-// addControl adds a field that no client can know.
+// addControl returns a message with the field of opControl added.
 func addControl(f *decode.Frame) ([]byte, bool) {
 	if f.Tree != nil {
 		return edit.AppendField(bytes.Clone(f.Data), controlNumber, wire.Len, []byte("control")), true

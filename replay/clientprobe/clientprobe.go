@@ -28,77 +28,87 @@ import (
 	"unwire/replay/mock"
 )
 
-// Limits that the zero values of a Probe stand for.
+// Defaults of the limits in a Probe.
 const (
 	// DefaultRepeats is the number of unedited runs.
 	DefaultRepeats = 3
-	// DefaultBudget is the number of runs.
+	// DefaultBudget is the largest number of runs.
 	DefaultBudget = 500
-	// DefaultMaxTime bounds all runs together.
+	// DefaultMaxTime limits the duration of all runs together.
 	DefaultMaxTime = 15 * time.Minute
 )
 
-// Limits of what is kept of a client.
+// Limits of one run of the client.
 const (
-	// maxOutput is the number of bytes of stdout, and of stderr, that are compared.
+	// maxOutput is the number of bytes of stdout, and of stderr, that are compared; the rest is
+	// ignored.
 	maxOutput = 1 << 20
-	// maxRequests is the number of requests that are compared.
+	// maxRequests is the number of requests that are compared; further ones are ignored.
 	maxRequests = 1000
 	// maxEffects is the number of effects of a run that are reported.
 	maxEffects = 20
-	// slowest is the factor by which a run may take longer than the unedited ones.
+	// slowest is the factor by which an edited run may take longer than the slowest unedited one.
 	slowest = 5
-	// leastTimeout is the shortest timeout of a run.
+	// leastTimeout is the shortest default timeout of a run.
 	leastTimeout = 10 * time.Second
 )
 
-// A Probe describes a client and how it is probed.
+// A Probe finds out which fields of a server's responses a client uses. It runs the client repeatedly
+// against a mock server that returns recorded responses with one field edited, and compares the
+// client's behaviour.
 type Probe struct {
-	// Mock serves the capture. Each run has its own server, made by Mock.Another.
+	// Mock is the mock server for the capture. For each run, a copy is made with Mock.Another.
 	Mock *mock.Server
 
-	// Argv is the client's command.
+	// Argv is the client's command with its arguments. The journal identifies the client by it.
 	Argv []string
 
-	// Client runs the command with r's environment and output, so that its requests reach r.Server, until it ends or
-	// ctx does. It returns the exit status.
+	// Client runs the command until it ends, or kills it when ctx ends. Its requests must reach
+	// r.Server, and its output must go to r.Stdout and r.Stderr. It returns the exit status.
 	Client func(ctx context.Context, r Run) (exit int, err error)
 
-	// Profile names the messages that ask a client to run something; it may be nil.
+	// Profile lists the messages that ask a client to run something, such as a command; it may be nil.
 	Profile *profile.Profile
 
-	// AllowExecute also edits messages that ask the client to run something.
+	// AllowExecute also edits messages that ask the client to run something. By default, they stay
+	// unedited.
 	AllowExecute bool
 
-	// Methods and Paths, if not empty, select what is edited: a method by its name with or without its service, a
-	// path and what is below it.
+	// Methods and Paths restrict the fields that are edited; empty means all. A method is given by its
+	// name with or without its service. A path includes all fields below it.
 	Methods, Paths []string
 
-	// Repeats is the number of unedited runs, Budget that of all runs. MaxTime bounds all runs together, Timeout a
-	// single one; by default, a run may take five times as long as the slowest unedited one, and at least 10 seconds.
-	Repeats, Budget  int
+	// Repeats is the number of unedited runs, and Budget limits the number of all runs; 0 means the
+	// default.
+	Repeats, Budget int
+
+	// MaxTime limits the duration of all runs together. Timeout limits a single run; by default, it is
+	// five times the slowest unedited run, and at least 10 seconds.
 	MaxTime, Timeout time.Duration
 
-	// Journal, if set, has the outcomes of earlier runs, and gets those of new ones.
+	// Journal, if set, stores the outcome of each run. Outcomes that it has already are not measured
+	// again.
 	Journal *Journal
 
-	// Progress, if set, is called before each run of the plan.
+	// Progress, if set, is called before each edited run, with its number, the number of planned runs
+	// and a description.
 	Progress func(run, of int, what string)
 }
 
-// A Run is one run of the client.
+// A Run is what Probe.Client needs for one run of the client.
 type Run struct {
-	// Server answers the client.
+	// Server is the server that the client must connect to.
 	Server *mock.Server
 
 	// Stdout and Stderr receive the client's output.
 	Stdout, Stderr io.Writer
 }
 
-// ErrBaseline is wrapped if the unedited client gives nothing to compare with.
+// ErrBaseline reports that the unedited runs cannot be compared with: the client made no request that
+// the mock could answer, or did not end.
 var ErrBaseline = errors.New("the unedited client cannot be probed")
 
-// defaults fills in unset limits.
+// defaults replaces limits that are not set by their defaults.
 func (p *Probe) defaults() {
 	if p.Repeats <= 0 {
 		p.Repeats = DefaultRepeats
@@ -111,9 +121,11 @@ func (p *Probe) defaults() {
 	}
 }
 
-// Learn runs the client unedited, and finds what differs between the runs.
+// Learn runs the client several times with unedited responses, and determines what differs between
+// these runs.
 //
-// Errors: ErrBaseline if the client never called the mock, or got no recorded answer; those of starting it.
+// Errors: ErrBaseline if the client never called the mock, got no recorded answer or did not end; those
+// of starting it.
 func (p *Probe) Learn(ctx context.Context) (*Baseline, error) {
 	p.defaults()
 	b := &Baseline{}
@@ -140,7 +152,7 @@ func (p *Probe) Learn(ctx context.Context) (*Baseline, error) {
 	return b, nil
 }
 
-// whyUnanswered explains a run without a recorded answer.
+// whyUnanswered explains why no request of the client got a recorded response.
 func whyUnanswered(o *observation) string {
 	if len(o.requests) == 0 {
 		text := fmt.Sprintf("it sent no request to the mock, and ended with status %d", o.exit)
@@ -152,7 +164,7 @@ func whyUnanswered(o *observation) string {
 	return fmt.Sprintf("none of its %d requests was answered; the first one: %s: %s", len(o.requests), o.requests[0].Method, o.requests[0].Reason)
 }
 
-// timeout returns how long an edited run may take.
+// timeout returns the timeout of an edited run.
 func (p *Probe) timeout(b *Baseline) time.Duration {
 	if p.Timeout > 0 {
 		return p.Timeout

@@ -14,19 +14,30 @@ import (
 	"unwire/replay/mock"
 )
 
-// An observation is what a client did in one run.
+// An observation describes the behaviour of the client in one run.
 type observation struct {
-	exit           int
-	timedOut       bool
-	took           time.Duration
-	stdout, stderr []string
-	requests       []mock.Answer
+	// exit is the exit status.
+	exit int
 
-	// answered counts requests that a recorded call answered, applied the messages that were edited.
+	// timedOut means that the client did not end within its timeout and was killed.
+	timedOut bool
+
+	// took is the duration of the run.
+	took time.Duration
+
+	// stdout and stderr are the lines that the client printed.
+	stdout, stderr []string
+
+	// requests are the client's requests, in order, each with the recorded exchange that answered it.
+	requests []mock.Answer
+
+	// answered is the number of requests that got a recorded response; applied is the number of
+	// messages that were edited.
 	answered, applied int
 }
 
-// run runs the client once. edit changes the answers; nil leaves them as recorded.
+// run runs the client once. The mock's responses are edited by the change edit; nil leaves them as
+// recorded. limit is the timeout.
 //
 // Errors: the client could not be started; the end of ctx.
 func (p *Probe) run(ctx context.Context, edit *change, limit time.Duration) (*observation, error) {
@@ -83,13 +94,16 @@ func (p *Probe) run(ctx context.Context, edit *change, limit time.Duration) (*ob
 	return o, nil
 }
 
-// An output keeps the beginning of what a client prints.
+// An output is a Writer that stores the first maxOutput bytes of what a client prints.
 type output struct {
+	// mu guards b, because a client may write from several goroutines.
 	mu sync.Mutex
-	b  bytes.Buffer
+
+	// b is the stored output.
+	b bytes.Buffer
 }
 
-// Write keeps p up to the limit.
+// Write stores p, or the part of it that does not exceed the limit; it never fails.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -97,6 +111,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// lines returns the stored output as lines.
 func (o *output) lines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,13 +121,15 @@ func (o *output) lines() []string {
 	return strings.Split(strings.TrimRight(o.b.String(), "\n"), "\n")
 }
 
-// numbers are the parts of a line that differ in each run: identifiers, addresses, times and counts.
+// numbers matches the parts of a line that may differ in each run: identifiers, addresses, times and
+// counts.
 var numbers = regexp.MustCompile(`[0-9a-fA-F]{8}[0-9a-fA-F-]*|[0-9]+`)
 
-// masked returns a line without its numbers.
+// masked returns a line with such numbers replaced by "#".
 func masked(line string) string { return numbers.ReplaceAllString(line, "#") }
 
-// upOnly returns the request of an answer as an exchange that diff can compare.
+// upOnly returns the request that a mock answered, without the response, as an exchange that package
+// diff can compare.
 func upOnly(a *mock.Answer) *decode.Exchange {
 	ex := *a.Request
 	ex.Frames = nil

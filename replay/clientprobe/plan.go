@@ -18,21 +18,24 @@ import (
 	"unwire/replay/mock"
 )
 
-// maxFields is the number of fields of a plan.
+// maxFields limits the number of fields in a plan.
 const maxFields = 2000
 
-// A Target is a field of the answers of a method.
+// A Target is a field in the responses of a method that a probe edits.
 type Target struct {
-	// Method is "/package.Service/Method", or the HTTP method and the path.
+	// Method is "/package.Service/Method", or the HTTP method and the path for requests that are not
+	// RPCs.
 	Method string `json:"method"`
 
-	// Path is without indexes: all elements of a repeated field are edited together.
+	// Path is the path of the field without list indexes: all elements of a repeated field are edited
+	// together.
 	Path string `json:"path"`
 
-	// Kind is what the field looks like: varint, i32, i64, text, bytes, message, or a JSON type.
+	// Kind is the apparent type of the field: varint, i32, i64, text, bytes, message, empty, or a JSON
+	// type.
 	Kind string `json:"kind"`
 
-	// Value is the first recorded value, shortened.
+	// Value is the first recorded value, shortened for display.
 	Value string `json:"value"`
 
 	// Messages is the number of recorded messages that have the field.
@@ -44,7 +47,7 @@ type Target struct {
 	// Frame is the number of the first frame of that answer with the field.
 	Frame int `json:"frame"`
 
-	// Changes are the changes that apply to the field.
+	// Changes are the ways in which the field will be edited, each in a run of its own.
 	Changes []Op `json:"changes"`
 }
 
@@ -53,34 +56,36 @@ type SkippedField struct {
 	// Method is as in Target.
 	Method string `json:"method"`
 
-	// Path is as in Target; "" for all fields of the messages.
+	// Path is as in Target; "" means all fields of some of the method's messages.
 	Path string `json:"path,omitempty"`
 
-	// Reason is a sentence without a full stop.
+	// Reason explains why the field is not edited, as a sentence without a full stop.
 	Reason string `json:"reason"`
 }
 
-// A Plan is what a probe would run.
+// A Plan lists the fields that a probe would edit, and the runs that this takes.
 type Plan struct {
-	// Targets are the fields, in the order of the recorded answers.
+	// Targets are the fields to edit, in the order of the recorded responses.
 	Targets []Target `json:"fields"`
 
 	// Skipped are fields that are not edited.
 	Skipped []SkippedField `json:"skipped"`
 
-	// Runs is the number of edited runs, without confirmations.
+	// Runs is the number of planned edited runs, without those that repeat a run to confirm its effect.
 	Runs int `json:"runs"`
 
-	// MaxRuns is the bound on all runs.
+	// MaxRuns is the largest number of runs that will be made.
 	MaxRuns int `json:"max_runs"`
 
 	// Warnings are remarks for the user.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Plan lists the fields of the answers that the unedited client got, or those of all recorded calls if b is nil.
+// Plan lists the fields of the responses that the client got in the unedited runs b, or those of all
+// recorded responses if b is nil.
 //
-// Limits: maxFields. Errors: those of reading the capture.
+// Limits: maxFields.
+// Errors: those of reading the capture.
 func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 	p.defaults()
 	plan := &Plan{Targets: []Target{}, Skipped: []SkippedField{}, MaxRuns: p.Budget}
@@ -119,7 +124,7 @@ func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 	return plan, nil
 }
 
-// answers returns the recorded calls whose answers are edited.
+// answers returns the numbers of the recorded exchanges whose responses are edited.
 func (p *Probe) answers(b *Baseline) (ids []int64) {
 	if b == nil {
 		return p.Mock.Exchanges()
@@ -133,7 +138,8 @@ func (p *Probe) answers(b *Baseline) (ids []int64) {
 	return ids
 }
 
-// addShape adds the messages of an exchange's answers to the shape of its method.
+// addShape adds the messages of an exchange's response to the statistics about the messages of its
+// method.
 func addShape(shapes map[string]*shape.Shape, ex *decode.Exchange) {
 	method := mock.MethodOf(&ex.Exchange)
 	if shapes[method] == nil {
@@ -146,7 +152,8 @@ func addShape(shapes map[string]*shape.Shape, ex *decode.Exchange) {
 	}
 }
 
-// addExchange adds the fields of an exchange's answers.
+// addExchange adds the fields of an exchange's response to the plan. at maps method and path of a field
+// to its index in plan.Targets; s has statistics about the messages of the method.
 func (p *Probe) addExchange(plan *Plan, at map[string]int, s *shape.Shape, ex *decode.Exchange) {
 	method := mock.MethodOf(&ex.Exchange)
 	if len(p.Methods) > 0 && !slices.ContainsFunc(p.Methods, func(name string) bool { return isMethod(method, name) }) {
@@ -186,7 +193,8 @@ func (p *Probe) addExchange(plan *Plan, at map[string]int, s *shape.Shape, ex *d
 	}
 }
 
-// isMethod reports whether a user's name, such as Run, R*, Service/Run or pkg.Service/Run, is that of a method.
+// isMethod reports whether the user's pattern name selects a method. The pattern may be Run, R*,
+// Service/Run or pkg.Service/Run.
 func isMethod(method, name string) bool {
 	name = strings.TrimPrefix(name, "/")
 	if ok, err := path.Match(name, method[strings.LastIndexByte(method, '/')+1:]); ok && err == nil {
@@ -195,14 +203,15 @@ func isMethod(method, name string) bool {
 	return method == name || strings.HasSuffix(method, "/"+name) || strings.HasSuffix(method, "."+name)
 }
 
-// skip notes a field that is not edited, once.
+// skip lists a field as not edited, unless it is listed already.
 func (plan *Plan) skip(s SkippedField) {
 	if !slices.Contains(plan.Skipped, s) {
 		plan.Skipped = append(plan.Skipped, s)
 	}
 }
 
-// selects reports whether a path is one of Paths or below one.
+// selects reports whether the field at a path should be edited, i.e. whether Paths is empty or has the
+// path or a part of it.
 func (p *Probe) selects(path string) bool {
 	return len(p.Paths) == 0 || slices.ContainsFunc(p.Paths, func(want string) bool {
 		want = edit.WithoutIndexes(want)
@@ -210,7 +219,7 @@ func (p *Probe) selects(path string) bool {
 	})
 }
 
-// executes reports whether a message asks the client to run something, by the profile's table.
+// executes reports whether a frame asks the client to run something, according to the profile.
 func (p *Probe) executes(ex *decode.Exchange, f *decode.Frame) bool {
 	if p.Profile == nil {
 		return false
@@ -227,7 +236,7 @@ func (p *Probe) executes(ex *decode.Exchange, f *decode.Frame) bool {
 	return false
 }
 
-// hasField reports whether a message has a field, by a path of numbers.
+// hasField reports whether a protobuf message has a field at a path of field numbers.
 func hasField(t *wire.Tree, path profilePath) bool {
 	var p fieldpath.Path
 	for _, step := range path {
@@ -236,8 +245,8 @@ func hasField(t *wire.Tree, path profilePath) bool {
 	return len(t.Find(p)) > 0
 }
 
-// hasMember reports whether a JSON message has a member, by a path of names. A text that is no JSON counts as one
-// that has it, because nothing is known about it.
+// hasMember reports whether a JSON message has a member at a path of names. The result is also true for
+// a text that is not JSON, because such a text must not be edited either.
 func hasMember(data []byte, path profilePath) bool {
 	v, err := jsontree.Parse(data)
 	if err != nil {

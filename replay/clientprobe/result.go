@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A Verdict says whether a client reads a field.
+// A Verdict is the conclusion about whether the client uses a field of the responses.
 type Verdict string
 
 const (
-	// Required: without the field, the client fails.
+	// Required: if the field is removed, the client fails.
 	Required Verdict = "required"
-	// Read: without the field, or with another value, the client does something else.
+	// Read: if the field is removed or has another value, the client behaves differently.
 	Read Verdict = "read"
-	// NotRead: neither makes a difference.
+	// NotRead: the client behaves the same without the field and with another value.
 	NotRead Verdict = "not read"
-	// Untested: the runs that would decide were not made.
+	// Untested: the runs that would decide were not made, or the client did not request the message.
 	Untested Verdict = "untested"
 )
 
-// A Result is what a probe found.
+// A Result has the verdicts of a probe about all fields of its plan.
 type Result struct {
 	// Fields are the fields of the plan, with their verdicts.
 	Fields []Field `json:"fields"`
@@ -34,20 +34,21 @@ type Result struct {
 	// Baseline describes the unedited runs.
 	Baseline BaselineReport `json:"baseline"`
 
-	// Control are the effects of a field that no client can know, in every message. If there are any, the client
-	// rejects unknown fields, or its runs differ by themselves, and "read" proves nothing.
+	// Control are the effects of the control run, which adds a field that no client can know to every
+	// message. If there are any, the client rejects unknown fields, or its behaviour varies by itself,
+	// and the verdict "read" proves nothing.
 	Control []Effect `json:"control"`
 
-	// Runs is the number of runs that were made.
+	// Runs is the number of runs that were made, including unedited ones.
 	Runs int `json:"runs"`
 
-	// Reused is the number of outcomes from the journal.
+	// Reused is the number of outcomes that were taken from the journal instead of running the client.
 	Reused int `json:"reused"`
 
-	// Complete means that the whole plan was run.
+	// Complete means that the whole plan was carried out.
 	Complete bool `json:"complete"`
 
-	// Stopped is the reason if the plan was not run to its end.
+	// Stopped is the reason why the plan was not carried out completely; "" if it was.
 	Stopped string `json:"stopped,omitempty"`
 
 	// Warnings are remarks for the user.
@@ -56,55 +57,59 @@ type Result struct {
 
 // A BaselineReport describes the unedited runs.
 type BaselineReport struct {
-	// Runs is their number.
+	// Runs is the number of unedited runs.
 	Runs int `json:"runs"`
 
-	// Exit is the exit status of the first one.
+	// Exit is the exit status of the first unedited run.
 	Exit int `json:"exit"`
 
-	// Answered is the number of requests that the mock answered in all of them.
+	// Answered is the number of requests in all unedited runs that got a recorded response.
 	Answered int `json:"answered"`
 
-	// Volatile is what differs between them, and does not count.
+	// Volatile describes the differences between unedited runs, which are ignored in edited ones.
 	Volatile []string `json:"volatile"`
 }
 
-// A Field is a field with its verdict.
+// A Field is an edited field with the verdict about it.
 type Field struct {
+	// Target describes the field.
 	Target
 
-	// Verdict is whether the client reads the field.
+	// Verdict says whether the client uses the field.
 	Verdict Verdict `json:"verdict"`
 
-	// Typed means that a value of another type has an effect although the field is not read: the client's parser
-	// knows the field.
+	// Typed means that a value of another type had an effect although the field is not read: the
+	// client's parser knows the field.
 	Typed bool `json:"typed,omitempty"`
 
-	// Evidence are the runs behind the verdict.
+	// Evidence are the outcomes of the edits on which the verdict is based.
 	Evidence []Evidence `json:"evidence"`
 }
 
-// An Evidence is what a change of a field led to.
+// An Evidence is the outcome of one way of editing a field.
 type Evidence struct {
-	// Change is what was done to the field.
+	// Change is how the field was edited.
 	Change Op `json:"change"`
 
-	// Messages is the number of messages that were edited in the run; 0 if the client asked for none.
+	// Messages is the number of messages that were edited in the run; 0 if the client requested none of
+	// them.
 	Messages int `json:"messages"`
 
-	// Fails means that the client failed: a status other than 0, or no end.
+	// Fails means that the client failed: it ended with a status other than 0, or not at all.
 	Fails bool `json:"fails"`
 
-	// Effects are the differences that two runs had in common. None means that the client did the same.
+	// Effects are the differences from the unedited runs that occurred in both of two edited runs. None
+	// means that the client behaved as before.
 	Effects []Effect `json:"effects"`
 }
 
-// errBudget ends a probe whose budget or time is used up.
+// errBudget ends a probe that has used up its number of runs or its time.
 var errBudget = errors.New("the budget is used up")
 
-// Run runs a plan and returns what was found so far, also with an error.
+// Run carries out a plan. If it ends early with an error, it also returns the results so far.
 //
-// Limits: Budget, MaxTime. Errors: the end of ctx; the client could not be started; the journal cannot be written.
+// Limits: Budget, MaxTime.
+// Errors: the end of ctx; the client could not be started; the journal cannot be written.
 func (p *Probe) Run(ctx context.Context, b *Baseline, plan *Plan) (*Result, error) {
 	p.defaults()
 	r := &Result{
@@ -150,7 +155,7 @@ func (p *Probe) Run(ctx context.Context, b *Baseline, plan *Plan) (*Result, erro
 	return r, err
 }
 
-// judge derives the verdict from the evidence.
+// judge sets Verdict and Typed from the evidence.
 func (f *Field) judge() {
 	tested := map[Op]bool{}
 	for _, e := range f.Evidence {
@@ -178,15 +183,22 @@ func (f *Field) judge() {
 	}
 }
 
-// An execution is a plan in progress.
+// An execution is the state of carrying out a plan.
 type execution struct {
-	p     *Probe
-	b     *Baseline
-	r     *Result
+	// p is the probe.
+	p *Probe
+
+	// b are the unedited runs, with which edited ones are compared.
+	b *Baseline
+
+	// r is the result so far.
+	r *Result
+
+	// until is the time at which MaxTime is used up.
 	until time.Time
 }
 
-// change runs the client with a change, and again if that had an effect.
+// change runs the client with an edited field and, if that had an effect, again to confirm it.
 //
 // Errors: errBudget; those of running the client and of the journal.
 func (x *execution) change(ctx context.Context, c *change) (*Evidence, error) {
@@ -215,7 +227,8 @@ func (x *execution) change(ctx context.Context, c *change) (*Evidence, error) {
 	return e, x.p.Journal.note(key, c, e)
 }
 
-// once runs the client with a change.
+// once runs the client once with an edited field, and returns the effects. limit is the timeout of the
+// run.
 func (x *execution) once(ctx context.Context, c *change, limit time.Duration) ([]Effect, *observation, error) {
 	// A run that has begun may end after the limit.
 	switch {
@@ -232,7 +245,8 @@ func (x *execution) once(ctx context.Context, c *change, limit time.Duration) ([
 	return x.b.effects(o, limit), o, nil
 }
 
-// common returns the effects of a that b has too: the same kind in the same place, without regard to numbers.
+// common returns the effects in a that also occur in b: with the same What, Where and, apart from
+// numbers, Text.
 func common(a, b []Effect) []Effect {
 	out := []Effect{}
 	for _, e := range a {

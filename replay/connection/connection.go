@@ -27,9 +27,10 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A Target is the address to which a connection is opened.
+// A Target is the server to which a WebSocket or raw connection is opened, with the options for doing
+// so.
 type Target struct {
-	// URL is the server's URL, with the scheme http, or https for TLS.
+	// URL is the server's URL, with the scheme http (no TLS) or https (TLS).
 	URL *url.URL
 
 	// Headers are the HTTP headers of the WebSocket handshake.
@@ -38,10 +39,10 @@ type Target struct {
 	// Compress offers compression of a WebSocket's messages.
 	Compress bool
 
-	// ServerName is the name in TLS; "" is the URL's host.
+	// ServerName is the host name in the TLS handshake (SNI); "" means the host of URL.
 	ServerName string
 
-	// ALPN is the protocol that the TLS client offers; "" for none.
+	// ALPN is the application protocol offered in the TLS handshake, such as "h2"; "" for none.
 	ALPN string
 
 	// Local restricts connections to this machine's loopback addresses.
@@ -57,22 +58,25 @@ type Target struct {
 	Policy outbound.Policy
 }
 
-// A Message is a message of a WebSocket, or bytes of another connection.
+// A Message is a WebSocket message, or some bytes of a raw TCP or TLS connection.
 type Message struct {
-	// Opcode is OpText, OpBinary or OpClose; 0 without WebSocket.
+	// Opcode is OpText, OpBinary or OpClose for a WebSocket; 0 for a raw connection.
 	Opcode captures.Opcode
 
-	// Data is the payload of the message or, without a message protocol, a run of bytes.
+	// Data is the payload of the WebSocket message. On a raw connection, it is any number of
+	// consecutive bytes.
 	Data []byte
 }
 
-// A Conn sends and receives messages. One goroutine may send while another receives.
+// A Conn is an open WebSocket or raw connection. One goroutine may send while another receives.
 type Conn interface {
 	// Send sends a message. It may close the connection if ctx ends first.
 	Send(ctx context.Context, m Message) error
 
-	// Receive returns the next message. Errors: io.EOF after the end. The close frame of a
-	// WebSocket is a message, and the last one.
+	// Receive waits for the next message. The close frame of a WebSocket is returned as a message, the
+	// last one.
+	//
+	// Errors: io.EOF after the end; the cause of ctx; errors of the connection.
 	Receive(ctx context.Context) (Message, error)
 
 	// Finish ends the sending direction (half-close). For a WebSocket it sends a close frame with code
@@ -83,16 +87,19 @@ type Conn interface {
 	Close() error
 }
 
-// receiveSize is how many bytes are received at once.
+// receiveSize is the size in bytes of the buffer for one read of a raw connection.
 const receiveSize = 64 << 10
 
-// A rawConn is a TCP or TLS connection that carries bytes without messages.
+// A rawConn is a Conn over TCP or TLS, whose bytes are not divided into messages.
 type rawConn struct {
+	// Conn is the TCP or TLS connection.
 	net.Conn
+
+	// buf is the buffer for reading.
 	buf []byte
 }
 
-// DialRaw connects over TCP, and TLS if the URL's scheme is https. state is nil without TLS.
+// DialRaw opens a TCP connection, with TLS if the URL's scheme is https. state is nil without TLS.
 func DialRaw(ctx context.Context, t Target) (conn Conn, state *tls.ConnectionState, err error) {
 	c, state, err := outbound.Dial(ctx, t.URL, outbound.Secure{ServerName: t.ServerName, ALPN: t.ALPN}, t.Local, t.Progress, t.Policy)
 	if err != nil {
@@ -101,6 +108,7 @@ func DialRaw(ctx context.Context, t Target) (conn Conn, state *tls.ConnectionSta
 	return &rawConn{Conn: c, buf: make([]byte, receiveSize)}, state, nil
 }
 
+// Send writes the bytes of m. If ctx ends first, the connection is closed.
 func (c *rawConn) Send(ctx context.Context, m Message) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
@@ -108,6 +116,8 @@ func (c *rawConn) Send(ctx context.Context, m Message) error {
 	return err
 }
 
+// Receive reads the bytes that are available, or waits for some. If ctx ends first, the connection is
+// closed.
 func (c *rawConn) Receive(ctx context.Context) (Message, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
@@ -125,6 +135,7 @@ func (c *rawConn) Receive(ctx context.Context) (Message, error) {
 	return Message{}, err
 }
 
+// Finish half-closes the connection, or closes it if that is not supported; the arguments are ignored.
 func (c *rawConn) Finish(int, string) error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

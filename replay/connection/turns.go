@@ -8,13 +8,14 @@ import (
 	"unwire/decode/envelope"
 )
 
-// IsRaw reports whether an exchange is bytes without messages.
+// IsRaw reports whether a captured exchange is a TCP or TLS connection whose bytes are not divided into
+// messages.
 func IsRaw(ex *decode.Exchange) bool {
 	return (ex.Transport == captures.RawTCP || ex.Transport == captures.RawTLS) && ex.Split == ""
 }
 
-// Turns divides an exchange of raw bytes into frames: each frame has all bytes that one side sent until
-// the other side sent something.
+// Turns returns a raw exchange with its bytes divided into turns, each of which is one frame: all bytes
+// that one side sent until the other side sent something.
 func Turns(ex *decode.Exchange) *decode.Exchange {
 	out := *ex
 	out.Frames = nil
@@ -34,15 +35,24 @@ func Turns(ex *decode.Exchange) *decode.Exchange {
 	return &out
 }
 
-// A TurnReader puts the bytes of a server together to turns.
+// A TurnReader divides the bytes that a server sends on a live raw connection into turns, i.e. into
+// frames that correspond to the server's turns in the capture.
 type TurnReader struct {
-	sizes []int // of the captured turns of the server
+	// sizes are the sizes of the server's captured turns, in bytes.
+	sizes []int
+
+	// began is the time to which the times of frames are relative.
 	began time.Time
-	data  []byte
-	seq   int
+
+	// data are the bytes of the current turn.
+	data []byte
+
+	// seq is the number of the current turn, from 0.
+	seq int
 }
 
-// NewTurnReader expects the server's turns of a captured exchange that Turns returned.
+// NewTurnReader returns a TurnReader for the server's turns in captured, an exchange that Turns
+// returned.
 func NewTurnReader(captured *decode.Exchange) *TurnReader {
 	r := &TurnReader{began: time.Now()}
 	for i := range captured.Frames {
@@ -53,7 +63,8 @@ func NewTurnReader(captured *decode.Exchange) *TurnReader {
 	return r
 }
 
-// Feed adds bytes. It returns a turn once that has as many bytes as the captured one.
+// Feed adds bytes from the server to the current turn. If the turn then has exactly the size of the
+// captured one, it is ended and returned.
 func (r *TurnReader) Feed(data []byte) []decode.Frame {
 	r.data = append(r.data, data...)
 	if r.seq < len(r.sizes) && len(r.data) == r.sizes[r.seq] {
@@ -62,10 +73,11 @@ func (r *TurnReader) Feed(data []byte) []decode.Frame {
 	return nil
 }
 
-// Pending reports whether a turn has begun: if the server is quiet it has ended, too.
+// Pending reports whether the current turn has any bytes. If the server stays silent then, Flush should
+// be called.
 func (r *TurnReader) Pending() bool { return len(r.data) > 0 }
 
-// Flush ends the current turn although the other side has not sent anything.
+// Flush ends the current turn and returns it; nil if it is empty.
 func (r *TurnReader) Flush() []decode.Frame {
 	if len(r.data) == 0 {
 		return nil

@@ -14,34 +14,36 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A Handshake is the response to the request that opens a WebSocket.
+// A Handshake is the server's HTTP response to the request that opens a WebSocket.
 type Handshake struct {
 	// Response is the HTTP response of the handshake. Its body must not be read.
 	Response *http.Response
 
-	// Body is the beginning of the body of an answer that refuses the WebSocket.
+	// Body is the beginning of the response body, if the server refused the WebSocket.
 	Body []byte
 }
 
-// ErrNotAccepted is the error where the server answers the handshake, but does not open a
-// WebSocket.
+// ErrNotAccepted reports that the server responded to the handshake, but did not open a WebSocket.
 var ErrNotAccepted = errors.New("the server did not open the WebSocket")
 
-// maxRefusal bounds the body of a refusal in bytes.
+// maxRefusal limits Handshake.Body in bytes.
 const maxRefusal = 1 << 20
 
-// ownHeaders are headers of the handshake that the library writes.
+// ownHeaders are headers of the handshake, in lower case, that the WebSocket library sets itself.
 var ownHeaders = [...]string{"connection", "upgrade", "host", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions", "sec-websocket-protocol"}
 
 // A webSocket is a Conn for a WebSocket connection.
 type webSocket struct {
+	// conn is the library's connection.
 	conn *websocket.Conn
-	over bool // the close frame was received
+
+	// over means that the close frame was received.
+	over bool
 }
 
 // DialWebSocket opens a WebSocket over HTTP/1.1.
 //
-// Errors: ErrNotAccepted, with the handshake; those of connecting.
+// Errors: ErrNotAccepted, with the handshake; those of connecting, without one.
 func DialWebSocket(ctx context.Context, t Target) (Conn, *Handshake, error) {
 	transport := outbound.New(t.URL.Scheme, "1.1", t.Local, true, t.Policy)
 	o := &websocket.DialOptions{
@@ -84,6 +86,7 @@ func DialWebSocket(ctx context.Context, t Target) (Conn, *Handshake, error) {
 	return nil, shake, errors.Join(ErrNotAccepted, err)
 }
 
+// isOwnHeader reports whether a header is in ownHeaders.
 func isOwnHeader(name string) bool {
 	for _, own := range ownHeaders {
 		if strings.EqualFold(own, name) {
@@ -93,6 +96,7 @@ func isOwnHeader(name string) bool {
 	return false
 }
 
+// Send sends a text or binary message, according to its opcode.
 func (c *webSocket) Send(ctx context.Context, m Message) error {
 	kind := websocket.MessageBinary
 	if m.Opcode.Kind() == captures.OpText {
@@ -101,6 +105,7 @@ func (c *webSocket) Send(ctx context.Context, m Message) error {
 	return c.conn.Write(ctx, kind, m.Data)
 }
 
+// Receive waits for the next message. The close frame is returned as the last message; io.EOF follows.
 func (c *webSocket) Receive(ctx context.Context) (Message, error) {
 	if c.over {
 		return Message{}, io.EOF
@@ -126,8 +131,10 @@ func (c *webSocket) Receive(ctx context.Context) (Message, error) {
 	return Message{captures.OpBinary, data}, nil
 }
 
+// Finish sends a close frame with code and reason, and waits briefly for the server's.
 func (c *webSocket) Finish(code int, reason string) error {
 	return c.conn.Close(websocket.StatusCode(code), reason)
 }
 
+// Close closes the connection immediately, without a close frame.
 func (c *webSocket) Close() error { return c.conn.CloseNow() }

@@ -27,35 +27,37 @@ import (
 	"unwire/captures/profile"
 )
 
-// ErrCredentials is wrapped if a secret of the captured request is missing: it was redacted, and
-// was not provided either.
+// ErrCredentials reports that a secret of the captured request is missing: it was redacted in the
+// capture, and the user did not provide it.
 var ErrCredentials = errors.New("credentials are missing")
 
-// ErrExpired is wrapped if a token has expired or expires too soon. Such an error is also an
+// ErrExpired reports that a token has expired or expires too soon. Such an error is also an
 // ErrCredentials.
 var ErrExpired = errors.New("the token is expired, or expires within a minute")
 
-// Environment variables with secrets for a replay. The variables of other headers are named by
-// headerVariable.
+// Environment variables with secrets for a replay. For other headers, headerVariable gives the name.
 const (
-	// EnvToken is for the authorization header; "Bearer " is added unless it has a scheme.
+	// EnvToken is for the authorization header; "Bearer " is added if the value has no scheme.
 	EnvToken = "UNWIRE_TOKEN"
 	// envCookie is for the cookie header.
 	envCookie = "UNWIRE_COOKIE"
 )
 
-// maxCredentialFile is the maximum size in bytes of the file that loadFile reads.
+// maxCredentialFile limits how many bytes of a credentials file are read.
 const maxCredentialFile = 1 << 20
 
-// headerVariable returns the environment variable for a header's secret: UNWIRE_HEADER_X_API_KEY
-// for x-api-key.
+// headerVariable returns the name of the environment variable for a header's secret:
+// UNWIRE_HEADER_X_API_KEY for x-api-key.
 func headerVariable(header string) string {
 	return "UNWIRE_HEADER_" + variable(header)
 }
 
-// QueryVariable returns the environment variable for the secret in a query parameter.
+// QueryVariable returns the name of the environment variable for the secret in a query parameter:
+// UNWIRE_QUERY_KEY for key.
 func QueryVariable(name string) string { return "UNWIRE_QUERY_" + variable(name) }
 
+// variable converts a name to the form of environment variables: upper case, with "_" for other
+// characters.
 func variable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -65,17 +67,19 @@ func variable(s string) string {
 	}, strings.ToUpper(s))
 }
 
-// Credentials are the secrets of a replay. They are only used in the request that is sent. The zero
-// value is empty.
+// Credentials are the secrets that may replace placeholders in a replayed request. The zero value is
+// empty.
 type Credentials struct {
 	// lookup returns the value of an environment variable.
 	lookup func(name string) string
-	// file is by variable name and by lower-case header name.
+	// file are the secrets from the file, by variable name or header name, in lower case.
 	file map[string]string
+
+	// path is the path of the file; "" if there is none.
 	path string
-	// held are the secrets from a reference, by variable name.
+	// held are the secrets that a reference such as keyring:… named, by variable name.
 	held map[string]held
-	// hosts is the profile whose hosts may receive held; nil allows any host.
+	// hosts is the profile whose hosts may receive the secrets in held; nil allows any host.
 	hosts *profile.Profile
 }
 
@@ -110,6 +114,7 @@ func loadFile(path string, getenv func(string) string) (*Credentials, error) {
 	return c, nil
 }
 
+// readCredentials parses a file in the format of loadFile. The names in the result are in lower case.
 func readCredentials(r io.Reader) (map[string]string, error) {
 	secrets := map[string]string{}
 	lines := bufio.NewScanner(io.LimitReader(r, maxCredentialFile))
@@ -132,7 +137,9 @@ func readCredentials(r io.Reader) (map[string]string, error) {
 	return secrets, lines.Err()
 }
 
-// Find returns the first secret that exists under one of the names, and a description of its origin.
+// Find returns the first secret that exists under one of the names, which are variable or header names.
+// Secrets from references precede those from the file, which precede the environment. from describes
+// the origin, such as "$UNWIRE_TOKEN".
 func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	if c == nil {
 		return "", "", false
@@ -158,7 +165,8 @@ func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	return "", "", false
 }
 
-// headerNames returns the names under which a header's secret is looked up.
+// headerNames returns the variable and header names under which a header's secret is looked up, in
+// order.
 func headerNames(header string) []string {
 	header = strings.ToLower(header)
 	names := []string{headerVariable(header), header}
@@ -174,7 +182,7 @@ func headerNames(header string) []string {
 // Variable returns the environment variable that is looked up first for a header's secret.
 func Variable(header string) string { return headerNames(header)[0] }
 
-// withScheme adds the captured scheme, or Bearer, to a bare token.
+// withScheme prepends a scheme to a token that has none: that of the captured value, or Bearer.
 func withScheme(token, captured string) string {
 	if strings.Contains(token, " ") {
 		return token
@@ -186,8 +194,8 @@ func withScheme(token, captured string) string {
 	return before + " " + token
 }
 
-// Header finds the value of a header. The scheme of a bare token is taken from the captured value.
-// names are the names that were looked up.
+// Header finds the value of a header. If the secret is a token without a scheme, that of the captured
+// value is used. names are the names that were looked up.
 func (c *Credentials) Header(header, captured string) (value, from string, names []string, ok bool) {
 	names = headerNames(header)
 	value, from, ok = c.Find(names...)

@@ -12,7 +12,7 @@ const LeastLife = time.Minute
 
 // A Token has the claims of a JWT. Its signature is not verified.
 type Token struct {
-	// Expires is the expiry; zero if the token has none.
+	// Expires is the time at which the token expires; zero if it does not.
 	Expires time.Time
 	// Audience are the services for which the token is valid.
 	Audience []string
@@ -23,7 +23,8 @@ type Token struct {
 // maxToken limits the size of a token that is parsed, in bytes.
 const maxToken = 64 << 10
 
-// ParseToken returns the claims of a bearer token; ok is false if it is not a JWT.
+// ParseToken returns the claims of a bearer token, with or without the scheme; ok is false if it is not
+// a JWT.
 func ParseToken(token string) (t Token, ok bool) {
 	if _, bare, scheme := strings.Cut(token, " "); scheme {
 		token = bare
@@ -57,7 +58,7 @@ func ParseToken(token string) (t Token, ok bool) {
 	return t, true
 }
 
-// IsStale reports whether a token is too close to its expiry to be sent.
+// IsStale reports whether, at the time now, the token has expired or has less than LeastLife left.
 func (t Token) IsStale(now time.Time) bool {
 	return !t.Expires.IsZero() && t.Expires.Sub(now) < LeastLife
 }

@@ -7,9 +7,15 @@ import "regexp"
 //
 // Source: captures/README.md#redaction
 var (
+	// The placeholders that replace secrets in a capture: [redacted:3f2a9c1b] in headers,
+	// redacted-3f2a9c1b in bodies. The hexadecimal digits are the tag, which is the same for equal
+	// secrets. In a body, a placeholder is truncated or padded with dots to the length of the secret,
+	// so its tag may be truncated too.
+	//
+	// Source: captures/README.md#redaction
 	InHeader = regexp.MustCompile(`\[redacted:([0-9a-f]{8})\]`)
 	InBody   = regexp.MustCompile(`\bredacted-([0-9a-f]{3,8})\b\.*`)
 )
 
-// IsRedacted reports whether a text contains a placeholder.
+// IsRedacted reports whether a text contains a placeholder for a secret.
 func IsRedacted(s string) bool { return InHeader.MatchString(s) || InBody.MatchString(s) }

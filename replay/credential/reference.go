@@ -13,7 +13,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// EnvAPIKey is the environment variable of the API key that Refresh exchanges.
+// EnvAPIKey is the environment variable with the API key that Credentials.Refresh exchanges for a
+// token.
 const EnvAPIKey = "UNWIRE_API_KEY"
 
 // keyringWait is the time limit for reading a key store, which may ask the user for permission.
@@ -48,11 +49,14 @@ func readKeyring(service, account string) (string, error) {
 	}
 }
 
-// A held secret was read through a reference; from describes its origin.
-type held struct{ secret, from string }
+// A held secret was found through a reference such as keyring:…; from describes its origin.
+type held struct {
+	// secret is the secret, and from its origin, such as "keyring:my-service/me".
+	secret, from string
+}
 
-// A Resolver resolves references to credentials. The zero value has no environment, and uses the
-// system's key store.
+// A Resolver loads the secrets that the user names by references such as env:NAME or
+// keyring:SERVICE/ACCOUNT. The zero value has no environment, and uses the system's key store.
 type Resolver struct {
 	// OS is the operating system as in runtime.GOOS; "" means the current one.
 	OS string
@@ -61,11 +65,12 @@ type Resolver struct {
 	// Keyring reads an item from a key store; nil means the system's key store.
 	Keyring func(service, account string) (string, error)
 
-	// Profile describes a client whose name can be used as a reference to the secrets that it has
-	// stored; nil for none.
+	// Profile describes a client. Its name is a reference to the secrets that this client has stored on
+	// this machine; nil for none.
 	Profile *profile.Profile
 }
 
+// system returns the resolver's settings with defaults filled in.
 func (r Resolver) system() system {
 	at := system{os: r.OS, getenv: r.Getenv, keyring: r.Keyring}
 	if at.os == "" {
@@ -80,15 +85,14 @@ func (r Resolver) system() system {
 	return at
 }
 
-// Load returns the secrets that a reference names, in addition to those of the environment, over
-// which they take precedence.
+// Load returns the secrets that a reference names, together with those of the environment, which have
+// lower precedence.
 //
-// Shape: "" is only the environment; env:NAME is the variable that has the token;
-// keyring:SERVICE/ACCOUNT is an item of the system's key store that is the token; a profile's name
-// means what that client has stored, which is only sent to its own hosts and to loopback;
-// file:PATH, or just PATH, is a file with a secret on each line, `NAME: value` or `NAME=value`,
-// where NAME is a header or one of the environment variables. Only its owner may be able to read
-// the file.
+// Shape: ref is "" for only the environment; env:NAME for a token in that variable;
+// keyring:SERVICE/ACCOUNT for a token in the system's key store; a profile's name for the secrets that
+// this client has stored, which are only sent to its own hosts and to loopback; file:PATH, or just
+// PATH, for a file with a secret on each line, `NAME: value` or `NAME=value`, where NAME is a header or
+// one of the environment variables. Only its owner may be able to read the file.
 // Errors: ErrCredentials if there is no such secret.
 func (r Resolver) Load(ref string) (*Credentials, error) {
 	at := r.system()
@@ -121,8 +125,8 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	return c, nil
 }
 
-// loadProfile loads what a client has stored. An API key alone is enough, because it can be
-// exchanged for a token.
+// loadProfile loads the access token and the API key that the profile's client has stored. One of the
+// two is enough, because an API key can be exchanged for a token.
 func (c *Credentials) loadProfile(p *profile.Profile, at system) error {
 	c.hosts = p
 	secret, from, err := findStored(&p.Tokens, p.Tokens.AccessToken, "access token", at)
@@ -139,8 +143,8 @@ func (c *Credentials) loadProfile(p *profile.Profile, at system) error {
 	return nil
 }
 
-// ForHost returns the credentials that may be sent to a host. What a client has stored is only for
-// its own hosts and this machine.
+// ForHost returns the credentials that may be sent to a host. Secrets that a client has stored are left
+// out unless the host is one of its own or a loopback address.
 func (c *Credentials) ForHost(host string) *Credentials {
 	if c == nil || c.hosts == nil || outbound.IsLoopback(strings.ToLower(host)) || c.hosts.CoversHost(host) {
 		return c
@@ -148,7 +152,8 @@ func (c *Credentials) ForHost(host string) *Credentials {
 	return &Credentials{lookup: c.lookup, file: c.file, path: c.path}
 }
 
-// Token returns the claims and the origin of the bearer token; ok is false if there is none.
+// Token returns claims and origin of the bearer token; ok is false if there is none. The claims are
+// zero if it is not a JWT.
 func (c *Credentials) Token() (t Token, from string, ok bool) {
 	secret, from, ok := c.Find(EnvToken, headerVariable("authorization"), "authorization")
 	if !ok {

@@ -12,36 +12,45 @@ import (
 	"unwire/replay/outbound"
 )
 
-// refreshBelow is the remaining lifetime below which a token is exchanged for a new one. Clients
-// are reported to do the same.
+// refreshBelow is the remaining lifetime below which a token is exchanged for a new one. Clients are
+// reported to do so at the same time.
 const refreshBelow = 5 * time.Minute
 
-// A Source provides the token for a server while a program runs. If there is an API key, it
-// exchanges it for a token if there is none, or if the current one expires in less than five
-// minutes. Its methods may be called concurrently.
+// A Source provides a valid bearer token for a server during a long-running program. If the current
+// token is missing or expires in less than five minutes, it exchanges the API key, if there is one, for
+// a new token. Its methods may be called concurrently.
 type Source struct {
+	// credentials have the token and the API key; new tokens are stored there.
 	credentials *Credentials
-	profile     *profile.Profile
-	base        *url.URL
-	policy      outbound.Policy
 
+	// profile describes how API keys are exchanged.
+	profile *profile.Profile
+
+	// base is the base URL of the server.
+	base *url.URL
+
+	// policy determines which hosts may be contacted.
+	policy outbound.Policy
+
+	// mu is held during an exchange, so that concurrent callers share its token.
 	mu sync.Mutex
-	// failed is the time of the last failed attempt to get a token.
+	// failed is the time of the last exchange that failed; zero if none did.
 	failed time.Time
 }
 
-// retryExchange is how long a failed exchange is not retried while the current token is valid.
+// retryExchange is the time after a failed exchange before the next attempt, as long as the current
+// token is valid.
 const retryExchange = 30 * time.Second
 
-// NewSource returns a source of tokens for the server at base. It sends nothing.
+// NewSource returns a source of tokens for the server at base. It contacts no server.
 func NewSource(c *Credentials, p *profile.Profile, base *url.URL, policy outbound.Policy) *Source {
 	return &Source{credentials: c, profile: p, base: base, policy: policy}
 }
 
-// Token returns the bearer token without its scheme.
+// Token returns a valid bearer token without its scheme, exchanging the API key first if necessary.
 //
-// Errors: ErrCredentials if there is neither a token nor an API key; ErrExpired; those of the
-// exchange, unless the current token is still valid.
+// Errors: ErrCredentials if there is neither a token nor an API key; ErrExpired; those of the exchange,
+// unless the current token is still valid.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +82,8 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%w: no token for %s: set %s or %s", ErrCredentials, s.base.Hostname(), EnvToken, EnvAPIKey)
 }
 
-// current returns the cached access token and its remaining lifetime; ok is false if there is none.
+// current returns the current token without its scheme, and its remaining lifetime at the time now; ok
+// is false if there is none.
 func (s *Source) current(now time.Time) (token string, left time.Duration, ok bool) {
 	token, _, ok = s.credentials.ForHost(s.base.Hostname()).Find(headerNames("authorization")...)
 	if !ok {
@@ -89,5 +99,5 @@ func (s *Source) current(now time.Time) (token string, left time.Duration, ok bo
 	return token, left, true
 }
 
-// noExpiry is the assumed lifetime of a token without an expiry.
+// noExpiry is the remaining lifetime assumed for a token that does not say when it expires.
 const noExpiry = 100 * 365 * 24 * time.Hour

@@ -12,23 +12,27 @@ import (
 	"unwire/captures/profile"
 )
 
-// A system is the environment in which a client may have stored its secrets.
+// A system is how to access the places on this machine where a client may have stored its secrets.
 type system struct {
 	// os is the operating system, as in runtime.GOOS.
-	os      string
-	getenv  func(string) string
+	os string
+
+	// getenv returns the value of an environment variable.
+	getenv func(string) string
+
+	// keyring reads an item of the key store.
 	keyring func(service, account string) (string, error)
 }
 
-// errMissing is wrapped if a secret does not exist at the place where it was looked up.
+// errMissing reports that a secret does not exist in the key store or file where it was looked up.
 var errMissing = errors.New("not found")
 
-// maxTokenFile is the maximum size of the client's file in bytes.
+// maxTokenFile limits how many bytes of a client's file are read.
 const maxTokenFile = 1 << 20
 
 // findStored reads a secret that a client has stored: from the Keychain on macOS, from the client's
-// file on other systems. what describes the secret in error messages. from describes the place, without
-// the secret.
+// file on other systems. tokens and place describe both; what names the secret in error messages. from
+// is the name of the key store item or the file.
 //
 // Errors: errMissing; errors of the key store or the file system.
 func findStored(tokens *profile.Tokens, place profile.TokenPlace, what string, at system) (secret, from string, err error) {
@@ -75,7 +79,8 @@ func findStored(tokens *profile.Tokens, place profile.TokenPlace, what string, a
 	return secret, from, nil
 }
 
-// stringMember returns the string value of an object's member, ignoring case; "" if there is none.
+// stringMember returns the string in a member of a JSON object, whose name is compared without regard
+// to case; "" if there is none.
 func stringMember(members map[string]json.RawMessage, name string) (value string, err error) {
 	raw, ok := members[name]
 	for other := range members {

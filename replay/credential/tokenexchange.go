@@ -17,17 +17,17 @@ import (
 	"unwire/replay/outbound"
 )
 
-// maxTokenAnswer is the maximum size in bytes of the response to an exchange.
+// maxTokenAnswer limits how many bytes of the response to a token exchange are read.
 const maxTokenAnswer = 1 << 20
 
-// exchangeTimeout is the default timeout of an exchange.
+// exchangeTimeout is the default timeout of a token exchange.
 const exchangeTimeout = 60 * time.Second
 
-// Refresh exchanges the API key for a token and keeps it in memory. One request is sent, to the
-// host of base, which CheckTarget must allow.
+// Refresh sends the API key to the server, which returns a token, and stores the token in c. One
+// request is sent, to the host of base, which must be allowed by p; pr describes the request. timeout
+// limits the whole exchange; 0 means 60 seconds.
 //
-// Shape: timeout is for the whole exchange; 0 means 60 seconds.
-// Errors: ErrCredentials if there is no key, or the server returns no token; ErrRefused.
+// Errors: ErrCredentials if there is no key, or the server returns no token; outbound.ErrRefused.
 func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, p outbound.Policy, timeout time.Duration) error {
 	if err := outbound.CheckTarget(base, p.Live, p.AllowHosts); err != nil {
 		return err
@@ -71,7 +71,9 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	return nil
 }
 
-// journaled sends a request by calling send, and records the request and the response in the journal.
+// journaled sends a request by calling send, and writes the request and its outcome to the journal.
+// send fills in the journal entry of the response and returns the token; clean removes secrets from
+// error messages.
 func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outbound.Entry) (string, error), clean func(string) string) (string, error) {
 	host := req.URL.Hostname()
 	asked := outbound.Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
@@ -88,7 +90,8 @@ func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outboun
 	return token, errors.Join(err, noted)
 }
 
-// exchange requests an access token, and fills in the journal entry of the response.
+// exchange sends the request for an access token, and fills in the journal entry answer from the
+// response.
 func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout time.Duration, answer *outbound.Entry) (token string, err error) {
 	local := outbound.IsLoopback(strings.ToLower(req.URL.Hostname()))
 	tr := outbound.New(req.URL.Scheme, "1.1", local, false, p)
@@ -114,7 +117,7 @@ func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout
 	return token, nil
 }
 
-// tokenIn returns the string value of a JSON object's member; "" if there is none.
+// tokenIn returns the string in a member of the JSON object data; "" if there is none.
 func tokenIn(data []byte, member string) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {

@@ -10,21 +10,25 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// A NameError reports a step of a path that selects no field of a message.
+// A NameError reports that a path names a field that the message type does not have.
 type NameError struct {
-	// Type is the message, and Name the step that it has no field for.
+	// Type is the message type that lacks the field.
 	Type protoreflect.MessageDescriptor
+
+	// Name is the field name or number in the path.
 	Name string
 }
 
+// Error names the type and the missing field.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("%s has no field %q", e.Type.FullName(), e.Name)
 }
 
-// CheckType reports whether the edit fits messages of a type: whether it has the fields that the path names, and
-// whether the value fits the field. A field number that the type lacks is no error.
+// CheckType checks an edit without applying it: whether messages of type md have the fields that the
+// path names, and whether the value is valid for the field. A field number that the type lacks is no
+// error.
 //
-// Errors: a *NameError; what is wrong with the value.
+// Errors: a *NameError; the reason why the value is not valid.
 func (e Edit) CheckType(md protoreflect.MessageDescriptor) error {
 	if err := CheckPath(e.path, md); err != nil {
 		return err
@@ -57,10 +61,10 @@ func (e Edit) CheckType(md protoreflect.MessageDescriptor) error {
 	return nil
 }
 
-// CheckPath reports whether a message of a type has the fields that a path names. What is inside a text, a map or a
-// well-known type is not checked, nor is anything behind a wildcard.
+// CheckPath checks whether messages of type md have the fields that a path names. Steps inside an
+// encoded text, a map or a well-known type are not checked, nor are steps after a wildcard.
 //
-// Errors: a *NameError; a path that leads into a number.
+// Errors: a *NameError; a path that goes on below a scalar field.
 func CheckPath(path fieldpath.Path, md protoreflect.MessageDescriptor) error {
 	for i, step := range path {
 		if step.IsIndex() || step.Name == fieldpath.Any || step.Name == fieldpath.AnySteps || strings.HasPrefix(string(md.FullName()), "google.protobuf.") {
@@ -85,7 +89,8 @@ func CheckPath(path fieldpath.Path, md protoreflect.MessageDescriptor) error {
 	return nil
 }
 
-// HasNames reports whether the path has names of fields or members, not only numbers.
+// HasNames reports whether the path contains names of fields or members, and not only field numbers and
+// indexes.
 func (e Edit) HasNames() bool {
 	return slices.ContainsFunc(e.path, func(s fieldpath.Step) bool {
 		_, isNumber := s.Number()

@@ -25,43 +25,44 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// An operation is the kind of an Edit; it has the name of the corresponding flag.
+// An operation is what an Edit does with a field; it has the name of the corresponding flag.
 type operation string
 
 const (
-	// opSet replaces a field's value. Its wire type stays the same unless a kind or the definitions
-	// demand another.
+	// opSet replaces a field's value. Its wire type stays the same unless the edit's kind or the
+	// definitions demand another.
 	opSet operation = "set"
-	// opAdd inserts a field, after its siblings of that number or before the one at an index.
+	// opAdd inserts a field: after the existing fields of that number, or before the one at an index.
 	opAdd operation = "add"
-	// opDel deletes all fields that the path matches.
+	// opDel deletes all fields that the path selects.
 	opDel operation = "del"
-	// opRetype encodes a field's value as another kind.
+	// opRetype keeps a field's value, and encodes it as another kind.
 	opRetype operation = "retype"
-	// opRaw replaces a value by bytes, without validation.
+	// opRaw replaces the encoded value by given bytes, without validation.
 	opRaw operation = "set-raw"
 )
 
-// FirstFrame means the first frame of the request that has a message. It is the default of an edit
-// that names no frame.
+// FirstFrame stands for the first frame of the request that has a message. An edit that names no frame
+// applies to it.
 const FirstFrame = -1
 
-// An Edit is one change to a request. Edits apply in order, each to the result of the one before
-// it.
+// An Edit is one change to a message of a request. Edits apply in order, each to the result of the one
+// before it.
 //
-// Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see Parse.
+// Shape: its text has the form [@FRAME ]PATH[:KIND]=VALUE; see Parse.
 type Edit struct {
-	// Op is the operation, such as set or delete.
+	// Op is what is done, such as set or delete.
 	Op operation
-	// Frame is the number of the request's frame, as `show` prints it, or FirstFrame.
+	// Frame is the number of the client's frame, as `unwire show` prints it, or FirstFrame.
 	Frame int
-	// Kind is the kind of the new value; "" means that it is derived from the field.
+	// Kind is the kind of the new value, such as int32; "" means that it is derived from the field.
 	Kind valueKind
-	// Value is the text of the value; hexadecimal for opRaw.
+	// Value is the text of the new value; hexadecimal for opRaw.
 	Value string
 
+	// path selects the field; empty for the whole message.
 	path fieldpath.Path
-	// added means that the operation set has inserted a field that was missing.
+	// added is set by Apply if opSet has inserted a field that was missing.
 	added bool
 }
 
@@ -89,7 +90,7 @@ func Parse(flagKind, text string) (Edit, error) {
 	return e, nil
 }
 
-// parse parses the part of an edit after the operation.
+// parse parses the text of an edit and checks it. e.Op is set already.
 func (e *Edit) parse(text string) error {
 	frame, rest, err := CutFrame(text)
 	if err != nil {
@@ -124,8 +125,8 @@ func (e *Edit) parse(text string) error {
 	return e.check()
 }
 
-// CutFrame cuts the frame number at the beginning of an edit, such as "@2 ", and returns the rest. If
-// the edit has no frame number, the frame is FirstFrame.
+// CutFrame removes the frame number from the beginning of an edit's text, such as "@2 ", and returns
+// the rest. If there is none, frame is FirstFrame.
 func CutFrame(text string) (frame int, rest string, err error) {
 	after, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -139,7 +140,7 @@ func CutFrame(text string) (frame int, rest string, err error) {
 	return int(n), strings.TrimLeft(rest, " "), nil
 }
 
-// check finds the mistakes that are visible without the request.
+// check returns an error for mistakes that are visible without the message to be edited.
 func (e *Edit) check() error {
 	switch {
 	case e.Op == opRaw:
@@ -158,7 +159,7 @@ func (e *Edit) check() error {
 	return nil
 }
 
-// String formats the edit as the value of its flag.
+// String returns the edit as a command-line flag: "--set 1.2=x".
 func (e Edit) String() string {
 	var b strings.Builder
 	b.WriteString("--" + string(e.Op) + " ")
@@ -175,8 +176,8 @@ func (e Edit) String() string {
 	return b.String()
 }
 
-// CheckValue reports whether the value fits the kind that the edit names. Without a kind, it returns nil: whether the
-// value fits is known only when the field is.
+// CheckValue checks whether the value is valid for the kind that the edit names. If it names none, the
+// result is nil, because the kind then depends on the field.
 func (e Edit) CheckValue() error {
 	if e.Kind == "" || e.Op == opRetype || e.Op == opRaw || e.Kind == kindEnum || e.Kind == kindMessage {
 		return nil

@@ -15,25 +15,26 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// A jsonPlace is the position in a JSON text that a path selects.
+// A jsonPlace is the position in a JSON text to which a path leads, where a value exists or can be
+// inserted.
 type jsonPlace struct {
-	// value is the value at the position; it has no kind if there is no value yet.
+	// value is the value at the position; its Kind is 0 if there is none.
 	value jsontree.Value
 	// within is the object or array that contains the value, or would contain it.
 	within jsontree.Value
 	// at is the index of the value in the enclosing array or object.
 	at int
-	// name is the name of the member, if the value is in an object.
+	// name is the name of the member, if the position is in an object.
 	name string
-	// fd is the descriptor of the field; nil if unknown.
+	// fd is the definition of the field; nil if unknown.
 	fd protoreflect.FieldDescriptor
 }
 
-// found reports whether the path selects an existing value.
+// found reports whether there is a value at the position.
 func (at jsonPlace) found() bool { return at.value.Kind() != 0 }
 
-// jsonFind follows a path in a JSON document and returns the place that the path leads to. Every step
-// except the last one must lead to an existing value.
+// jsonFind returns the position to which a path leads in a JSON document. Every step except the last
+// one must lead to an existing value. md is the type of the message; nil if unknown.
 func jsonFind(root jsontree.Value, p fieldpath.Path, md protoreflect.MessageDescriptor) (jsonPlace, error) {
 	at := jsonPlace{value: root}
 	for i, step := range p {
@@ -58,7 +59,7 @@ func jsonFind(root jsontree.Value, p fieldpath.Path, md protoreflect.MessageDesc
 	return at, nil
 }
 
-// split splits a step with a name and an index into two steps.
+// split divides a step with a name and an index, such as a[0], into one step for each.
 func split(s fieldpath.Step) []fieldpath.Step {
 	if s.Name == "" || s.Index == fieldpath.All {
 		return []fieldpath.Step{s}
@@ -66,6 +67,7 @@ func split(s fieldpath.Step) []fieldpath.Step {
 	return []fieldpath.Step{{Name: s.Name, Index: fieldpath.All}, {Index: s.Index}}
 }
 
+// jsonStep returns the position to which one step, a name or an index, leads from the value v.
 func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDescriptor) (jsonPlace, error) {
 	at := jsonPlace{within: v}
 	isArray := v.Kind() == jsontree.Array
@@ -106,7 +108,7 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 	return at, nil
 }
 
-// applyJSON applies an edit to a JSON body. All bytes outside the edited value stay unchanged.
+// applyJSON applies the edit to a JSON text. All bytes outside the edited value stay unchanged.
 func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -145,7 +147,7 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 	return at.value.Replace(value), nil
 }
 
-// addJSON inserts a member, or appends an element to an array.
+// addJSON inserts a member into an object, or an element into an array.
 func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	switch {
 	case at.value.Kind() == jsontree.Array:
@@ -169,12 +171,12 @@ func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	return at.within.Insert(at.at, value), nil
 }
 
-// countItems returns the number of members or elements of a value.
+// countItems returns the number of members of an object or elements of an array.
 func countItems(v jsontree.Value) int { return len(slices.Collect(v.Items())) }
 
-// encodeJSON encodes text as a JSON value. Without a kind and a definition, it takes the type of
-// the value that it replaces. If there is none, text that is valid JSON is used as it is, and other
-// text becomes a string.
+// encodeJSON encodes an edit's text as a JSON value of kind k, or else of the field's kind. If both are
+// unknown, the value gets the type of old, the value that it replaces. If there is no such value
+// either, text that is valid JSON is used as it is, and other text becomes a string.
 func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if k == "" && fd != nil {
 		k = kindOf(fd, false)
@@ -218,8 +220,8 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 	return jsontree.Quote(text), nil
 }
 
-// numberJSON validates a number or bool. It writes 64-bit integers as strings, as protobuf's JSON
-// mapping demands, unless the old value is a bare number.
+// numberJSON returns the JSON of a number, a bool, or a packed list of them, after validation. 64-bit
+// integers become strings, as protobuf's JSON mapping demands, unless the old value is a JSON number.
 func numberJSON(k valueKind, text string, old jsontree.Value) ([]byte, error) {
 	if _, err := encodeValue(k, text, nil); err != nil {
 		return nil, err

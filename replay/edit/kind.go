@@ -10,11 +10,12 @@ import (
 	"unwire/decode/wire"
 )
 
-// A valueKind determines how the text of a value is encoded: the name of a protobuf type, `varint`
-// for any number of that wire type, `message`, or `json` for a JSON body. A kind after [] is a
-// packed list: []int32.
+// A valueKind is how the text of an edit's value is encoded: the name of a protobuf type, `varint` for
+// any number of that wire type, `message`, or `json` for a JSON body. The prefix [] means a packed
+// list: []int32.
 type valueKind string
 
+// Some of the kinds.
 const (
 	kindString  valueKind = "string"
 	kindBytes   valueKind = "bytes"
@@ -23,10 +24,11 @@ const (
 	kindBool    valueKind = "bool"
 	kindJSON    valueKind = "json"
 
+	// packedPrefix precedes the kind of the elements of a packed list.
 	packedPrefix = "[]"
 )
 
-// kinds are the kinds that an edit can name, with the wire type of each.
+// kinds are all kinds that an edit can name, each with the wire type of its values.
 var kinds = []struct {
 	kind valueKind
 	wire wire.Type
@@ -52,9 +54,9 @@ var kinds = []struct {
 	{kindJSON, wire.Len},
 }
 
-// parseKind parses a kind's name.
+// parseKind parses the name of a kind.
 //
-// Errors: they list the kinds.
+// Errors: an unknown name; the error lists the kinds.
 func parseKind(s string) (valueKind, error) {
 	element, packed := strings.CutPrefix(s, packedPrefix)
 	i := slices.IndexFunc(kinds, func(k struct {
@@ -85,7 +87,8 @@ func (k valueKind) wireType() wire.Type {
 	return wire.Len
 }
 
-// kindOf returns the kind of a defined field; packed means that the value is a packed list.
+// kindOf returns the kind of a field according to its definition; packed means that its value is a
+// packed list.
 func kindOf(fd protoreflect.FieldDescriptor, packed bool) valueKind {
 	k := valueKind(fd.Kind().String())
 	if fd.Kind() == protoreflect.GroupKind {

@@ -18,13 +18,17 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxLayer is the maximum decompressed size of a layer in bytes.
+// maxLayer limits the decompressed size of a value, in bytes.
 const maxLayer = 64 << 20
 
 // The layers that a path can go through, by their name in a path: 3!gzip.1, 1!hex!gzip.2,
 // 2!json.messages[0].content. The content of json is JSON, that of the others a message. json and
 // proto decode nothing; they only state what the value is.
 const (
+	// The encodings of a value inside a field, which a path can go through: 3!gzip.1 is field 1 of the
+	// message that is compressed in field 3; 1!hex!gzip.2 and 2!json.messages[0].content are further
+	// examples. The content of json is JSON, that of the others a message. json and proto decode
+	// nothing; they only state what the value is.
 	layerHex       = "hex"
 	layerBase64    = "base64"
 	layerBase64URL = "base64url"
@@ -35,10 +39,10 @@ const (
 	layerProto     = "proto"
 )
 
-// layers are all layers.
+// layers are the names of all layers.
 var layers = []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
 
-// CutPath parses the path at the beginning of s, up to a colon, an equals sign or the end, and
+// CutPath parses the path at the beginning of s, which ends at a colon, an equals sign or the end, and
 // returns the rest.
 //
 // Errors: those of fieldpath.Cut; an unknown layer. They name the offset.
@@ -59,11 +63,12 @@ func CutPath(s string) (p fieldpath.Path, rest string, err error) {
 	return p, rest, nil
 }
 
+// isFieldNumber reports whether a step of a path consists of digits.
 func isFieldNumber(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789") == ""
 }
 
-// unwrap removes one layer of encoding, such as base64, from b.
+// unwrap decodes or decompresses b, a value that is encoded with the named layer.
 func unwrap(layer string, b []byte) ([]byte, error) {
 	switch layer {
 	case layerHex, layerBase64, layerBase64URL:
@@ -80,7 +85,8 @@ func unwrap(layer string, b []byte) ([]byte, error) {
 	return envelope.Decompress(layer, b, maxLayer)
 }
 
-// wrap encodes b with one layer, in the same style as the original value was.
+// wrap encodes or compresses b with the named layer. was is the original encoded value, whose style
+// (such as padding) is kept.
 func wrap(layer string, b, was []byte) ([]byte, error) {
 	switch layer {
 	case layerHex, layerBase64, layerBase64URL:
@@ -91,8 +97,8 @@ func wrap(layer string, b, was []byte) ([]byte, error) {
 	return envelope.Compress(layer, b)
 }
 
-// Apply applies the edit to data, a message of type md or a JSON text. inserted reports whether a
-// set inserted a field that was missing.
+// Apply applies the edit to data, a protobuf message of type md (nil if unknown) or a JSON text.
+// inserted reports whether a set inserted a field that was missing.
 func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) (out []byte, inserted bool, err error) {
 	if e.ReplacesMessage() {
 		out, err = e.rawBytes()
@@ -102,15 +108,16 @@ func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor)
 	return out, e.added, err
 }
 
-// ReplacesMessage reports whether the edit replaces a whole message by given bytes, regardless of its
-// content.
+// ReplacesMessage reports whether the edit replaces a whole message by given bytes, so that the message
+// need not be readable.
 func (e Edit) ReplacesMessage() bool { return e.Op == opRaw && len(e.path) == 0 }
 
-// DeletesFrame reports whether the edit deletes a frame.
+// DeletesFrame reports whether the edit deletes a whole frame.
 func (e Edit) DeletesFrame() bool { return e.Op == opDel && len(e.path) == 0 }
 
-// apply applies an edit to a message or a JSON text. It decodes the layers that the path names, or
-// that are detected without ambiguity.
+// apply implements Apply for edits inside a message. If a value on the path is encoded, e.g. JSON in a
+// string, it is decoded: by the layers that the path names, or else those that are detected
+// unambiguously.
 func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, error) {
 	for i := range e.path {
 		if names := e.path[i].Layers; names != "" {
@@ -132,7 +139,8 @@ func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor
 	return e.applyProto(data, md)
 }
 
-// value returns the string or bytes that a path leads to, unless it is a message or an object.
+// value returns the string or bytes to which the path leads; ok is false if it leads to a message, to
+// another type, or nowhere.
 func (e *Edit) value(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
 	if isJSON {
 		v, ok := findJSON(data, e.path, md)
@@ -152,10 +160,11 @@ func (e *Edit) value(data []byte, isJSON bool, md protoreflect.MessageDescriptor
 	return nil, false
 }
 
+// isGzip reports whether bytes begin like gzip.
 func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b, 8}) }
 
-// detect finds the encodings (such as base64) inside which a path continues with the step next. It
-// returns nil if there are none, or if they are ambiguous.
+// detect returns the names of the layers in which b is encoded, outermost first, if the path continues
+// inside it with the step next. It returns nil if b is not encoded or this is ambiguous.
 func detect(b []byte, next fieldpath.Step) []string {
 	switch text := bytes.TrimSpace(b); {
 	case isGzip(b):
@@ -187,8 +196,8 @@ func detect(b []byte, next fieldpath.Step) []string {
 	return nil
 }
 
-// inside applies an edit to an encoded value, such as JSON in a string field. at is the index of the
-// path's step that leads to the field; names are the encodings, outermost first.
+// inside applies an edit to the content of an encoded value, such as JSON in a string field. at is the
+// index of the path's step that leads to the value; names are its layers, outermost first.
 func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescriptor, at int, names []string) ([]byte, error) {
 	outer := &Edit{Op: opRaw, Frame: e.Frame, path: slices.Clone(e.path[:at+1])}
 
@@ -233,7 +242,8 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	return outer.applyProto(data, md)
 }
 
-// payload returns the value of the field that the path leads to, even if it is a message.
+// payload returns the bytes of the length-delimited protobuf field to which the path leads, even if
+// they are a message.
 func (e *Edit) payload(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
 	if isJSON {
 		return nil, false
@@ -246,7 +256,8 @@ func (e *Edit) payload(data []byte, isJSON bool, md protoreflect.MessageDescript
 	return t.Payload(at.nodes[0]), true
 }
 
-// innermost applies an edit to the content of the last layer. An empty path means all of it.
+// innermost applies an edit to the decoded content of an encoded value. An empty path replaces all of
+// it.
 func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
 	switch {
 	case len(e.path) > 0:

@@ -8,8 +8,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// ValuesAt returns, as text, the values that a path leads to in a message of type md, or in a JSON
-// text if t is nil. The result is empty if there are none.
+// ValuesAt returns, as text, the values to which a path leads in a message of type md. t is the parsed
+// message; nil means that data is JSON. The result is empty if there are none.
 func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.MessageDescriptor) (out []string) {
 	if t == nil {
 		v, ok := findJSON(data, path, md)
@@ -30,8 +30,8 @@ func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.Me
 	return out
 }
 
-// FieldName returns the name of the field of a message of type md that a path leads to, or the
-// path's last step if md is nil or lacks the field.
+// FieldName returns the name of the field to which a path leads in messages of type md. If md is nil or
+// lacks the field, it returns the path's last step.
 func FieldName(path string, md protoreflect.MessageDescriptor) string {
 	steps, _, err := fieldpath.Cut(path)
 	if err != nil || len(steps) == 0 {
@@ -47,8 +47,8 @@ func FieldName(path string, md protoreflect.MessageDescriptor) string {
 	return name
 }
 
-// FieldOf returns the field of a message of type md by number or name; nil if md is nil or lacks
-// the field.
+// FieldOf returns the field of message type md that name, a number or a name, denotes; nil if md is nil
+// or lacks the field.
 func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	_, fd, err := fieldOf(name, md)
 	if err != nil {
@@ -57,7 +57,7 @@ func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldD
 	return fd
 }
 
-// WithoutIndexes returns the path without indexes, so that it leads to all elements of repeated
+// WithoutIndexes returns a path without list indexes, so that it selects all elements of repeated
 // fields.
 func WithoutIndexes(path string) string {
 	steps, rest, err := fieldpath.Cut(path)
@@ -72,8 +72,8 @@ func WithoutIndexes(path string) string {
 	return steps.String()
 }
 
-// findJSON returns the value that a path leads to in the JSON of a message of type md; ok is false
-// if there is none.
+// findJSON returns the value to which a path leads in the JSON of a message of type md (nil if
+// unknown); ok is false if there is none.
 func findJSON(data []byte, path fieldpath.Path, md protoreflect.MessageDescriptor) (v jsontree.Value, ok bool) {
 	root, err := jsontree.Parse(data)
 	if err != nil {

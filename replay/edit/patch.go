@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// The limits of a patch.
+// The limits of a patch file: its size, and the number of edits.
 const (
 	maxPatch      = 16 << 20 // bytes
 	maxPatchEdits = 10_000
 )
 
-// ReadPatch parses the edits of an experiment: one on each line, in the syntax of the flags, in the
-// order in which they apply.
+// ReadPatch parses a patch, i.e. a file with edits: one on each line, in the syntax of the flags, in
+// the order in which they apply.
 //
 //	# comments and empty lines are skipped
 //	set run_request.model_details.model_id=other
@@ -24,8 +24,8 @@ const (
 //	several lines
 //	END
 //
-// Shape: directive, if not nil, is called with each line that is not inside a value, without
-// surrounding white space, and reports whether it has processed the line.
+// Shape: directive, if not nil, is called with each line outside of such values, without surrounding
+// white space, and reports whether the line was a directive of the caller and not an edit.
 // Limits: 16 MiB, 10,000 edits.
 // Errors: they name the line.
 func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err error)) ([]Edit, error) {
@@ -77,7 +77,8 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 	return edits, nil
 }
 
-// heredoc reads lines until one that consists only of word.
+// heredoc reads the lines of a value up to the line that consists only of word. used is the number of
+// lines read; ended is false if there was no such line.
 func heredoc(lines *bufio.Scanner, word string) (value string, used int, ended bool) {
 	var parts []string
 	for lines.Scan() {
@@ -91,6 +92,7 @@ func heredoc(lines *bufio.Scanner, word string) (value string, used int, ended b
 	return "", used, false
 }
 
+// isWord reports whether s can end a value of several lines: it consists of the letters A to Z.
 func isWord(s string) bool {
 	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }

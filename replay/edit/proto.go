@@ -12,23 +12,29 @@ import (
 	"unwire/decode/wire"
 )
 
-// A protoPlace is the position in a protobuf message that a path selects.
+// A protoPlace is the position in a protobuf message to which a path leads.
 type protoPlace struct {
-	// nodes are the matching fields; empty if the field is missing.
+	// nodes are the existing fields at the position, as nodes of the parsed message; empty if the field
+	// is missing.
 	nodes []int32
-	// parent is the message that contains the fields, or would contain them.
+	// parent is the node of the message that contains the fields or, if messages on the path are
+	// missing, of the innermost one that exists.
 	parent int32
+
+	// number is the field number of the path's last step.
 	number uint64
-	// index is the element index of the path's last step, or fieldpath.All.
+	// index is the list index of the path's last step; fieldpath.All if it has none.
 	index int
-	// fd is the descriptor of the field; nil if unknown.
+	// fd is the definition of the field; nil if unknown.
 	fd protoreflect.FieldDescriptor
 
-	// rest are the numbers of the missing messages below parent and of the field itself.
+	// rest are the field numbers that are missing below parent, ending with that of the field itself;
+	// nil if the field exists.
 	rest []uint64
 }
 
-// fieldByName finds a message's field by its name in the .proto file or in JSON.
+// fieldByName finds a message's field by its name in the .proto file or in JSON; nil if md is nil or
+// lacks it.
 func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	if md == nil {
 		return nil
@@ -39,7 +45,8 @@ func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.Fi
 	return md.Fields().ByJSONName(name)
 }
 
-// fieldOf resolves a number or a name to a field of a message of type md.
+// fieldOf returns number and definition of the field of message type md that name, a number or a name,
+// denotes. The definition is nil if it is unknown; a name then is an error.
 func fieldOf(name string, md protoreflect.MessageDescriptor) (uint64, protoreflect.FieldDescriptor, error) {
 	if n, err := strconv.ParseUint(name, 10, 29); err == nil && n > 0 {
 		if md == nil {
@@ -56,8 +63,8 @@ func fieldOf(name string, md protoreflect.MessageDescriptor) (uint64, protorefle
 	return 0, nil, fmt.Errorf("%s has no field %q: use a name from its definition, or the field number", md.FullName(), name)
 }
 
-// protoFind follows a path. If a message on the way is missing, place.rest lists what would have to
-// be created below place.parent.
+// protoFind returns the position to which a path leads in the message t of type md (nil if unknown).
+// Messages on the path may be missing.
 func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor) (protoPlace, error) {
 	at := protoPlace{nodes: []int32{0}, parent: wire.None, index: fieldpath.All}
 	for i, step := range p {
@@ -90,7 +97,8 @@ func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor
 	return at, nil
 }
 
-// fieldsOf returns the fields of a message with a number, or the one at index.
+// fieldsOf returns the fields with a number in the message at node parent: all of them, or only the one
+// at index.
 func fieldsOf(t *wire.Tree, parent int32, number uint64, index int) (nodes []int32) {
 	k := 0
 	for c := range t.Children(parent) {
@@ -105,7 +113,7 @@ func fieldsOf(t *wire.Tree, parent int32, number uint64, index int) (nodes []int
 	return nodes
 }
 
-// applyProto applies an edit to a message. All bytes outside the edited field stay unchanged,
+// applyProto applies the edit to a protobuf message. All bytes outside the edited field stay unchanged,
 // except for the lengths of the enclosing messages.
 func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if len(e.path) == 0 {
@@ -139,7 +147,7 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 	return e.setProto(t, at)
 }
 
-// wholeMessage returns the message that an edit with an empty path replaces the old one with.
+// wholeMessage returns the new message of an edit with an empty path, which replaces the whole message.
 func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
 	if e.Op == opRaw {
 		return e.rawBytes()
@@ -184,7 +192,7 @@ func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, k.wireType(), value)}})
 }
 
-// addProto inserts a field, together with missing messages that enclose it.
+// addProto inserts a field, together with the messages on the path to it that are missing.
 func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	k := e.Kind
 	if k == "" {
@@ -218,6 +226,7 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	return wire.Splice(t, []wire.Edit{{Node: at.parent, Op: wire.AppendInto, Data: field}})
 }
 
+// isPackable reports whether a repeated field's type allows the packed encoding.
 func isPackable(fd protoreflect.FieldDescriptor) bool {
 	switch fd.Kind() {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
@@ -226,7 +235,8 @@ func isPackable(fd protoreflect.FieldDescriptor) bool {
 	return true
 }
 
-// AppendField appends a field: the tag, the length if it has one, and the value.
+// AppendField appends an encoded field to dst: the tag, the length if the wire type has one, and the
+// value.
 func AppendField(dst []byte, number uint64, t wire.Type, value []byte) []byte {
 	dst = wire.AppendVarint(dst, number<<3|uint64(t))
 	if t == wire.Len {
@@ -235,6 +245,7 @@ func AppendField(dst []byte, number uint64, t wire.Type, value []byte) []byte {
 	return append(dst, value...)
 }
 
+// rawBytes returns the bytes of the hexadecimal Value.
 func (e *Edit) rawBytes() ([]byte, error) { return hex.DecodeString(e.Value) }
 
 // missing returns the error for a field that does not exist.

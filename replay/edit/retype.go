@@ -15,12 +15,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// retype encodes a field's value as another kind: 150 as a string is "150", the text 7 as int32 is
-// 7.
+// retype encodes a field's current value as another kind: the number 150 as a string is "150", the text
+// "7" as int32 is 7.
 //
-// Shape: without a definition, a number is an integer, also one of 32 or 64 bits, unless the new
-// kind is float or double. A varint of 64 bits may be negative. Bytes that are valid UTF-8 are
-// text.
+// Shape: without a definition, a number is an integer, also one of 32 or 64 bits, unless the new kind
+// is float or double. A varint of 64 bits may be negative. Bytes that are valid UTF-8 are text.
 func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	n := t.Node(at.nodes[0])
 	text, err := textOfNode(t, at.nodes[0], at.fd, e.Kind)
@@ -48,7 +47,8 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
 }
 
-// fitsKind returns an error if bytes cannot be of a kind.
+// fitsKind returns an error if bytes are not a valid value of a length-delimited kind, such as UTF-8
+// for string.
 func fitsKind(value []byte, k valueKind) error {
 	switch {
 	case k == kindString && !utf8.Valid(value):
@@ -59,7 +59,7 @@ func fitsKind(value []byte, k valueKind) error {
 	return nil
 }
 
-// shorten truncates an error, which may quote a whole value, to about 120 bytes.
+// shorten truncates the text of an error, which may quote a whole value, to about 120 bytes.
 func shorten(text string) string {
 	const most = 120
 	if len(text) > most {
@@ -68,7 +68,8 @@ func shorten(text string) string {
 	return text
 }
 
-// textOfNode returns a field's value as text that encodeValue accepts.
+// textOfNode returns a field's value as text that encodeValue accepts. fd is the field's definition, or
+// nil; to is the kind to which it is converted, or "".
 func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to valueKind) (string, error) {
 	n := t.Node(node)
 	from := valueKind("")
@@ -89,13 +90,14 @@ func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to va
 	return integerText(v, n.Type, from, to)
 }
 
-// isFloating reports whether the bits of a number are those of a float or double: according to the
-// definition, or else to the requested kind.
+// isFloating reports whether a number of wire type t is a float or double: according to from, its
+// defined kind, or else to, the requested kind.
 func isFloating(t wire.Type, from, to valueKind) bool {
 	asked := from == "" && (to == "float" || to == "double")
 	return t == wire.I32 && (from == "float" || asked) || t == wire.I64 && (from == "double" || asked)
 }
 
+// floatText formats the bits of a float or double as a decimal number.
 func floatText(v uint64, t wire.Type) string {
 	if t == wire.I32 {
 		return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32)
@@ -103,7 +105,8 @@ func floatText(v uint64, t wire.Type) string {
 	return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
 }
 
-// integerText formats the bits of a number as an integer or a bool.
+// integerText formats the bits of a number as an integer, or as a bool if its kind is bool. from is its
+// defined kind, to the requested one.
 func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	switch {
 	case t == wire.I32 && from == "sfixed32":
@@ -122,7 +125,7 @@ func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	return strconv.FormatInt(int64(v), 10), nil
 }
 
-// retypeJSON changes the type of a JSON value: 150 as a string is "150".
+// retypeJSON converts a JSON value to the edit's kind: the number 150 as a string is "150".
 func (e *Edit) retypeJSON(old jsontree.Value) ([]byte, error) {
 	text := old.Text()
 	switch {

@@ -20,13 +20,12 @@ import (
 	"unwire/decode/wire"
 )
 
-// encodeValue encodes text as the bytes of a value; for wire.Len, the payload without its length.
-// fd is the field's definition, or nil.
+// encodeValue encodes an edit's text as the bytes of a protobuf value of kind k, without tag and
+// length. fd is the field's definition, or nil.
 //
-// Shape: numbers are in Go's notation (0x and _ are allowed). Bytes and messages may have the
-// prefix hex: or base64:, and are literal text otherwise. A message may also be in the text format
-// that decode prints, or, if it is defined, in JSON. The numbers of a packed list are separated by
-// commas.
+// Shape: numbers are in Go's notation (0x and _ are allowed). Bytes and messages may have the prefix
+// hex: or base64:, and are literal text otherwise. A message may also be in the text format that decode
+// prints, or, if it is defined, in JSON. The numbers of a packed list are separated by commas.
 func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if element, packed := strings.CutPrefix(string(k), packedPrefix); packed {
 		var out []byte
@@ -63,6 +62,7 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 	return encodeNumber(k, value)
 }
 
+// splitList splits the elements of a packed list at commas.
 func splitList(value string) []string {
 	if strings.TrimSpace(value) == "" {
 		return nil
@@ -70,6 +70,7 @@ func splitList(value string) []string {
 	return strings.Split(value, ",")
 }
 
+// boolNumber returns 1 for true and 0 for false.
 func boolNumber(b bool) uint64 {
 	if b {
 		return 1
@@ -77,7 +78,8 @@ func boolNumber(b bool) uint64 {
 	return 0
 }
 
-// parseBytes parses text that may be hexadecimal or base64.
+// parseBytes returns the bytes that a text stands for: hexadecimal after hex:, base64 after base64:,
+// otherwise the text itself.
 func parseBytes(value string) ([]byte, error) {
 	if digits, ok := strings.CutPrefix(value, "hex:"); ok {
 		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -97,7 +99,8 @@ func parseBytes(value string) ([]byte, error) {
 	return []byte(value), nil
 }
 
-// encodeMessage encodes a message: bytes that parse as one, or JSON if it is defined.
+// encodeMessage encodes the text of a message field: JSON if the field is defined, or one of the forms
+// of messageBytes.
 func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if fd == nil {
 		return encodeWhole(value, nil)
@@ -105,7 +108,7 @@ func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error
 	return encodeWhole(value, fd.Message())
 }
 
-// encodeWhole is encodeMessage for a message of type md; nil if unknown.
+// encodeWhole is like encodeMessage for a message of type md; nil if unknown.
 func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		if md == nil {
@@ -127,7 +130,7 @@ func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error
 	return b, nil
 }
 
-// messageBytes parses a message in hex, in base64 or in the text format.
+// messageBytes parses a message given in hex, in base64 or in the text format that decode prints.
 func messageBytes(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "hex:") || strings.HasPrefix(s, "base64:") {
 		return parseBytes(s)
@@ -139,6 +142,7 @@ func messageBytes(s string) ([]byte, error) {
 	return b, nil
 }
 
+// encodeEnum encodes an enum value, given as a number or, if fd is known, by its name.
 func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if n, err := strconv.ParseInt(value, 0, 32); err == nil {
 		return wire.AppendVarint(nil, uint64(n)), nil
@@ -153,7 +157,7 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	return wire.AppendVarint(nil, uint64(v.Number())), nil
 }
 
-// encodeNumber encodes a number as a value of kind k.
+// encodeNumber encodes a number or bool as a value of kind k.
 func encodeNumber(k valueKind, value string) ([]byte, error) {
 	bits := 64
 
@@ -204,7 +208,7 @@ func encodeNumber(k valueKind, value string) ([]byte, error) {
 	return wire.AppendVarint(nil, v), nil
 }
 
-// parseEither parses a 64-bit number, signed or unsigned.
+// parseEither parses a 64-bit integer, signed or unsigned, and returns its bits.
 func parseEither(value string) (uint64, error) {
 	if u, err := strconv.ParseUint(value, 0, 64); err == nil {
 		return u, nil
@@ -216,6 +220,7 @@ func parseEither(value string) (uint64, error) {
 	return uint64(i), err
 }
 
+// numberError returns the error for a number that is not valid for kind k.
 func numberError(k valueKind, err error) error {
 	if n, ok := errors.AsType[*strconv.NumError](err); ok {
 		if errors.Is(n.Err, strconv.ErrRange) {
@@ -226,7 +231,8 @@ func numberError(k valueKind, err error) error {
 	return err
 }
 
-// guessKind guesses the kind of a value from its wire type and its text.
+// guessKind returns the kind to use for a field without a definition, by its wire type and the new
+// value's text.
 func guessKind(t wire.Type, value string) valueKind {
 	switch t {
 	case wire.Varint:

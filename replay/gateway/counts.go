@@ -2,22 +2,24 @@ package gateway
 
 import "time"
 
-// A coldCause is why a request was started as a new stream.
+// A coldCause is the reason why a request was sent to the agent as a new stream with the whole
+// transcript ("cold"), instead of continuing the open stream of an earlier request (its session).
 type coldCause int
 
-// The causes.
+// The reasons for a new stream.
 const (
-	// coldNew: the request belongs to no session.
+	// coldNew: the transcript has no tool calls of a session. As the result of a comparison, it means
+	// that nothing prevents continuing the session.
 	coldNew coldCause = iota
-	// coldUnknown: its calls belong to no session of this key.
+	// coldUnknown: the transcript's tool calls belong to no session of this API key.
 	coldUnknown
-	// coldExpired: its session has ended.
+	// coldExpired: the session has ended.
 	coldExpired
-	// coldEdited: the transcript is not the one that the session knows.
+	// coldEdited: the transcript differs from the conversation in the session.
 	coldEdited
-	// coldChanged: another model, or other tools.
+	// coldChanged: the request asks for another model or has other tools.
 	coldChanged
-	// coldMovedOn: a message of the user came in place of results.
+	// coldMovedOn: the client sent a new message instead of results for the open tool calls.
 	coldMovedOn
 	// coldBroken: the stream was lost while it was parked.
 	coldBroken
@@ -26,28 +28,31 @@ const (
 	causes
 )
 
+// causeNames are the names of the reasons in metrics, indexed by coldCause.
 var causeNames = [causes]string{"new", "unknown", "expired", "edited", "changed", "moved_on", "broken", "busy"}
 
-// Counts are statistics of a Core since its start.
+// Counts are statistics of a Core since it was created. A session is an open stream to the agent; it is
+// parked while it waits for the client to send results of tool calls.
 type Counts struct {
 	// Running is the number of sessions that currently produce a response, and Waiting that of parked
 	// sessions.
 	Running, Waiting int
 	// Streams is the number of streams opened to the upstream server.
 	Streams int
-	// Resumed counts requests that continued a parked session.
+	// Resumed is the number of requests that continued a parked session.
 	Resumed int
-	// Parked is the number of responses that ended with tool calls. Finished, Limited and Failed count
-	// responses that ended otherwise, and Abandoned those whose client disconnected.
+	// Parked is the number of responses that ended with tool calls. Finished, Limited and Failed are
+	// the numbers of responses that ended regularly, at a limit or stop text, and with an error;
+	// Abandoned is that of responses whose client disconnected.
 	Parked, Finished, Limited, Failed, Abandoned int
 	// Expired and Evicted are the numbers of parked sessions that were closed because of their age, or
 	// to limit their number.
 	Expired, Evicted int
-	// Cold counts new streams by the reason why no session could be reused.
+	// Cold are the numbers of new streams by the reason why no session was continued.
 	Cold [causes]int
 }
 
-// ColdByCause returns the numbers of new streams by the name of the reason.
+// ColdByCause returns Cold as a map from the names of the reasons.
 func (n Counts) ColdByCause() map[string]int {
 	by := map[string]int{}
 	for cause, count := range n.Cold {
@@ -73,34 +78,47 @@ func (c *Core) Counts() Counts {
 	return n
 }
 
+// count changes the statistics by calling change, with the lock held.
 func (c *Core) count(change func(*Counts)) {
 	c.countsLock.Lock()
 	defer c.countsLock.Unlock()
 	change(&c.counts)
 }
 
-// pastSessions remembers sessions that have ended: the last ones whole, so that a repeated
-// request gets the same response, and more of them by id, so that late results are known
-// to be late.
+// pastSessions remembers sessions that have ended. The latest are kept completely, so that a repeated
+// request gets the same response. Of older ones only the ids are kept, so that late results of tool
+// calls are recognised as late.
 type pastSessions struct {
-	whole []pastSession // the latest last
-	keys  map[string]sum
+	// whole are the sessions that are kept completely, the latest last.
+	whole []pastSession
+
+	// keys are the hashed API keys of past sessions, by session id.
+	keys map[string]sum
+
+	// order are the ids in keys, oldest first.
 	order []string
 }
 
+// A pastSession is a session that has ended, with the time of its end.
 type pastSession struct {
+	// session is the complete session.
 	*session
+
+	// ended is the time at which the session ended.
 	ended time.Time
 }
 
+// The limits of pastSessions: the number and the age of complete sessions, and the number of ids.
 const (
 	maxWhole   = 32
 	wholeTime  = 2 * time.Minute
 	maxPastIDs = 10_000
 )
 
+// newPastSessions returns an empty pastSessions.
 func newPastSessions() *pastSessions { return &pastSessions{keys: map[string]sum{}} }
 
+// add adds a session that has ended, and removes the oldest above the limits.
 func (g *pastSessions) add(s *session) {
 	if _, ok := g.keys[s.id]; ok {
 		return
@@ -117,8 +135,9 @@ func (g *pastSessions) add(s *session) {
 	}
 }
 
-// find returns the ended session with the given id and key as long as it is kept, so that a client that repeats its
-// request gets the answer again. It also returns the reason why the session cannot be continued.
+// find returns the ended session with this id and hashed API key while it is kept completely, so that a
+// client that repeats its request gets the same response; otherwise nil. It also returns the reason why
+// the session cannot be continued.
 func (g *pastSessions) find(key sum, id string) (*session, coldCause) {
 	if of, ok := g.keys[id]; !ok || of != key {
 		return nil, coldUnknown

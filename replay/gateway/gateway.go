@@ -36,47 +36,48 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// An Upstream opens conversation streams to an agent server.
+// An Upstream opens streams to an agent server, each of which is one conversation.
 type Upstream interface {
 	// Models returns the models that the upstream offers.
 	Models(ctx context.Context) ([]turn.Model, error)
 
-	// Run opens a stream for a new conversation. ctx bounds the opening only.
+	// Run opens a stream for a new conversation with the transcript in r. ctx limits only the opening.
 	//
 	// Errors: a *turn.Error.
 	Run(ctx context.Context, r *turn.Request) (Stream, error)
 }
 
-// A Stream is one conversation with an agent server.
+// A Stream is one conversation with an agent server, which stays open while the client runs tools.
 type Stream interface {
-	// Next waits for the next event; see front.Turn. After turn.Ended it returns io.EOF.
+	// Next waits for the next event of the conversation. After turn.Ended it returns io.EOF. If ctx
+	// ends first, no event is lost.
 	Next(ctx context.Context) (turn.Event, error)
 
 	// Pending reports whether the agent has announced a tool call but not requested it yet.
 	Pending() bool
 
-	// Answer sends the result of a call to the agent.
+	// Answer sends the result of a tool call to the agent.
 	//
-	// Errors: a *turn.Error of kind NotFound if the agent has taken the call back.
+	// Errors: a *turn.Error of kind NotFound if the agent has aborted the call.
 	Answer(r turn.Result) error
 
-	// ExchangeID is the number of the stream's exchange in the capture; 0 if none is
-	// being recorded.
+	// ExchangeID returns the number of the stream's exchange in the capture; 0 if it is not recorded.
 	ExchangeID() int64
 
 	// Close ends the stream, also on the upstream server.
 	Close()
 }
 
-// Options are the limits of a Core. The zero value has the defaults.
+// Options are the limits of a Core. A field that is zero has its default. A session is an open stream
+// to the agent; it is parked while it waits for the client to send results of tool calls.
 type Options struct {
-	// Idle is how long a session waits for results. Default: 15 minutes.
+	// Idle is how long a session may be parked before it is closed. Default: 15 minutes.
 	Idle time.Duration
-	// MaxAge is how long a session may last in all; it ends when it is next parked.
+	// MaxAge is how long a session may last; an older one is closed instead of being parked again.
 	// Default: 4 hours.
 	MaxAge time.Duration
-	// MaxSessions is the limit of open sessions. Above it the session that has been parked
-	// for the longest time is closed. Default: 24.
+	// MaxSessions limits the number of open sessions. When another one is needed, the session that has
+	// been parked for the longest time is closed. Default: 24.
 	MaxSessions int
 	// Models maps model names that the upstream server lacks (such as clients' default models) to its
 	// models. The first matching pattern is used. Default: no mapping.
@@ -86,23 +87,23 @@ type Options struct {
 	// Settle is how long the agent must be silent after a tool call before the response ends, so that
 	// parallel calls are returned in one response. Default: 20 ms.
 	Settle time.Duration
-	// Silence is how long the agent may send nothing but heartbeats while a response waits
-	// for it. The response then ends with an error. Default: 10 minutes.
+	// Silence is how long a response may wait for the agent, which sends nothing but heartbeats. The
+	// response then ends with an error. Default: 10 minutes.
 	Silence time.Duration
-	// MaxResult is the limit of the text of one tool result, in bytes. What is longer is
-	// cut, with a notice that the model sees. Default: 256 KiB.
+	// MaxResult limits the text of one tool result, in bytes. Longer text is truncated, with a notice
+	// that the model sees. Default: 256 KiB.
 	MaxResult int
 }
 
-// A ModelAlias maps model names that match a pattern to an upstream model.
+// A ModelAlias maps model names that match a pattern to a model of the upstream server.
 type ModelAlias struct {
-	// Pattern is a name in any case, or a pattern as in path.Match: * is any text without a
-	// slash.
+	// Pattern is a model name, or a pattern with wildcards as in path.Match; case is ignored.
 	Pattern string
-	// Model is an id or alias of the upstream; "" is the first model of the upstream.
+	// Model is an id or alias of an upstream model; "" means the first model in the upstream's list.
 	Model string
 }
 
+// setDefaults sets fields that are zero to their defaults.
 func (o *Options) setDefaults() {
 	setDefault(&o.Idle, 15*time.Minute)
 	setDefault(&o.MaxAge, 4*time.Hour)
@@ -112,39 +113,59 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxResult, 256<<10)
 }
 
+// setDefault sets *v to the default to if it is not positive.
 func setDefault[T int | time.Duration](v *T, to T) {
 	if *v <= 0 {
 		*v = to
 	}
 }
 
-// pendingWait bounds the time for which a response waits for a call that was announced.
+// pendingWait is how long a response waits for a tool call that the agent has announced but not
+// requested yet.
 const pendingWait = 2 * time.Second
 
-// restartTime bounds the start of a stream in place of one that was lost.
+// restartTime limits the opening of a stream that replaces a lost one.
 const restartTime = time.Minute
 
-// A Core runs turns. Its methods may be called from several goroutines.
+// A Core implements front.Core: it runs the turns of client requests on streams to an agent. Its
+// methods may be called concurrently.
 type Core struct {
-	o        Options
+	// o are the options with defaults filled in.
+	o Options
+
+	// upstream opens streams to the agent.
 	upstream Upstream
-	models   modelCache
 
+	// models caches the upstream's list of models.
+	models modelCache
+
+	// draining means that Shutdown was called, so that new turns are refused.
 	draining atomic.Bool
-	closing  sync.WaitGroup // sessions whose streams are being closed
 
-	// mu guards the maps below. To avoid deadlocks, no session's lock may be acquired while it is
+	// closing waits for sessions whose streams are being closed.
+	closing sync.WaitGroup
+
+	// mu guards the fields below. To avoid deadlocks, no session's lock may be acquired while it is
 	// locked.
-	mu       sync.Mutex
-	open     map[string]*session // running and parked, by id
-	starting int                 // streams that are being opened
-	past     *pastSessions
+	mu sync.Mutex
 
+	// open are the running and parked sessions, by id.
+	open map[string]*session
+
+	// starting is the number of streams that are being opened.
+	starting int
+
+	// past are sessions that have ended.
+	past *pastSessions
+
+	// countsLock guards counts.
 	countsLock sync.Mutex
-	counts     Counts
+
+	// counts are the statistics.
+	counts Counts
 }
 
-// New returns a Core. Shutdown must be called at its end.
+// New returns a Core that runs turns on upstream. Shutdown must be called when it is no longer needed.
 func New(upstream Upstream, o Options) *Core {
 	o.setDefaults()
 	return &Core{o: o, upstream: upstream, open: map[string]*session{}, past: newPastSessions()}
@@ -152,36 +173,39 @@ func New(upstream Upstream, o Options) *Core {
 
 var _ front.Core = (*Core)(nil)
 
+// keyContext is the context key for the API key of a request.
 type keyContext struct{}
 
-// WithKey returns a context for requests that were made with an API key. Sessions belong
-// to a key: a request with another one cannot continue them.
+// WithKey returns a context for a request that was made with this API key. Sessions belong to a key: a
+// request with another key cannot continue them.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, sha256.Sum256([]byte(key)))
 }
 
+// keyOf returns the hash of the API key in ctx.
 func keyOf(ctx context.Context) sum {
 	key, _ := ctx.Value(keyContext{}).(sum)
 	return key
 }
 
+// observerContext is the context key for an *Observer.
 type observerContext struct{}
 
 // An Observer is notified of the progress of one request.
 type Observer struct {
-	// OnStream is called with the number, in the capture, of each upstream exchange that
-	// answers the request.
+	// OnStream is called with the capture's number of each upstream exchange that is used for the
+	// request; more than one if a lost stream is replaced.
 	OnStream func(exchange int64)
-	// OnEnd is called when the client has got the last event of the response.
+	// OnEnd is called when the last event of the response was returned to the front end.
 	OnEnd func()
 }
 
-// WithObserver returns a context for requests that are observed.
+// WithObserver returns a context for a request whose progress is reported to o.
 func WithObserver(ctx context.Context, o *Observer) context.Context {
 	return context.WithValue(ctx, observerContext{}, o)
 }
 
-// observed returns a reader that reports to the observer of ctx.
+// observed connects the reader t to the observer in ctx, if there is one, and returns t.
 func observed(ctx context.Context, t *reader) *reader {
 	o, _ := ctx.Value(observerContext{}).(*Observer)
 	if o == nil {
@@ -194,7 +218,8 @@ func observed(ctx context.Context, t *reader) *reader {
 	return t
 }
 
-// Turn starts or continues a turn; see front.Core.
+// Turn runs one turn: it continues a parked session if the request is its continuation, and opens a new
+// stream to the agent otherwise. See front.Core.
 func (c *Core) Turn(ctx context.Context, r *turn.Request) (front.Turn, error) {
 	if err := validate(r); err != nil {
 		return nil, err
@@ -223,7 +248,7 @@ func (c *Core) Turn(ctx context.Context, r *turn.Request) (front.Turn, error) {
 	return t, nil
 }
 
-// validate refuses requests that are invalid for every API.
+// validate returns an error for requests that no public API allows, such as one without messages.
 func validate(r *turn.Request) error {
 	invalid := func(param, format string, args ...any) error {
 		return &turn.Error{Kind: turn.Invalid, Param: param, Message: fmt.Sprintf(format, args...)}
@@ -248,7 +273,8 @@ func validate(r *turn.Request) error {
 	return nil
 }
 
-// start opens a stream to the upstream server for a request.
+// start opens a new stream to the agent for a request. tr is the request's transcript in comparable
+// form, and cause the reason why no session is continued, for the statistics.
 func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcript, cause coldCause) (*reader, error) {
 	if err := c.reserve(); err != nil {
 		return nil, err
@@ -274,9 +300,11 @@ func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcri
 	return observed(ctx, s.attach()), nil
 }
 
+// errDraining refuses requests after Shutdown was called.
 var errDraining = &turn.Error{Kind: turn.Overloaded, Code: "shutting_down", Message: "unwire serve is shutting down"}
 
-// reserve ensures that one more session is within the limit, if necessary by closing a parked one.
+// reserve reserves a place for one more session, if necessary by closing the one that was parked first.
+// It fails if all sessions are running, or after Shutdown.
 func (c *Core) reserve() error {
 	if c.draining.Load() {
 		return errDraining
@@ -296,8 +324,8 @@ func (c *Core) reserve() error {
 	return nil
 }
 
-// longestParked returns the session that was parked first; nil if all are running. c.mu is
-// held.
+// longestParked returns the session that was parked first; nil if all are running. The caller must hold
+// c.mu.
 func (c *Core) longestParked() *session {
 	var oldest *session
 	for _, s := range c.open {
@@ -308,13 +336,15 @@ func (c *Core) longestParked() *session {
 	return oldest
 }
 
+// release gives back a place that reserve has reserved.
 func (c *Core) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.starting--
 }
 
-// find returns the session of the last call in a transcript, or why there is none.
+// find returns the session to which the last tool call in a transcript belongs; if there is none, or it
+// has ended, also the reason why it cannot be continued. key is the hashed API key.
 func (c *Core) find(key sum, tr *transcript) (*session, coldCause) {
 	id, ok := tr.lastSession()
 	if !ok {
@@ -328,7 +358,7 @@ func (c *Core) find(key sum, tr *transcript) (*session, coldCause) {
 	return c.past.find(key, id)
 }
 
-// forget moves a session that has ended to the past sessions.
+// forget moves a session that has ended from the open to the past sessions.
 func (c *Core) forget(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -336,8 +366,8 @@ func (c *Core) forget(s *session) {
 	c.past.add(s)
 }
 
-// Shutdown refuses new turns, closes the parked sessions, and waits for the running ones. When ctx
-// ends, it cancels those that are still running.
+// Shutdown refuses new turns, closes the parked sessions, and waits until the running ones have ended.
+// When ctx ends, it cancels those that are still running.
 func (c *Core) Shutdown(ctx context.Context) {
 	c.draining.Store(true)
 	c.mu.Lock()
@@ -358,17 +388,23 @@ func (c *Core) Shutdown(ctx context.Context) {
 	c.closing.Wait()
 }
 
-// A modelCache keeps the upstream's models for modelsTime.
+// A modelCache stores the upstream's list of models for modelsTime.
 type modelCache struct {
-	mu   sync.Mutex
+	// mu guards the fields below. It is held while the list is requested.
+	mu sync.Mutex
+
+	// list are the models; nil before the first request.
 	list []turn.Model
-	at   time.Time
+
+	// at is the time at which the list was requested.
+	at time.Time
 }
 
+// modelsTime is how long the list of models is cached.
 const modelsTime = 5 * time.Minute
 
-// Models returns the upstream's models, which are asked for again after five minutes. If
-// that fails, the older list is returned.
+// Models returns the upstream's models. The list is cached for five minutes; if requesting it again
+// fails, the older list is returned.
 func (c *Core) Models(ctx context.Context) ([]turn.Model, error) {
 	c.models.mu.Lock()
 	defer c.models.mu.Unlock()
@@ -386,8 +422,10 @@ func (c *Core) Models(ctx context.Context) ([]turn.Model, error) {
 	return list, nil
 }
 
-// Model returns the model with an id or alias (ignoring case), or the one to which Options.Models maps
-// the name.
+// Model returns the model with this id or alias (ignoring case), or the one to which Options.Models
+// maps the name.
+//
+// Errors: a *turn.Error of kind NotFound.
 func (c *Core) Model(ctx context.Context, name string) (turn.Model, error) {
 	list, err := c.Models(ctx)
 	if err != nil {
@@ -415,7 +453,8 @@ func (c *Core) Model(ctx context.Context, name string) (turn.Model, error) {
 	return turn.Model{}, &turn.Error{Kind: turn.NotFound, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("the upstream has no model %.80q; it has %s", name, strings.Join(ids, ", "))}
 }
 
-// modelNamed returns the model with an id, or else with a name or alias in any case.
+// modelNamed returns the model in list whose id is name or, ignoring case, whose id, name or alias it
+// is.
 func modelNamed(list []turn.Model, name string) (turn.Model, bool) {
 	for _, m := range list {
 		if m.ID == name {

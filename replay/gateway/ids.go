@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The ids of calls are sess_SESSION__call_N, where SESSION is 12 characters of base 62.
-// They are at most 40 bytes of [A-Za-z0-9_-], which every public API accepts.
+// The ids of tool calls that clients see have the form sess_SESSION__call_N, where SESSION is 12
+// characters of base 62. They are at most 40 bytes of [A-Za-z0-9_-], which every public API accepts.
 const (
 	sessionPrefix = "sess_"
 	callInfix     = "__call_"
@@ -15,8 +15,8 @@ const (
 	base62        = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// newSessionID returns a random id. Bytes above the largest multiple of 62 are drawn
-// again, so that all ids are equally likely.
+// newSessionID returns a random session id of 12 characters. Random bytes above the largest multiple of
+// 62 are discarded, so that all ids are equally likely.
 func newSessionID() string {
 	id := make([]byte, 0, sessionLength)
 	var random [2 * sessionLength]byte
@@ -32,11 +32,12 @@ func newSessionID() string {
 	}
 }
 
+// callID returns the client's id for tool call n, from 1, of a session.
 func callID(session string, n int) string {
 	return sessionPrefix + session + callInfix + strconv.Itoa(n)
 }
 
-// sessionOf returns the session and the number of the call with an id.
+// sessionOf parses a tool call id made by callID; ok is false for any other id.
 func sessionOf(callID string) (session string, n int, ok bool) {
 	rest, ok := strings.CutPrefix(callID, sessionPrefix)
 	if !ok {

@@ -9,20 +9,30 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A reader is one client's reading position in a segment of a session.
+// A reader implements front.Turn: it returns the events of one response (a segment of a session) to one
+// client. A repeated request gets a second reader of the same segment.
 type reader struct {
-	s      *session
-	g      *segment
-	next   int
+	// s is the session.
+	s *session
+
+	// g is the segment, i.e. the response, that is read.
+	g *segment
+
+	// next is the number of the next event, from 0.
+	next int
+
+	// closed means that Close was called.
 	closed bool
-	onEnd  func() // called once, with the last event; nil for nobody
-	// restart starts the request cold if the stream broke while it was parked; nil for a
-	// request that was started cold.
+
+	// onEnd, if not nil, is called once after the last event was returned.
+	onEnd func()
+	// restart opens a new stream for the request if the session's stream turns out to be broken; nil
+	// for a request that already has a new stream.
 	restart func(ctx context.Context) (*reader, error)
 }
 
-// Next returns the next event of the response. Of several readers, one at a time reads
-// from the stream.
+// Next returns the next event of the response. If several readers wait, one of them reads from the
+// stream for all.
 func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 	for {
 		t.s.mu.Lock()
@@ -79,13 +89,14 @@ func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 	}
 }
 
-// broken reports whether a stream was lost, as opposed to an answer of the upstream.
+// broken reports whether an error means that the stream was lost, and not that the upstream refused the
+// request.
 func broken(err error) bool {
 	kind := turn.AsError(err).Kind
 	return kind == turn.Upstream || kind == turn.Timeout || kind == turn.Internal
 }
 
-// again opens a new stream for the same request, and makes t a reader of it.
+// again opens a new stream for the request, and continues t with its response.
 func (t *reader) again(ctx context.Context) error {
 	fresh, err := t.restart(ctx)
 	if err != nil {
@@ -96,7 +107,7 @@ func (t *reader) again(ctx context.Context) error {
 	return nil
 }
 
-// Close detaches the reader. A response that nobody reads any more is cancelled.
+// Close ends reading. If no other reader is left, an unfinished response is cancelled.
 func (t *reader) Close() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -112,7 +123,8 @@ func (t *reader) Close() {
 	}
 }
 
-// pull reads one event from the stream into the segment.
+// pull reads one event from the agent's stream and adds it to the segment g. If the agent is silent
+// after a tool call, it ends the response.
 //
 // Errors: only ctx's.
 func (s *session) pull(ctx context.Context, g *segment) error {
@@ -156,5 +168,5 @@ func (s *session) pull(ctx context.Context, g *segment) error {
 	return nil
 }
 
-// errSilent ends a response whose upstream sends nothing but heartbeats.
+// errSilent ends a response for which the agent has sent nothing but heartbeats for Options.Silence.
 var errSilent = &turn.Error{Kind: turn.Timeout, Code: "upstream_silent", Message: "the upstream has sent nothing but heartbeats for too long (--silence)"}

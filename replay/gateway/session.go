@@ -12,73 +12,124 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A session is one stream to the agent, with the part of the conversation that its client has seen.
+// A session is one stream to the agent, together with the conversation as far as its client has seen
+// it. It produces one response for each request that continues the conversation; between them it is
+// parked, waiting for results of tool calls.
 type session struct {
-	id      string
-	key     sum
-	core    *Core
-	stream  Stream
+	// id is part of the ids of the session's tool calls, by which later requests are assigned to it.
+	id string
+
+	// key is the hash of the API key of the client.
+	key sum
+
+	// core is the Core to which the session belongs.
+	core *Core
+
+	// stream is the stream to the agent.
+	stream Stream
+
+	// started is the time at which the session began.
 	started time.Time
-	ended   chan struct{} // closed when the session and its stream are closed
-	// parked is since when the session waits for results, in Unix nanoseconds; 0 while a
+
+	// ended is closed when the session and its stream are closed.
+	ended chan struct{}
+	// parked is the time since which the session has been parked, in Unix nanoseconds; 0 while a
 	// response is running and after the end.
 	parked atomic.Int64
 
+	// mu guards the fields below.
 	mu sync.Mutex
-	// known is the transcript as the client should send it back: the opening request, and
-	// a run at its end that grows.
+	// known is the transcript as the client should send it back. Its last run, i.e. the agent's answers
+	// so far, grows.
 	known *transcript
 	// calls are the tool calls of the agent, numbered from 1.
-	calls   []call
+	calls []call
+
+	// current is the latest response.
 	current *segment
-	over    bool // the stream was closed, or is being closed
-	expiry  *time.Timer
+
+	// over means that the stream was closed, or is being closed.
+	over bool
+
+	// expiry closes the session if it is parked for longer than Options.Idle.
+	expiry *time.Timer
 }
 
 // A call is a tool call that the agent made.
 type call struct {
-	native   string // the agent's id
+	// native is the agent's id of the call; clients see another one (see callID).
+	native string
+
+	// answered means that a result was sent to the agent.
 	answered bool
 }
 
-// A segment is one response: what the stream sent between two boundaries.
+// A segment is one response: the events that the stream sent between two requests.
 type segment struct {
-	// before is the state of the conversation when the segment began, by which a repeated request is
+	// before is the size of the conversation when the segment began, by which a repeated request is
 	// recognised.
 	before struct {
-		text    int // bytes of the last run's text
-		calls   int // of the last run
-		notes   int // of the last run
+		// text is the number of bytes of the last run's text.
+		text int
+
+		// calls is the number of tool calls in the last run.
+		calls int
+
+		// notes is the number of notes in the last run.
+		notes int
+
+		// results are the fingerprints of the tool results, by call id.
 		results map[string]sum
 	}
-	// heard is the time of the segment's last event, or of its beginning.
+	// heard is the time of the segment's last event, or of its beginning if there is none.
 	heard time.Time
 
-	cutter  cutter
-	events  []turn.Event // from number first on
-	first   int
-	size    int // of events: see maxReplay
-	calling int // calls in this segment
+	// cutter ends the response at a stop text or token limit.
+	cutter cutter
+
+	// events are the events of the response, without the oldest if it is very long.
+	events []turn.Event
+
+	// first is the number of the first event in events.
+	first int
+
+	// size is the approximate size of events in bytes; see maxReplay.
+	size int
+
+	// calling is the number of tool calls in this response.
+	calling int
 	// opening means that the segment is the first of its stream; thinking and content mean that it
 	// contains such events.
 	opening, thinking, content bool
-	done                       bool  // its last event is in events, or err is set
-	err                        error // why it broke off
-	readers                    int
-	pulling                    bool
-	changed                    chan struct{} // closed and replaced with each event
+
+	// done means that the response is complete, or broken if err is set.
+	done bool
+
+	// err is the error with which the response broke off; nil if it did not.
+	err error
+
+	// readers is the number of clients that read the response.
+	readers int
+
+	// pulling means that one of the readers is reading from the stream.
+	pulling bool
+
+	// changed is closed and replaced when an event is added.
+	changed chan struct{}
 }
 
-// errEvicted cannot reach a client, since only parked sessions are evicted.
+// errEvicted ends a parked session that was closed because there were too many. No client sees it.
 var errEvicted = errors.New("the session was closed to make room")
 
+// Limits on the part of a response that is kept for repeated requests.
 const (
-	// maxReplay is the largest part of a response that is kept to answer a repeated request, in bytes
-	// of text plus eventSize for each event.
+	// maxReplay is the largest size of that part, in bytes of text plus eventSize for each event.
 	maxReplay = 4 << 20
 	eventSize = 64
 )
 
+// newSession returns a session for a new stream, whose first response answers the request r. tr is the
+// transcript of r.
 func newSession(c *Core, key sum, stream Stream, r *turn.Request, tr *transcript) *session {
 	s := &session{
 		id: newSessionID(), key: key, core: c, stream: stream, started: time.Now(),
@@ -90,7 +141,7 @@ func newSession(c *Core, key sum, stream Stream, r *turn.Request, tr *transcript
 	return s
 }
 
-// clone returns a copy of the transcript whose last run can be extended independently.
+// clone returns a copy of the transcript, whose last run can be extended without changing the original.
 func (tr *transcript) clone() *transcript {
 	c := &transcript{model: tr.model, tools: tr.tools, entries: slices.Clone(tr.entries), results: maps.Clone(tr.results)}
 	if last := tr.openRun(); last != nil {
@@ -101,7 +152,7 @@ func (tr *transcript) clone() *transcript {
 	return c
 }
 
-// begin starts a segment for a request. s.mu is held, or s is new.
+// begin starts a segment, i.e. the response to request r. The caller must hold s.mu unless s is new.
 func (s *session) begin(r *turn.Request) {
 	g := &segment{changed: make(chan struct{}), heard: time.Now(), cutter: cutter{stops: r.Stop, limit: r.MaxTokens}}
 	run := s.known.openRun()
@@ -114,20 +165,21 @@ func (s *session) begin(r *turn.Request) {
 	}
 }
 
-// attach returns a reader that starts at the beginning of the current segment.
+// attach returns a new reader that starts at the beginning of the current response.
 func (s *session) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.attachLocked()
 }
 
+// attachLocked is attach for callers that hold s.mu.
 func (s *session) attachLocked() *reader {
 	s.current.readers++
 	return &reader{s: s, g: s.current}
 }
 
-// resume continues the session with the results of a request, or returns why the request
-// does not continue it.
+// resume continues the session with the tool results of a request, whose transcript is tr. If the
+// request does not continue it, the reader is nil and the reason is returned.
 func (s *session) resume(tr *transcript, r *turn.Request) (*reader, coldCause) {
 	t, deliver, cause := s.match(tr, r)
 	for _, result := range deliver {
@@ -139,7 +191,8 @@ func (s *session) resume(tr *transcript, r *turn.Request) (*reader, coldCause) {
 	return t, cause
 }
 
-// answer sends a result. One for a call that the agent has taken back is late, and dropped.
+// answer sends the result of a tool call to the agent. The result of a call that the agent has aborted
+// is ignored.
 func (s *session) answer(result turn.Result) error {
 	err := s.stream.Answer(result)
 	if err != nil && turn.AsError(err).Kind == turn.NotFound {
@@ -148,8 +201,9 @@ func (s *session) answer(result turn.Result) error {
 	return err
 }
 
-// match compares a request with the session. If the request continues it, match begins a
-// segment and returns its reader with the results to send.
+// match compares a request with the session. If the request continues the session, match starts a
+// segment and returns its reader with the results to send to the agent; otherwise it returns the
+// reason.
 func (s *session) match(tr *transcript, r *turn.Request) (*reader, []turn.Result, coldCause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +255,8 @@ func (s *session) match(tr *transcript, r *turn.Request) (*reader, []turn.Result
 	return s.attachLocked(), deliver, coldNew
 }
 
-// openCalls returns the numbers of the calls that have no result yet, and how many of them have one in
-// tr.
+// openCalls returns the numbers of the tool calls whose result was not sent to the agent yet, and how
+// many of these have a result in the transcript tr.
 func (s *session) openCalls(tr *transcript) (open []int, results int) {
 	for i, c := range s.calls {
 		if !c.answered {
@@ -215,8 +269,8 @@ func (s *session) openCalls(tr *transcript) (open []int, results int) {
 	return open, results
 }
 
-// compare returns the reason why tr is not the known conversation with new results added; coldNew if it
-// is.
+// compare returns the reason why tr is not the known conversation continued with new tool results;
+// coldNew if it is.
 func (s *session) compare(tr *transcript) coldCause {
 	at := len(s.known.entries) - 1
 	if len(tr.entries) <= at || !sameEntries(s.known.entries[:at], tr.entries[:at]) {
@@ -240,7 +294,8 @@ func (s *session) compare(tr *transcript) coldCause {
 	return coldNew
 }
 
-// repeated returns a reader of the current segment if tr is the request that began it.
+// repeated returns a new reader of the current response if tr is the transcript of the request that
+// started it; otherwise nil.
 func (s *session) repeated(tr *transcript) *reader {
 	g := s.current
 	at := len(s.known.entries) - 1
@@ -260,8 +315,8 @@ func (s *session) repeated(tr *transcript) *reader {
 	return s.attachLocked()
 }
 
-// abandonLocked ends a parked session whose client continued with another conversation. It tells the
-// agent that no result will come. The caller must hold s.mu.
+// abandonLocked ends a parked session whose client has continued the conversation otherwise. It reports
+// to the agent that no results will follow. The caller must hold s.mu.
 func (s *session) abandonLocked() {
 	var rejections []turn.Result
 	for i, c := range s.calls {
@@ -273,7 +328,7 @@ func (s *session) abandonLocked() {
 	s.closeLocked(rejections...)
 }
 
-// end closes the session. A running response ends with err.
+// end closes the session. A running response ends with the error err.
 func (s *session) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +338,8 @@ func (s *session) end(err error) {
 	s.closeLocked()
 }
 
-// closeLocked sends the last results and closes the stream. The caller must hold s.mu.
+// closeLocked sends the results last to the agent and closes the stream, without waiting for the
+// network. The caller must hold s.mu.
 func (s *session) closeLocked(last ...turn.Result) {
 	if s.over {
 		return
@@ -306,7 +362,8 @@ func (s *session) closeLocked(last ...turn.Result) {
 	})
 }
 
-// park keeps the stream open for results. s.mu is held.
+// park keeps the stream open to wait for tool results, unless the options or a shutdown forbid it. The
+// caller must hold s.mu.
 func (s *session) park() {
 	if s.core.o.NoReuse || s.core.draining.Load() || time.Since(s.started) > s.core.o.MaxAge {
 		s.closeLocked()
@@ -324,13 +381,14 @@ func (s *session) park() {
 	})
 }
 
-// wake notifies waiting readers that the segment has new events.
+// wake notifies waiting readers that the segment has changed. The caller must hold the session's lock.
 func (g *segment) wake() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// accept processes an event of the stream. The caller must hold s.mu.
+// accept processes an event of the agent's stream: tool calls get ids of the session, and the cutter
+// may end the response. The caller must hold s.mu.
 func (s *session) accept(g *segment, event turn.Event) {
 	if e, ok := event.(turn.Calling); ok {
 		s.calls = append(s.calls, call{native: e.Call.ID})
@@ -348,7 +406,7 @@ func (s *session) accept(g *segment, event turn.Event) {
 	}
 }
 
-// emit adds an event that clients see to the segment. The caller must hold s.mu.
+// emit adds an event to the response, as clients see it. The caller must hold s.mu.
 func (s *session) emit(g *segment, event turn.Event) {
 	switch e := event.(type) {
 	case turn.Text:
@@ -377,11 +435,11 @@ func (s *session) emit(g *segment, event turn.Event) {
 	g.add(event)
 }
 
-// errEmpty reports a turn without any answer. Clients would otherwise treat it as a success and repeat
-// the request.
+// errEmpty reports a turn in which the model gave no answer. Otherwise clients would consider it a
+// success and repeat the request.
 var errEmpty = &turn.Error{Kind: turn.Upstream, Code: "empty_answer", Message: "the model ended its turn without an answer (it has only sent reasoning, or nothing): send the request again, or another one"}
 
-// add appends an event, and drops the oldest ones beyond maxReplay.
+// add appends an event, and drops all older events if they exceed maxReplay.
 func (g *segment) add(event turn.Event) {
 	g.events = append(g.events, event)
 	g.size += eventSize
@@ -392,7 +450,8 @@ func (g *segment) add(event turn.Event) {
 	}
 }
 
-// boundary ends the response at the agent's calls, and parks the session. s.mu is held.
+// boundary ends the response with the agent's tool calls, and parks the session. The caller must hold
+// s.mu.
 func (s *session) boundary(g *segment) {
 	for _, e := range g.cutter.flush() {
 		s.emit(g, e)
@@ -403,7 +462,7 @@ func (s *session) boundary(g *segment) {
 	s.park()
 }
 
-// fail ends the response with an error. s.mu is held.
+// fail ends the response with an error and closes the session. The caller must hold s.mu.
 func (s *session) fail(g *segment, err error) {
 	if errors.Is(err, io.EOF) {
 		err = &turn.Error{Kind: turn.Upstream, Code: "incomplete", Message: "the upstream ended its stream in the middle of the turn", Err: err}
@@ -413,6 +472,7 @@ func (s *session) fail(g *segment, err error) {
 	s.closeLocked()
 }
 
+// fail ends the response with an error. The caller must hold the session's lock.
 func (g *segment) fail(err error) {
 	g.done, g.err = true, err
 	g.wake()

@@ -6,19 +6,27 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A cutter ends an answer at a stop text or at a number of tokens. The upstream server supports
-// neither, so the cutter checks the text: a possible beginning of a stop text is held back until more
-// text arrives.
+// A cutter ends an answer at a stop text or at a number of tokens, because the upstream server supports
+// neither. Text that may be the beginning of a stop text is held back until more text arrives.
 type cutter struct {
-	stops  []string
-	limit  int64 // of tokens; 0: none
+	// stops are the stop texts.
+	stops []string
+
+	// limit is the largest number of tokens; 0 for no limit.
+	limit int64
+
+	// tokens is the number of tokens that the model has written so far.
 	tokens int64
-	held   string
-	over   bool
+
+	// held is the text that is held back.
+	held string
+
+	// over means that the answer has ended.
+	over bool
 }
 
-// add processes an event, and returns the events to be passed to the client. After an Ended event it
-// returns nothing.
+// add processes an event of the answer, and returns the events to pass to the client. After it has
+// returned an Ended event, it returns nothing.
 func (c *cutter) add(event turn.Event) []turn.Event {
 	if c.over {
 		return nil
@@ -42,6 +50,7 @@ func (c *cutter) add(event turn.Event) []turn.Event {
 	return c.addText(text.Text)
 }
 
+// addText is add for a Text event.
 func (c *cutter) addText(text string) []turn.Event {
 	if len(c.stops) == 0 {
 		return []turn.Event{turn.Text{Text: text}}
@@ -68,7 +77,7 @@ func (c *cutter) addText(text string) []turn.Event {
 	return []turn.Event{turn.Text{Text: text}}
 }
 
-// longestPrefix returns how many bytes at the end of the held text may begin a stop text.
+// longestPrefix returns how many bytes at the end of the held text may be the beginning of a stop text.
 func (c *cutter) longestPrefix() int {
 	longest := 0
 	for _, stop := range c.stops {
@@ -81,7 +90,7 @@ func (c *cutter) longestPrefix() int {
 	return longest
 }
 
-// flush returns the text that is still held back.
+// flush returns the text that is held back as an event; nil if there is none.
 func (c *cutter) flush() []turn.Event {
 	if c.held == "" {
 		return nil

@@ -12,48 +12,66 @@ import (
 	"unwire/replay/agent/turn"
 )
 
+// A sum is a SHA-256 hash, used as the fingerprint of a value.
 type sum = [sha256.Size]byte
 
-// A transcript is a request's messages in the form in which they are compared.
+// A transcript is a request's list of messages in a form in which two requests can be compared.
 //
-// Clients do not send back quite what they were given: they drop the reasoning, trim
-// texts, and order the calls and results of one answer in several ways. So the messages of
-// the assistant and of tools between two messages of the user are one run: its text as a
-// whole without white space, its calls in order, and its results by call id.
+// Clients do not send back exactly what they received: they drop the reasoning, trim texts, and order
+// the calls and results of one answer differently. Therefore all messages of the assistant and of tools
+// between two messages of the user form one run: its text without white space, its calls in order, and
+// its results by call id.
 type transcript struct {
+	// model and tools are fingerprints of the request's model and tools.
 	model, tools sum
-	entries      []entry
-	// results are the fingerprints of the results, by call id.
+
+	// entries are the messages and runs in order.
+	entries []entry
+	// results are the fingerprints of the tool results, by call id.
 	results map[string]sum
-	// given maps call ids to the results in the request.
+	// given are the tool results in the request, by call id.
 	given map[string]turn.Result
 }
 
-// An entry is a message of the user or the system, or a run.
+// An entry is one element of a transcript: a message of the user or the system, or a run.
 type entry struct {
+	// message is the fingerprint of a message.
 	message sum
-	run     *run // nil for a message
+
+	// run is the run; nil if the entry is a message.
+	run *run
 }
 
 // A run is the part of a conversation by the assistant and the tools between two user messages.
 type run struct {
-	text  strings.Builder // without white space
+	// text is the concatenated text of the assistant without white space.
+	text strings.Builder
+
+	// calls are the tool calls in order.
 	calls []callPrint
 	// notes are texts that came together with tool results, and system messages between them.
 	notes []note
 }
 
+// A note is a text in a run that is not from the assistant; see run.notes.
 type note struct {
+	// print is the fingerprint of the parts.
 	print sum
+
+	// parts are the texts and images of the note.
 	parts []turn.Part
 }
 
+// A callPrint is a tool call in comparable form.
 type callPrint struct {
-	id    string
-	print sum // of name and arguments
+	// id is the id of the call as the client sees it.
+	id string
+
+	// print is the fingerprint of name and arguments.
+	print sum
 }
 
-// read builds the transcript of a request.
+// read converts the messages of a request to a transcript.
 func read(r *turn.Request) *transcript {
 	tr := &transcript{
 		model: sha256.Sum256([]byte(r.Model)), tools: printTools(r.Tools),
@@ -78,7 +96,7 @@ func read(r *turn.Request) *transcript {
 	return tr
 }
 
-// openRun returns the run at the end of the transcript; nil if there is none.
+// openRun returns the run at the end of the transcript; nil if it ends with a message.
 func (tr *transcript) openRun() *run {
 	if len(tr.entries) == 0 {
 		return nil
@@ -86,7 +104,8 @@ func (tr *transcript) openRun() *run {
 	return tr.entries[len(tr.entries)-1].run
 }
 
-// lastRun returns the last run of the transcript, and starts one if there is none.
+// lastRun returns the run at the end of the transcript; if it ends with a message, a new run is
+// appended.
 func (tr *transcript) lastRun() *run {
 	if r := tr.openRun(); r != nil {
 		return r
@@ -96,6 +115,7 @@ func (tr *transcript) lastRun() *run {
 	return r
 }
 
+// addAssistant adds text and tool calls of an assistant's message.
 func (r *run) addAssistant(parts []turn.Part) {
 	for _, p := range parts {
 		switch {
@@ -108,6 +128,7 @@ func (r *run) addAssistant(parts []turn.Part) {
 	}
 }
 
+// addText adds text of the assistant, without white space.
 func (r *run) addText(text string) {
 	for _, c := range text {
 		if !unicode.IsSpace(c) {
@@ -116,14 +137,15 @@ func (r *run) addText(text string) {
 	}
 }
 
+// addNote adds the parts as a note, unless there are none.
 func (r *run) addNote(parts []turn.Part) {
 	if len(parts) > 0 {
 		r.notes = append(r.notes, note{printParts(parts), parts})
 	}
 }
 
-// addResults adds the tool results of a message, only the first for each call. The message's other
-// parts become a note.
+// addResults adds the tool results in a message's parts; if a call has several results, the first one
+// counts. The other parts of the message become a note.
 func (tr *transcript) addResults(parts []turn.Part) {
 	run := tr.lastRun()
 	var rest []turn.Part
@@ -140,8 +162,8 @@ func (tr *transcript) addResults(parts []turn.Part) {
 	run.addNote(rest)
 }
 
-// hasResults reports whether the transcript has results with these fingerprints. A call
-// that was answered as interrupted must still have none.
+// hasResults reports whether the transcript has results with these fingerprints, which are by call id.
+// For a call that the session reported to the agent as interrupted, it must have no result.
 func (tr *transcript) hasResults(prints map[string]sum) bool {
 	for id, print := range prints {
 		given, ok := tr.results[id]
@@ -156,13 +178,13 @@ func (tr *transcript) hasResults(prints map[string]sum) bool {
 	return true
 }
 
-// sameSetting reports whether two transcripts are for the same model and tools.
+// sameSetting reports whether two transcripts are of requests with the same model and tools.
 func (tr *transcript) sameSetting(o *transcript) bool {
 	return tr.model == o.model && tr.tools == o.tools
 }
 
-// lastSession returns the id of the session to which the last tool call belongs; false if there is no
-// call.
+// lastSession returns the id of the session to which the last tool call in the transcript belongs;
+// false if there is no call, or its id is not one of the gateway's.
 func (tr *transcript) lastSession() (string, bool) {
 	for _, e := range slices.Backward(tr.entries) {
 		if e.run != nil && len(e.run.calls) > 0 {
@@ -173,19 +195,22 @@ func (tr *transcript) lastSession() (string, bool) {
 	return "", false
 }
 
-// sameText reports whether the texts of two runs are equal, or one of them is empty because the client
-// omitted it.
+// sameText reports whether the texts of two runs are equal. A text that is empty equals any other,
+// because clients may omit it.
 func sameText(a, b string) bool { return a == b || a == "" || b == "" }
 
+// sameRun reports whether two runs have the same text, calls and notes.
 func sameRun(a, b *run) bool {
 	return sameText(a.text.String(), b.text.String()) && slices.Equal(a.calls, b.calls) &&
 		sameNotes(a.notes, b.notes)
 }
 
+// sameNotes reports whether two lists of notes are equal.
 func sameNotes(a, b []note) bool {
 	return slices.EqualFunc(a, b, func(x, y note) bool { return x.print == y.print })
 }
 
+// sameEntries reports whether two lists of entries are equal.
 func sameEntries(a, b []entry) bool {
 	return slices.EqualFunc(a, b, func(x, y entry) bool {
 		if x.run == nil || y.run == nil {
@@ -195,20 +220,27 @@ func sameEntries(a, b []entry) bool {
 	})
 }
 
-// A printer makes fingerprints. Each value is preceded by its length, so that no two lists
-// of values have the same bytes.
-type printer struct{ hash.Hash }
+// A printer computes the fingerprint of a list of values. Each value is preceded by its length, so that
+// different lists never hash the same bytes.
+type printer struct {
+	// Hash has the values added so far.
+	hash.Hash
+}
 
+// newPrinter returns a printer without values.
 func newPrinter() printer { return printer{sha256.New()} }
 
+// add appends values to the list.
 func (p printer) add(values ...string) {
 	for _, v := range values {
 		fmt.Fprintf(p, "%d:%s", len(v), v)
 	}
 }
 
+// sum returns the fingerprint of the values added so far.
 func (p printer) sum() sum { return sum(p.Sum(nil)) }
 
+// printMessage returns the fingerprint of a message: of its role, texts and images.
 func printMessage(m turn.Message) sum {
 	p := newPrinter()
 	parts := printParts(m.Parts)
@@ -216,8 +248,8 @@ func printMessage(m turn.Message) sum {
 	return p.sum()
 }
 
-// printParts hashes message parts. It joins adjacent texts first, because clients split texts
-// differently.
+// printParts returns the fingerprint of texts and images in a message's parts. Adjacent texts are
+// joined first, because clients split texts differently.
 func printParts(parts []turn.Part) sum {
 	p := newPrinter()
 	var text strings.Builder
@@ -241,6 +273,7 @@ func printParts(parts []turn.Part) sum {
 	return p.sum()
 }
 
+// printResult returns the fingerprint of a tool result.
 func printResult(r *turn.Result) sum {
 	p := newPrinter()
 	parts := printParts(r.Parts)
@@ -248,14 +281,15 @@ func printResult(r *turn.Result) sum {
 	return p.sum()
 }
 
+// printCall returns the fingerprint of a tool call, i.e. of name and arguments.
 func printCall(c *turn.Call) sum {
 	p := newPrinter()
 	p.add(c.Name, canonicalJSON(c.Arguments))
 	return p.sum()
 }
 
-// canonicalJSON writes JSON with sorted members and numbers as a JavaScript client writes
-// them. What is not JSON is returned as it is.
+// canonicalJSON returns JSON with sorted members, and with numbers in the form in which a JavaScript
+// client writes them. Text that is not JSON is returned unchanged.
 func canonicalJSON(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -268,7 +302,7 @@ func canonicalJSON(raw json.RawMessage) string {
 	return string(b)
 }
 
-// printTools hashes a list of tools, independent of their order.
+// printTools returns the fingerprint of a list of tools, which does not depend on their order.
 func printTools(tools []turn.Tool) sum {
 	prints := make([]string, len(tools))
 	for i, tool := range tools {
@@ -283,15 +317,15 @@ func printTools(tools []turn.Tool) sum {
 	return p.sum()
 }
 
-// interrupted returns the result for a tool call whose client continued without sending one.
+// interrupted returns the result that is sent to the agent for a tool call for which the client sent
+// none.
 func interrupted(callID string) turn.Result {
 	return turn.Result{CallID: callID, IsError: true, Rejected: true, Parts: []turn.Part{{Text: "The call was interrupted: the client returned no result."}}}
 }
 
-// repair returns messages as the history of a new stream: each call has exactly one
-// result, right after its message, and no result is longer than maxResult. An interrupted
-// call stays in a client's history for ever, so a call without a result gets one that says
-// so.
+// repair returns a request's messages in the form for the history of a new stream: each call has
+// exactly one result, and no result is longer than maxResult bytes. A call without a result, which an
+// interrupted answer leaves in the client's history, gets one that reports the interruption.
 func repair(messages []turn.Message, maxResult int) []turn.Message {
 	answered := map[string]bool{}
 	for _, m := range messages {
@@ -334,7 +368,7 @@ func repair(messages []turn.Message, maxResult int) []turn.Message {
 	return out
 }
 
-// cutResult shortens the texts of a result to limit bytes in all, with a notice.
+// cutResult truncates the texts of a tool result to limit bytes in total, with a notice for the model.
 func cutResult(r turn.Result, limit int) turn.Result {
 	total := 0
 	for _, p := range r.Parts {

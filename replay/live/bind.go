@@ -7,7 +7,9 @@ import (
 	"unwire/replay/live/values"
 )
 
-// put replaces the captured value in a message by the live one, unless an edit has already replaced it.
+// put returns the client's message data with the captured value replaced by the live one, which is in
+// the server's message from. If an edit has already replaced the captured value, data is returned
+// unchanged.
 func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	d := values.Open(data, !b.json)
 	at := d.At(b.Path)
@@ -37,8 +39,8 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	return d.Set(at, source)
 }
 
-// live returns the value in a live frame that corresponds to the captured one; ok is false if there is
-// none.
+// live returns the value in the live server message from that corresponds to the captured one; ok is
+// false if there is none.
 func (b *Binding) live(from *parsedMessage) (string, bool) {
 	for k := range from.leaves {
 		v := &from.leaves[k]
@@ -54,7 +56,8 @@ func (b *Binding) live(from *parsedMessage) (string, bool) {
 	return "", false
 }
 
-// putInside replaces a captured token inside a longer value by the live one.
+// putInside replaces the captured identifier, which is only a part of the value at, by the live
+// identifier fresh.
 func (b *Binding) putInside(d *values.Document, at *values.Leaf, fresh string) ([]byte, error) {
 	if at == nil || at.Object {
 		return d.Data, nil

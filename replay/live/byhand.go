@@ -14,21 +14,25 @@ import (
 	"unwire/replay/live/values"
 )
 
-// An Answer maps an identifier by hand: frames up carry at Path what the live server
-// sends at FromPath.
+// An Answer is the user's instruction where an identifier comes from: the client's frames carry at one
+// path the value that the live server sends at another.
 type Answer struct {
-	// Frame is the number of the frame up, or edit.FirstFrame for all that have Path.
+	// Frame is the number of the client's frame; edit.FirstFrame means all client frames that have the
+	// path.
 	Frame int
 
 	// From is the number of the captured server frame that issued the value; edit.FirstFrame means the
-	// last frame before the client's frame that contains FromPath.
+	// last server frame before the client's frame that has the path.
 	From int
 
+	// path leads to the value in the client's frame, fromPath to that in the server's frame.
 	path, fromPath fieldpath.Path
-	text           string
+
+	// text is the text from which the Answer was parsed.
+	text string
 }
 
-// ParseAnswer reads the text of an --answer flag.
+// ParseAnswer parses the value of an --answer flag.
 //
 // Shape: [@FRAME ]PATH=@down/[FRAME/]PATH, as in @2 1.3=@down/4/2.1.
 func ParseAnswer(text string) (a Answer, err error) {
@@ -65,11 +69,13 @@ func ParseAnswer(text string) (a Answer, err error) {
 	return a, nil
 }
 
+// String returns the text of the flag.
 func (a Answer) String() string { return a.text }
 
-// BindByHand puts answers into the turns. They replace what was found at their paths.
+// BindByHand adds a binding for each of the user's answers to turns, the turns of the client's frames.
+// It replaces the binding that was found automatically at the same path.
 //
-// Errors: an answer of which the capture has no place.
+// Errors: an answer that names a frame or path which the capture lacks.
 func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 	for _, a := range answers {
 		bound, reason := false, error(nil)
@@ -103,7 +109,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 	return nil
 }
 
-// byHand returns the binding for a value of client frame i that the user mapped to a server value.
+// byHand returns the binding for the value at of client frame i, according to the answer a.
 func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 	for j := l.before[i] - 1; j >= 0; j-- {
 		d := &l.down[j]
@@ -124,8 +130,8 @@ func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 	return Binding{}, fmt.Errorf("the capture has %s with %s before %s/%d", what, a.fromPath, captures.Up, l.up[i].frame.Seq)
 }
 
-// leafByPath returns the leaf that a path selects, or nil. The path may use field names if md defines
-// them, and may omit an index that is 0.
+// leafByPath returns the value in leaves that a path selects, or nil. The path may use field names if
+// md defines them, and may omit an index that is 0.
 func leafByPath(leaves []values.Leaf, path fieldpath.Path, md protoreflect.MessageDescriptor) *values.Leaf {
 	numbers := slices.Clone(path)
 	for i := range numbers {

@@ -8,17 +8,21 @@ import (
 	"unwire/replay/live/values"
 )
 
-// Carried are the places of the server's values that frames up carry on. Paths
-// are without indexes.
+// Carried describes which of the server's values the client sends back in later frames, by the paths of
+// these values in the server's frames, without list indexes.
 type Carried struct {
+	// numbers has the paths of numbers that the client sends back.
 	numbers map[string]bool
-	parts   questionType
 
-	// whole has the places whose value the client sends back unchanged or in another spelling.
+	// parts has, by path, the parts of longer values that the client sends back.
+	parts questionType
+
+	// whole has the paths of values that the client sends back as a whole, unchanged or in another
+	// encoding.
 	whole map[string]bool
 }
 
-// CarriedOn returns which of the server's values the client sends back in turns.
+// CarriedOn collects the values that the client sends back, from the bindings in its turns.
 func CarriedOn(turns []Turn) *Carried {
 	c := &Carried{numbers: map[string]bool{}, parts: questionType{parts: map[string]map[string]bool{}}, whole: map[string]bool{}}
 	for i := range turns {
@@ -38,21 +42,21 @@ func CarriedOn(turns []Turn) *Carried {
 	return c
 }
 
-// Number reports whether numbers at a path without indexes are carried on.
+// Number reports whether the client sends back numbers at this path, which has no list indexes.
 func (c *Carried) Number(path string) bool { return c.numbers[path] || c.below(path) }
 
-// longestCarried is the length in bytes of the longest identifier, in base64. What is longer
+// longestCarried is the largest length in bytes of an identifier, such as one in base64. A longer text
 // may be content.
 const longestCarried = 96
 
-// Identifier reports whether two texts at a path without indexes may be identifiers that
-// are carried on.
+// Identifier reports whether two texts at a path (without list indexes) may be different identifiers
+// that the client sends back.
 func (c *Carried) Identifier(path, was, is string) bool {
 	return c.below(path) && len(was) <= longestCarried && len(is) <= longestCarried && isIDLike("t"+was) && isIDLike("t"+is)
 }
 
-// Key reports whether the last step of a path is the key of a map that is carried on, and
-// returns where the map is.
+// Key reports whether the last step of a path is the key of a map, and is an identifier that the client
+// sends back. at is the path of the map.
 func (c *Carried) Key(path string) (at string, ok bool) {
 	steps, rest, err := fieldpath.Cut(path)
 	if err != nil || rest != "" || len(steps) < 2 {
@@ -63,7 +67,7 @@ func (c *Carried) Key(path string) (at string, ok bool) {
 	return at, (values.ClassOf(key) != "" || values.IsDigits(key)) && (c.below(at+".key") || c.below(at))
 }
 
-// below reports whether a path leads to a value that is carried on, or into one.
+// below reports whether the value at a path, or one that contains it, is sent back as a whole.
 func (c *Carried) below(path string) bool {
 	if c.whole[path] {
 		return true
@@ -76,8 +80,8 @@ func (c *Carried) below(path string) bool {
 	return false
 }
 
-// SameText reports whether two texts at a path differ in nothing but the parts
-// that are carried on.
+// SameText reports whether two texts at a path are equal except for the parts that the client sends
+// back.
 func (c *Carried) SameText(path, was, is string) bool {
 	if c.parts.parts[path] == nil {
 		return false

@@ -11,21 +11,24 @@ import (
 	"unwire/decode"
 )
 
-// A Dialogue collects the frames that the live server has sent so far. The client's frames that respond
-// to them wait for it.
+// A Dialogue collects the frames that the live server has sent so far. A client frame that responds to
+// one of them is only sent once that one has arrived.
 type Dialogue struct {
+	// mu guards the fields below.
 	mu sync.Mutex
-	// down are the server's messages, without heartbeats.
+	// down are the server's messages so far, without heartbeats. Headers count as a message.
 	down []*parsedMessage
-	// at is when the last message arrived.
+	// at is the time at which the last message arrived.
 	at time.Time
-	// alive is when anything arrived, including heartbeats.
+	// alive is the time at which anything arrived, including heartbeats.
 	alive time.Time
 	// ended means that the live server's response has ended.
 	ended bool
-	// finished means that the peer sends nothing more, and still reads.
+	// finished means that the peer sends nothing more, but still reads.
 	finished bool
-	wake     chan struct{}
+
+	// wake is closed and replaced whenever the state changes.
+	wake chan struct{}
 }
 
 // NewDialogue returns a Dialogue without frames.
@@ -34,7 +37,7 @@ func NewDialogue() *Dialogue {
 	return &Dialogue{at: now, alive: now, wake: make(chan struct{})}
 }
 
-// AddFrames adds the next frames of the live server.
+// AddFrames adds the next frames of the live server. l parses them.
 func (c *Dialogue) AddFrames(l *Links, frames []decode.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,14 +67,14 @@ func (c *Dialogue) AddHeaders(headers captures.Headers) {
 	}
 }
 
-// messages returns the messages that have arrived so far.
+// messages returns the messages that have arrived so far, possibly including headers.
 func (c *Dialogue) messages() []*parsedMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clip(c.down)
 }
 
-// messages returns the number of frames among the arrived messages, without headers.
+// messages returns the number of messages in down, not counting headers.
 func messages(down []*parsedMessage) int {
 	n := len(down)
 	for _, h := range down {
@@ -90,7 +93,8 @@ func (c *Dialogue) End() {
 	c.signal()
 }
 
-// Finish records that the peer has sent everything but still reads: the frames that are left are sent now.
+// Finish records that the peer sends nothing more but still reads. The remaining frames are then sent
+// at once.
 func (c *Dialogue) Finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,17 +102,19 @@ func (c *Dialogue) Finish() {
 	c.signal()
 }
 
-// signal wakes the waiting goroutines. The caller holds the lock.
+// signal wakes the waiting goroutines. The caller must hold the lock.
 func (c *Dialogue) signal() {
 	close(c.wake)
 	c.wake = make(chan struct{})
 }
 
-// ErrSilent is wrapped if the server did not send the frame that a frame of the client answers.
+// ErrSilent reports that the server did not send, in time, the frame for which a frame of the client
+// waits.
 var ErrSilent = errors.New("after")
 
-// Wait blocks until count messages came and the server has been silent for quiet. It gives up if
-// the server sent nothing for limit, or with over set if the response has ended.
+// Wait blocks until at least count messages have arrived and the server has been silent for quiet;
+// ready is true then. Otherwise it returns when nothing has arrived for limit, when ctx ends, or, with
+// over set, when the response has ended.
 func (c *Dialogue) Wait(ctx context.Context, limit, quiet time.Duration, count int) (ready, over bool) {
 	start := time.Now()
 	for {

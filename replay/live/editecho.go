@@ -11,28 +11,35 @@ import (
 	"unwire/replay/live/values"
 )
 
-// An editEcho undoes the edits of a request in what the live server sends: a server
-// that repeats what it was sent asks other questions than in the capture, and the
-// difference follows from the edit.
+// An editEcho finds, in the live server's messages, values that the user's edits put into the request,
+// and replaces them by the captured originals. A server that repeats such values in its requests to the
+// client ("questions") would otherwise seem to ask something that does not occur in the capture.
 //
-// Limits: copies of a changed value, of the part of it that differs, in another spelling
-// or case, and its length. What a server derives otherwise is not recognised.
+// Limits: it recognises copies of a changed value or of the part of it that differs, also in another
+// encoding or case, and its length. Values that a server derives in another way are not recognised.
 type editEcho struct {
-	pairs   [][2]string // new and old text
-	whole   values.Replacements
+	// pairs are the texts to be replaced, each with the captured text that replaces it.
+	pairs [][2]string // new and old text
+
+	// whole are the replacements of texts that are long enough to be replaced anywhere.
+	whole values.Replacements
+
+	// numbers are the replacements of numbers, in digits.
 	numbers map[string]string
 
-	replacer *strings.Replacer // of pairs; nil until it is needed
+	// replacer replaces pairs; nil until it is needed.
+	replacer *strings.Replacer
 }
 
-// shortestEcho is the length in bytes below which the part of a text that an edit
-// changed may be in any other text by chance.
+// shortestEcho is the least length in bytes of an edited part of a text that is replaced. A shorter one
+// may occur in any other text by chance.
 const shortestEcho = 2
 
-// maxEchoes bounds the pairs.
+// maxEchoes limits the number of pairs.
 const maxEchoes = 10_000
 
-// add compares a message of the client as captured with what is sent instead.
+// add compares the values of a client's message as captured (was) with those of the message that is
+// sent instead (is), and adds the differences.
 func (e *editEcho) add(was, is []values.Leaf) {
 	for k := range is {
 		v := &is[k]
@@ -49,7 +56,8 @@ func (e *editEcho) add(was, is []values.Leaf) {
 	}
 }
 
-// addPair adds a value that the user edited, and other forms in which a server may repeat it.
+// addPair adds an edited value, fresh, with the captured one, old, and also other forms in which a
+// server may repeat it.
 func (e *editEcho) addPair(old, fresh string) {
 	if fresh == "" || len(e.pairs) > maxEchoes {
 		return
@@ -81,7 +89,8 @@ func (e *editEcho) addPair(old, fresh string) {
 	}
 }
 
-// addWords adds the words that changed, paired from the left and from the right.
+// addWords adds the words that differ between two texts, pairing them both from the left and from the
+// right.
 func (e *editEcho) addWords(old, fresh []string) {
 	const most = 20
 	n := min(len(old), len(fresh), most)
@@ -94,7 +103,7 @@ func (e *editEcho) addWords(old, fresh []string) {
 	}
 }
 
-// addText adds a pair of texts, both plain and as JSON strings.
+// addText adds a pair of texts, both plain and as they appear in JSON strings.
 func (e *editEcho) addText(old, fresh string) {
 	if old == fresh {
 		return
@@ -108,13 +117,15 @@ func (e *editEcho) addText(old, fresh string) {
 	}
 }
 
+// addLength adds the lengths of an edited value and of the captured one.
 func (e *editEcho) addLength(old, fresh int) {
 	if _, known := e.numbers[strconv.Itoa(fresh)]; !known && old != fresh {
 		e.numbers[strconv.Itoa(fresh)] = strconv.Itoa(old)
 	}
 }
 
-// differing returns the differing parts of two texts, extended to whole words.
+// differing returns the parts of two texts between their common beginning and end, extended to whole
+// words.
 func differing(a, b string) (string, string) {
 	from := 0
 	for from < min(len(a), len(b)) && a[from] == b[from] {
@@ -136,8 +147,8 @@ func differing(a, b string) (string, string) {
 	return a[from : len(a)-end], b[from : len(b)-end]
 }
 
-// undo replaces the edited values that a server message repeats by the original ones. It returns nil if
-// the message repeats none.
+// undo returns a server's message with the values from edits replaced by the captured ones; nil if it
+// contains none.
 func (e *editEcho) undo(h *parsedMessage) *parsedMessage {
 	if len(e.pairs) == 0 {
 		return nil
@@ -162,7 +173,7 @@ func (e *editEcho) undo(h *parsedMessage) *parsedMessage {
 	return out
 }
 
-// undoLeaf replaces edited values by the original ones in one value of a message.
+// undoLeaf replaces edited values by the captured ones in the value v of a message.
 func (e *editEcho) undoLeaf(v *values.Leaf) (changed bool) {
 	if v.Number {
 		old, ok := e.numbers[v.Text()]

@@ -15,11 +15,14 @@ import (
 
 // IDs maps the identifiers in a capture to those that the live server returned when the calls that
 // issued them were sent again. The zero value is empty.
-type IDs struct{ values values.Replacements }
+type IDs struct {
+	// values are the live identifiers by the captured ones.
+	values values.Replacements
+}
 
-// Learn compares a live response with the captured one. Identifiers at the same place correspond to
-// each other. The place in headers and trailers is the name, and in messages the path, in the nth
-// message of the same shape.
+// Learn compares a live response with the captured one. Identifiers in the same position correspond to
+// each other: in headers and trailers, those of the same name; in messages, those at the same path in
+// the nth message of the same shape.
 func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	if s.values == nil {
 		s.values = values.Replacements{}
@@ -47,7 +50,8 @@ func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	}
 }
 
-// addPair adds the identifiers of two corresponding messages.
+// addPair maps the identifiers in a captured message (was) to those at the same paths in the live
+// message (is).
 func (s *IDs) addPair(was, is *parsedMessage) {
 	at := map[string]*values.Leaf{}
 	for k := range is.leaves {
@@ -80,8 +84,8 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 	}
 }
 
-// isName reports whether a text may be a name that a server made up: a word with digits, or with a
-// random mixture of upper and lower case.
+// isName reports whether a text may be a name that a server has generated: a word with digits, or with
+// a random mixture of upper and lower case.
 func isName(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -96,8 +100,8 @@ func isName(s string) bool {
 }
 
 // Apply replaces the identifiers in a captured exchange by the live ones, as if the server had issued
-// them in the capture. changed has the numbers of the client frames, and headers the names of the
-// headers, in which identifiers were replaced.
+// them in the capture. headers are the names (in lower case) of the headers, and changed the numbers of
+// the client frames, in which identifiers were replaced.
 func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string, changed map[int]bool) {
 	changed = map[int]bool{}
 	if s == nil || len(s.values) == 0 {
@@ -144,7 +148,7 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 	return &c, headers, changed
 }
 
-// Update takes over the identifiers of other, which replace earlier ones.
+// Update adds the identifiers of other. They replace earlier ones.
 //
 // Limits: 200,000 identifiers; once there are more, the earlier ones are forgotten.
 func (s *IDs) Update(other *IDs) {

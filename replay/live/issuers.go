@@ -16,25 +16,28 @@ import (
 	"unwire/replay/live/values"
 )
 
-// issuers finds the earlier calls that issued identifiers which a request needs.
+// An issuers value finds the earlier calls that issued identifiers which a request needs.
 type issuers struct {
-	// tokens are the issued identifiers, with the exchange that issued them first.
+	// tokens maps each issued identifier to the exchange that issued it first.
 	tokens map[string]int64
-	// own are the values that the client sent before the server did, so that the server did not issue
-	// them.
-	own    map[string]bool
-	needs  map[int64]map[int64]bool
+	// own are the values that a client sent before any server did, so that no server issued them.
+	own map[string]bool
+
+	// needs maps an exchange to the set of exchanges that issued the identifiers in its request.
+	needs map[int64]map[int64]bool
+
+	// budget limits how many bytes are decompressed.
 	budget values.Budget
 }
 
-// maxEarlier is the number of earlier exchanges that are examined.
+// maxEarlier limits the number of earlier exchanges that are examined.
 const maxEarlier = 200
 
-// Issuers returns, in order, the earlier exchanges of a capture that issued identifiers which the
-// exchange id sends, and the exchanges on which these depend. If they are sent again first, the live
+// Issuers returns, in order, the earlier exchanges of a capture that issued identifiers which exchange
+// id sends, together with the exchanges on which these depend. If they are sent again first, the live
 // server knows the request's identifiers.
 //
-// Limits: the last 200 exchanges before it with the same host.
+// Limits: the last 200 exchanges with the same host.
 func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error) {
 	last, err := store.Exchange(ctx, id)
 	if err != nil {
@@ -70,6 +73,7 @@ func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error)
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
+// follow adds to found the exchanges on which exchange id depends, directly and indirectly.
 func (s *issuers) follow(id int64, found map[int64]bool) {
 	for n := range s.needs[id] {
 		if n != id && !found[n] {
@@ -79,7 +83,7 @@ func (s *issuers) follow(id int64, found map[int64]bool) {
 	}
 }
 
-// addExchange examines the next exchange, with its frames in captured order.
+// addExchange examines the next exchange of the capture, with its frames in captured order.
 func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 	// Everything in the request was known to the client, before any answer of this exchange.
 	for _, h := range ex.RequestHeaders {
@@ -112,12 +116,14 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 	}
 }
 
-// addIssuedValue adds the identifiers in a value of an answer. A header's whole value may be any
-// name; a value in a message must be an identifier, because models and files have names too.
+// addIssuedValue adds the identifiers in a value of exchange id's response. In a header, any name may
+// be an identifier; in a message, only values in the format of an identifier count, because models and
+// files have names too.
 func (s *issuers) addIssuedValue(id int64, data []byte, inHeader bool) {
 	s.addIssuedParts(id, values.PartsOf(data, &s.budget), inHeader)
 }
 
+// addIssuedParts is addIssuedValue for a value that is already split into its parts.
 func (s *issuers) addIssuedParts(id int64, parts []values.Part, inHeader bool) {
 	for _, p := range parts {
 		if !p.ID && !(inHeader && p.At == "" && isName(p.Value)) || values.ClassOf(p.Value) == ident.Time {
@@ -133,10 +139,13 @@ func (s *issuers) addIssuedParts(id int64, parts []values.Part, inHeader bool) {
 	}
 }
 
+// addRequestValue examines a value in the request of exchange id: if it contains identifiers that an
+// earlier exchange issued, the exchange needs that one.
 func (s *issuers) addRequestValue(id int64, data []byte) {
 	s.addRequestParts(id, values.CandidatesIn(data, func() []values.Part { return values.PartsOf(data, &s.budget) }))
 }
 
+// addRequestParts is addRequestValue for the candidates for identifiers in a value.
 func (s *issuers) addRequestParts(id int64, candidates iter.Seq[values.Candidate]) {
 	for c := range candidates {
 		w := c.Value

@@ -22,17 +22,18 @@ const (
 	heartbeatTimes = 3
 )
 
-// A Binding is a value of a client's frame that the server issued. It is replaced by the value that
-// the live server issues in the corresponding frame.
+// A Binding is a value in a client's frame that the server issued in an earlier frame. When the
+// client's frame is sent again, the value is replaced by the one that the live server issues in the
+// corresponding frame.
 type Binding struct {
-	// Path is the place of the value in the client's frame.
+	// Path is the path of the value in the client's frame.
 	Path string `json:"path"`
 	// From is the captured server frame that issued the value, such as "down/4".
 	From string `json:"from"`
-	// FromPath is the place of the value in the server's frame.
+	// FromPath is the path of the value in the server's frame.
 	FromPath string `json:"from_path"`
 	// Part is the part of the server's value that the client sends, such as "json results[0].id", "word
-	// 2" or "base64"; "" for the whole value.
+	// 2" or "base64"; "" means the whole value.
 	Part string `json:"part,omitempty"`
 	// How is the encoding in which the client sends the value, such as "hex" or "sha256"; "" if it is
 	// sent unchanged.
@@ -41,100 +42,146 @@ type Binding struct {
 	// ByHand means that the user specified the mapping.
 	ByHand bool `json:"by_hand,omitempty"`
 
-	json  bool   // of the frame up
-	value string // as captured, to see whether an edit has replaced it
-	// token is the captured text of the ID if the ID is only a part of the text at Path; otherwise "".
-	token  string
+	// json means that the client's frame is JSON.
+	json bool
+
+	// value is the captured value, to detect whether an edit has replaced it.
+	value string
+	// token is the captured identifier if it is only a part of the text at Path; otherwise "".
+	token string
+
+	// source describes the server's frame and the path in it.
 	source target
-	// digest is the path in the question that has the value's SHA-256; "" if there is none.
+	// digest is the path, in the frame that the client's frame responds to, of the value's SHA-256; ""
+	// if there is none.
 	digest string
 }
 
-// A target describes a captured server frame so that the corresponding live frame can be found: it
-// is the nth of its kind.
+// A target describes a captured server frame in such a way that the corresponding live frame can be
+// found: as the nth frame of its shape.
 type target struct {
 	// seq is the number of the server's frame in the capture.
 	seq int
 	// down is the index of the server's frame in Links.down.
-	down  int
+	down int
+
+	// shape distinguishes kinds of messages without a schema, by the paths of their fields.
 	shape values.Shape
-	// nth counts, from 1, the captured frames of that shape.
-	nth  int
+	// nth is the position of the frame, from 1, among the captured frames of that shape.
+	nth int
+
+	// path is the path of a value in the frame; "" if only the frame matters.
 	path string
-	// nthAt counts, from 1, the captured frames that have path.
+	// nthAt is the position of the frame, from 1, among the captured frames that have path.
 	nthAt int
 }
 
-// A parsedMessage is a message, or the headers of an answer, split into leaves.
+// A parsedMessage is a message, or the headers of a response, divided into its values (leaves).
 type parsedMessage struct {
-	frame     *decode.Frame
-	leaves    []values.Leaf
-	shape     values.Shape
+	// frame is the frame with the message; a made-up one for headers.
+	frame *decode.Frame
+
+	// leaves are the values in the message.
+	leaves []values.Leaf
+
+	// shape is the shape of the message, by which corresponding messages are found.
+	shape values.Shape
+
+	// heartbeat means that the message is sent periodically and responds to nothing.
 	heartbeat bool
 
-	// asks is the question type for which args were computed; nil for none.
+	// asks is the question type for which args were computed; nil if they were not computed yet.
 	asks *questionType
+
+	// args are the values in the message that characterise it as a question.
 	args arguments
 
-	// undone is the message with edited values restored, once isUndone; nil if it repeats none.
-	undone   *parsedMessage
+	// undone is the message with values from edits replaced by the captured ones; nil if it contains
+	// none, or until isUndone.
+	undone *parsedMessage
+
+	// isUndone means that undone was computed.
 	isUndone bool
 }
 
-// IsMessage reports whether a frame carries a complete message.
+// IsMessage reports whether a frame carries a complete message, and is not an end of stream or a
+// WebSocket control frame.
 func IsMessage(f *decode.Frame) bool {
 	return f.End == nil && !f.Partial && f.Opcode.Kind() < captures.OpClose && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
 }
 
-// Links analyse a captured exchange: which of the client's frames answers which frame of the
-// server, and which of its values the server issued.
+// Links are the relations between the frames of a captured exchange: which server frame each of the
+// client's frames responds to, and which values in the client's frames the server issued.
 type Links struct {
-	// roles are the words for the two sides in texts.
+	// roles are the names of the two sides in messages for the user.
 	roles roles
-	// captured is the exchange, and types are the message types by direction; nil if unknown.
+	// captured is the exchange.
 	captured *decode.Exchange
-	types    [2]protoreflect.MessageDescriptor
-	down     []parsedMessage
-	// first is the index in down of the first message that has a value.
+
+	// types are the message types by direction; nil if unknown.
+	types [2]protoreflect.MessageDescriptor
+
+	// down are the server's messages, including its headers.
+	down []parsedMessage
+	// first maps each value to the index in down of the first message that has it.
 	first map[string]int
-	// issued are the values that a frame of the client had before the server did.
+	// issued are the values that a client frame had before any server frame did.
 	issued map[string]bool
-	// times counts how often each small frame occurs, by its bytes.
+	// times is the number of occurrences of each small frame, by its bytes; see isHeartbeat.
 	times map[string]int
 	// consistent caches the results of alwaysIssuedAt.
 	consistent map[string]bool
-	up         []parsedMessage
-	// before has, for each client frame, the number of server frames before it.
+
+	// up are the client's messages.
+	up []parsedMessage
+	// before is the number of messages in down that precede each client message.
 	before []int
-	pairs  []pair
-	// tokens maps each spelling of an issued value to the place where it occurred first.
+
+	// pairs are the paths at which the server issues small numbers and the client sends them back.
+	pairs []pair
+	// tokens maps each issued identifier, in each encoding, to the position where it occurred first.
 	tokens map[string]trace
 	// own are words that the client sent before the server did.
 	own map[string]bool
-	// inside has, for each client frame, the issued values inside longer texts.
-	inside    [][]innerBinding
+	// inside are, for each client message, the issued identifiers that are parts of longer texts.
+	inside [][]innerBinding
+
+	// questions are the server messages to which client messages respond.
 	questions []question
-	turns     []Turn            // computed on first use
-	asked     map[int]*question // by number in down
-	kinds     []*questionType
-	budget    values.Budget // of what is inflated
-	echo      editEcho
+
+	// turns are the results of Turns; computed on first use.
+	turns []Turn
+
+	// asked are the questions by their index in down.
+	asked map[int]*question
+
+	// kinds are the types of questions.
+	kinds []*questionType
+
+	// budget limits how many bytes are decompressed.
+	budget values.Budget
+
+	// echo restores captured values in live messages that repeat edits.
+	echo editEcho
 }
 
-// A pair links a place at which the server issues small numbers to the place at which the client sends
-// them back.
-type pair struct{ path, from string }
+// A pair is the path at which the server issues small numbers, from, and the path at which the client
+// sends them back.
+type pair struct {
+	// path is the path in the client's frames, and from that in the server's frames.
+	path, from string
+}
 
-// zero is the value of a number that is not on the wire.
+// zero is the Leaf.Value of a number that is zero and therefore absent in protobuf.
 const zero = "n0"
 
-// NewLinks analyses a captured exchange. types are the types of its messages by direction, if
-// known.
+// NewLinks analyses a captured exchange. types are the types of its messages by direction; nil if
+// unknown.
 func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Links {
 	return newLinks(ex, types, asClient)
 }
 
-// newLinks is NewLinks for one of the two sides.
+// newLinks is NewLinks for either side of the exchange; r names the sides.
 func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r roles) *Links {
 	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
 	for i := range ex.Frames {
@@ -169,7 +216,7 @@ func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r ro
 	return l
 }
 
-// parse splits a frame into its values (leaves).
+// parse divides a frame's message into its values (leaves).
 func (l *Links) parse(f *decode.Frame) parsedMessage {
 	h := parsedMessage{frame: f, leaves: values.Leaves(f, l.types[f.Dir])}
 	for i := range h.leaves {
@@ -180,7 +227,7 @@ func (l *Links) parse(f *decode.Frame) parsedMessage {
 	return h
 }
 
-// addServerMessage adds the next message, or the headers, of the captured answer.
+// addServerMessage adds the next captured message of the server, or its headers.
 func (l *Links) addServerMessage(h parsedMessage) {
 	for k := range h.leaves {
 		if _, ok := l.first[h.leaves[k].Value]; !ok {
@@ -191,7 +238,8 @@ func (l *Links) addServerMessage(h parsedMessage) {
 	l.indexTokens(len(l.down) - 1)
 }
 
-// parseHeaders returns response headers as a message with one leaf per header; nil if there are none.
+// parseHeaders converts response headers to a message with one leaf for each header; nil if there are
+// none.
 func parseHeaders(headers captures.Headers) *parsedMessage {
 	byName := map[string]string{}
 	for _, h := range headers {
@@ -207,7 +255,7 @@ func parseHeaders(headers captures.Headers) *parsedMessage {
 	return &parsedMessage{frame: f, leaves: values.Leaves(f, nil), shape: values.HeaderShape()}
 }
 
-// from describes the place of a server message.
+// from returns the name of a server message for the user, such as "down/4".
 func (l *Links) from(h *parsedMessage) string {
 	if h.shape.IsHeaders() {
 		return l.roles.headers
@@ -215,8 +263,9 @@ func (l *Links) from(h *parsedMessage) string {
 	return fmt.Sprintf("%s/%d", l.roles.in, h.frame.Seq)
 }
 
-// isHeartbeat identifies frames that are sent periodically and answer nothing: by a field's name if
-// names are known, otherwise by having only empty messages and occurring repeatedly.
+// isHeartbeat reports whether a frame is sent periodically and responds to nothing: by a field's name
+// if names are known, otherwise if it contains only empty messages and occurs repeatedly. times is how
+// often its bytes occur.
 func (l *Links) isHeartbeat(f *decode.Frame, leaves []values.Leaf, times int) bool {
 	if len(leaves) == 0 {
 		return false
@@ -233,7 +282,7 @@ func (l *Links) isHeartbeat(f *decode.Frame, leaves []values.Leaf, times int) bo
 	return len(f.Data) <= heartbeatBytes && times >= heartbeatTimes
 }
 
-// namesOf returns the names of a message's fields, in lower case and joined.
+// namesOf returns the names of all fields in a message, in lower case and joined to one text.
 func namesOf(leaves []values.Leaf, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
 	for _, v := range leaves {
@@ -249,8 +298,9 @@ func namesOf(leaves []values.Leaf, md protoreflect.MessageDescriptor) string {
 	return b.String()
 }
 
-// cause returns the frame that the client's frame i waits for: the last one before it that is not a
-// heartbeat. after is the number of such frames. A heartbeat of the client waits for nothing.
+// cause returns the server frame for which client frame i waits: the last one before it that is not a
+// heartbeat; nil if there is none, or if frame i is a heartbeat. after is the number of such server
+// frames.
 func (l *Links) cause(i int) (at *target, after int) {
 	if l.up[i].heartbeat {
 		return nil, 0
@@ -268,7 +318,8 @@ func (l *Links) cause(i int) (at *target, after int) {
 	return l.target(last, ""), after
 }
 
-// target describes the captured server frame j, and a value at path in it.
+// target describes server frame j, and the value at path in it, for finding the corresponding live
+// frame.
 func (l *Links) target(j int, path string) *target {
 	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path}
 	for k := 0; k <= j; k++ {
@@ -282,7 +333,7 @@ func (l *Links) target(j int, path string) *target {
 	return t
 }
 
-// bindings returns the values of the client's frame i that the server issued.
+// bindings returns the values in client frame i that the server issued.
 func (l *Links) bindings(i int) []Binding {
 	var out []Binding
 	bound := map[string]bool{}
@@ -320,8 +371,9 @@ func (l *Links) bindings(i int) []Binding {
 	return out
 }
 
-// zeros returns the ids of the client's frame i that are zero, so that neither frame contains them:
-// places where other frames send a number back. It needs the bindings of all frames.
+// zeros returns bindings for identifiers that are zero and therefore absent in client frame i and in
+// the server's frame: other client frames have at the same path a number that the server issued. It
+// requires that bindings was called for all frames.
 func (l *Links) zeros(i int) []Binding {
 	var out []Binding
 	for _, p := range l.pairs {
@@ -345,10 +397,10 @@ func (l *Links) zeros(i int) []Binding {
 	return out
 }
 
-// source finds the last server frame before the client's frame i that issued value v: in any field
-// if the value is long, otherwise in a field of the same number whose values the client always
-// sends back. The depth must be the same, unless v is the frame's only value and other frames send
-// back what is there.
+// source finds the last server frame before client frame i that issued the value v; from is nil if
+// there is none. A long value may be in any field of it; a short one must be in a field of the same
+// number and depth whose values the client always sends back. The depth may differ if v is the frame's
+// only value and other frames send back the same field.
 func (l *Links) source(i int, v *values.Leaf) (at int, from *values.Leaf) {
 	if v.Value == "t" || v.Value == zero || v.Value == "nfalse" || v.Value == "nnull" || !v.Small && l.issued[v.Value] || !l.wasIssued(v.Value, l.before[i]) {
 		return 0, nil
@@ -368,13 +420,13 @@ func (l *Links) source(i int, v *values.Leaf) (at int, from *values.Leaf) {
 	return 0, nil
 }
 
-// issues reports whether the client sends back numbers that occur at path.
+// issues reports whether the client sends back numbers that the server sends at path.
 func (l *Links) issues(path string) bool {
 	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.from == path })
 }
 
-// alwaysIssuedAt reports whether every value that client frames contain at v's place was sent before by
-// the server at d's place.
+// alwaysIssuedAt reports whether every value that client frames have at the path of v was sent before
+// by the server at the path of d.
 func (l *Links) alwaysIssuedAt(v, d *values.Leaf) bool {
 	key := v.Path + "<" + d.Path
 	if ok, known := l.consistent[key]; known {
@@ -392,6 +444,8 @@ func (l *Links) alwaysIssuedAt(v, d *values.Leaf) bool {
 	return ok
 }
 
+// wasIssuedAt reports whether one of the first server messages has this value at path; before is their
+// number.
 func (l *Links) wasIssuedAt(path, value string, before int) bool {
 	for j := range before {
 		for k := range l.down[j].leaves {
@@ -403,15 +457,14 @@ func (l *Links) wasIssuedAt(path, value string, before int) bool {
 	return false
 }
 
-// wasIssued reports whether a value occurs in one of the first frames of the server; before is their
-// number.
+// wasIssued reports whether one of the first server messages has this value; before is their number.
 func (l *Links) wasIssued(value string, before int) bool {
 	at, ok := l.first[value]
 	return ok && at < before
 }
 
-// nestedBindings returns the bindings of parts of leaves of the client's frame i. bound are the
-// paths whose whole value is bound.
+// nestedBindings returns bindings for issued identifiers that are only parts of values in client frame
+// i. Values at the paths in bound are skipped, because they are bound as a whole.
 func (l *Links) nestedBindings(i int, bound map[string]bool) (out []Binding) {
 	for _, n := range l.inside[i] {
 		leaf := &l.up[i].leaves[n.leaf]

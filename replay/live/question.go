@@ -12,53 +12,65 @@ import (
 	"unwire/replay/live/values"
 )
 
-// A question is a captured server frame that the client answered: the answer sends back an id of
-// the question. The answer belongs to what the question asks, not to its place in the stream.
+// A question is a captured server frame that the client responded to; the response repeats an id of the
+// question. In a replay, the response is sent when the live server asks the same, even if that is at
+// another position in the stream.
 type question struct {
+	// kind is the type of the question, which it shares with similar ones.
 	kind *questionType
 	// down is the index of the question's frame in Links.down.
 	down int
 	// answers are the indexes in Links.up of the client frames that respond to it.
 	answers []int
-	args    arguments
-	// nth is the position of the question, from 1, among the captured questions that match it.
+
+	// args are the values that distinguish the question from others of its type.
+	args arguments
+	// nth is the position of the question, from 1, among the captured questions that ask the same
+	// except for identifiers.
 	nth int
-	// exact is the number of captured questions that ask exactly the same.
+	// exact is the position of the question, from 1, among the captured questions that ask exactly the
+	// same.
 	exact int
-	// counted means that the client's response contains only ids, so that it fits any question of the
-	// type.
+	// counted means that the client's response contains only ids of the question, so that it fits any
+	// question of the type.
 	counted bool
-	// alone means that no other captured question asks the same except for its identifiers.
+	// alone means that all captured questions that ask the same except for identifiers are exactly
+	// equal.
 	alone bool
-	// only means that no other captured question asks the same except for ids that its response
-	// repeats.
+	// only means that all captured questions that ask the same except for identifiers and for values
+	// that the response repeats are exactly equal.
 	only bool
 }
 
-// A questionType describes the server's requests that share a shape.
+// A questionType describes all server questions that have the same shape.
 type questionType struct {
+	// shape is the shape of the questions.
 	shape values.Shape
-	// mask has the paths of the ids that the client's responses send back.
+	// mask has the paths of the ids that the client's responses repeat.
 	mask map[string]bool
-	// echo has the paths in mask, and those of other values that the responses repeat.
+	// echo has the paths of all values that the responses repeat, including those in mask.
 	echo map[string]bool
-	// parts maps paths to the parts of the value that the client's responses send back.
+	// parts has, by path, the parts of longer values that the responses repeat.
 	parts map[string]map[string]bool
 }
 
-// arguments are the values in a question by path, without ids. exact has them unchanged; in loose,
-// identifiers are replaced by their class; rest also omits the values that responses repeat.
+// arguments are the paths and values in a question, without the ids that the response repeats. In
+// exact, values are unchanged; in loose, identifiers are replaced by their class, such as UUID; rest is
+// like loose, but also without the other values that responses repeat.
 type arguments struct {
+	// exact, loose and rest are texts with one line PATH=VALUE for each value: exact has all values
+	// unchanged, loose has identifiers replaced by their class, and rest is loose without the values
+	// that the response repeats.
 	exact, loose, rest string
-	// repeated has the paths and values that rest omits.
+	// repeated are the paths and values that rest lacks.
 	repeated []string
 }
 
-// findQuestions finds the captured questions. bound are the bindings of each of the client's
-// frames.
+// findQuestions determines which server frames are questions. bound are the bindings of each client
+// frame.
 //
-// Shape: a type of frame is a question only if the client answered every frame of that shape that
-// came before the client's last frame.
+// Shape: frames of a shape are only questions if the client responded to all of them that came before
+// its last frame.
 func (l *Links) findQuestions(bound [][]Binding) {
 	// indexes in questions by index in down
 	at := map[int]int{}
@@ -101,7 +113,7 @@ func (l *Links) findQuestions(bound [][]Binding) {
 	}
 }
 
-// kindOf returns the type of questions of a shape, and creates it if needed.
+// kindOf returns the type of questions with this shape, and creates it if needed.
 func (l *Links) kindOf(s values.Shape) *questionType {
 	for _, k := range l.kinds {
 		if k.shape.Matches(s) {
@@ -113,7 +125,7 @@ func (l *Links) kindOf(s values.Shape) *questionType {
 	return k
 }
 
-// count determines the position of each question among similar ones.
+// count computes args, nth, exact, alone and only of all questions.
 func (l *Links) count() {
 	type key struct {
 		kind *questionType
@@ -151,8 +163,8 @@ func (l *Links) count() {
 	}
 }
 
-// questionOf returns the last server frame from which a client's frame sends an id back; -1 if
-// there is none.
+// questionOf returns the index in Links.down of the last server message whose values are in list, the
+// bindings of a client frame; -1 if there is none.
 func questionOf(list []Binding) int {
 	j := -1
 	for i := range list {
@@ -163,8 +175,8 @@ func questionOf(list []Binding) int {
 	return j
 }
 
-// describe records which ids the responses to a question send back, and whether they contain anything
-// else.
+// describe determines which values of a question its responses repeat, and whether they contain
+// anything else. bound are the bindings of each client frame.
 func (l *Links) describe(q *question, bound [][]Binding) {
 	q.counted = true
 	for _, i := range q.answers {
@@ -205,7 +217,7 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 	}
 }
 
-// addPart records that responses send back a part of the value at path.
+// addPart records that responses repeat a part of the value at path.
 func (a *questionType) addPart(path, part string) {
 	if a.parts[path] == nil {
 		a.parts[path] = map[string]bool{}
@@ -213,7 +225,8 @@ func (a *questionType) addPart(path, part string) {
 	a.parts[path][part] = true
 }
 
-// repeat records that responses repeat the value at path, with everything nested in it.
+// repeat records that responses repeat the value at path, with everything nested in it. leaves are the
+// values of the question.
 func (a *questionType) repeat(leaves []values.Leaf, path string) {
 	for k := range leaves {
 		v := &leaves[k]
@@ -236,8 +249,8 @@ func (a *questionType) repeat(leaves []values.Leaf, path string) {
 	}
 }
 
-// isIDLike reports whether a leaf's value may be an id rather than the subject of the question: a
-// number, an identifier, or a short word with digits.
+// isIDLike reports whether a leaf's value may be an id, and not what the question is about: a number,
+// an identifier, or a short word with digits.
 func isIDLike(value string) bool {
 	const longest = 64
 	text, ok := strings.CutPrefix(value, "t")
@@ -252,13 +265,13 @@ func isIDLike(value string) bool {
 	return strings.ContainsAny(text, "0123456789")
 }
 
-// isBase64ID reports whether a text is base64 of bytes that are not text.
+// isBase64ID reports whether a text is base64 of at least 8 bytes that are not text.
 func isBase64ID(s string) bool {
 	b, _ := values.FromBase64(s)
 	return len(b) >= values.ShortText && !values.IsPrintable(b)
 }
 
-// findDigest records at which path a question contains the hash of a value that its response sends.
+// findDigest sets b.digest if the question q contains the SHA-256 of the value that its response sends.
 func (l *Links) findDigest(q *question, b *Binding) {
 	if b.Part != "" || b.How != "" {
 		return
@@ -272,7 +285,8 @@ func (l *Links) findDigest(q *question, b *Binding) {
 	}
 }
 
-// digestAt returns the path at which a frame has a SHA-256, as bytes or in hexadecimal.
+// digestAt returns the path at which a message has the SHA-256 sum, as bytes or in hexadecimal; "" if
+// it does not.
 func digestAt(h *parsedMessage, sum []byte) string {
 	for k := range h.leaves {
 		if v := &h.leaves[k]; string(v.Data) == string(sum) || string(v.Data) == hex.EncodeToString(sum) {
@@ -282,8 +296,8 @@ func digestAt(h *parsedMessage, sum []byte) string {
 	return ""
 }
 
-// argumentsOf returns the arguments of a question. A zero value counts as missing, because protobuf
-// omits it.
+// argumentsOf returns the arguments of the message h as a question of this type. Zero values are left
+// out, because protobuf omits them.
 func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 	if h.asks == kind {
 		return h.args
@@ -323,8 +337,8 @@ func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 	return h.args
 }
 
-// fits reports whether a live frame asks the same as a captured question, possibly after restoring
-// edited values in it.
+// fits reports whether the live message h asks the same as the captured question q, except for
+// identifiers and edited values that it repeats.
 func (l *Links) fits(q *question, h *parsedMessage) bool {
 	if !h.shape.Matches(q.kind.shape) {
 		return false
@@ -336,7 +350,8 @@ func (l *Links) fits(q *question, h *parsedMessage) bool {
 	return u != nil && l.asksSame(q, u)
 }
 
-// fitsExactly reports whether a live frame has exactly the arguments of a captured question.
+// fitsExactly reports whether the live message h asks exactly the same as the captured question q,
+// except for edited values that it repeats.
 func (l *Links) fitsExactly(q *question, h *parsedMessage) bool {
 	if q.counted || l.argumentsOf(h, q.kind).exact == q.args.exact {
 		return true
@@ -345,7 +360,8 @@ func (l *Links) fitsExactly(q *question, h *parsedMessage) bool {
 	return u != nil && l.argumentsOf(u, q.kind).exact == q.args.exact
 }
 
-// withoutEdits returns a live frame with edited values restored; nil if it contains none.
+// withoutEdits returns a live message with values from edits replaced by the captured ones; nil if it
+// contains none.
 func (l *Links) withoutEdits(h *parsedMessage) *parsedMessage {
 	if !h.isUndone {
 		h.undone, h.isUndone = l.echo.undo(h), true
@@ -353,26 +369,27 @@ func (l *Links) withoutEdits(h *parsedMessage) *parsedMessage {
 	return h.undone
 }
 
-// asksSame reports whether a live frame asks the same as a captured question. Values that the response
-// repeats may differ if they can be ids and no other question has the same remaining arguments.
+// asksSame reports whether a live message asks the same as a captured question, except for identifiers.
+// Values that the response repeats may also differ, if they may be ids and no other question has the
+// same remaining arguments.
 func (l *Links) asksSame(q *question, h *parsedMessage) bool {
 	args := l.argumentsOf(h, q.kind)
 	return args.loose == q.args.loose ||
 		q.only && args.rest != "" && args.rest == q.args.rest && slices.EqualFunc(args.repeated, q.args.repeated, sameForm)
 }
 
-// shortestForm is the length below which a word is not taken for a generated id.
+// shortestForm is the least length of a word that may be a generated id.
 const shortestForm = 6
 
-// sameForm reports whether two values are equal, or are words of the same length and so may be ids from
-// the same generator.
+// sameForm reports whether two texts PATH=VALUE are equal, or have values that may be ids from the same
+// generator, i.e. words of the same length.
 func sameForm(a, b string) bool {
 	pathA, valueA, _ := strings.Cut(a, "=")
 	pathB, valueB, _ := strings.Cut(b, "=")
 	return a == b || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
 }
 
-// describeLive describes a live question for an error.
+// describeLive describes a live question with its values, for an error message.
 func (l *Links) describeLive(h *parsedMessage, kind *questionType) string {
 	var list []string
 	for k := 0; k < len(h.leaves); k++ {
@@ -392,7 +409,7 @@ func (l *Links) describeLive(h *parsedMessage, kind *questionType) string {
 	return fmt.Sprintf("%s/%d (%s)", l.roles.in, h.frame.Seq, text)
 }
 
-// cut shortens a text to about most bytes.
+// cut truncates a text to about most bytes.
 func cut(s string, most int) string {
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"

@@ -9,32 +9,34 @@ import (
 	"unwire/decode"
 )
 
-// roles are the words for the two sides of an exchange. A Schedule sends what one side has sent in the capture,
-// to the other side, its peer.
+// roles are the names of the two sides of an exchange in messages for the user. A Schedule sends the
+// captured frames of one side to the other side, the peer.
 type roles struct {
-	// peer is the other side.
+	// peer is the name of the other side, "server" or "client".
 	peer string
-	// out and in are the words for the directions of what is sent and what the peer sends.
+	// out is the name of the direction that is sent, in that of the direction from the peer: "up" or
+	// "down".
 	out, in string
-	// headers names the peer's headers.
+	// headers is the name of the peer's headers.
 	headers string
 	// headersFirst means that the peer's headers come before all messages.
 	headersFirst bool
 }
 
 var (
+	// The names if the client's or the server's frames are sent.
 	asClient = roles{peer: "server", out: "up", in: "down", headers: "the response's headers"}
 	asServer = roles{peer: "client", out: "down", in: "up", headers: "the request's headers", headersFirst: true}
 )
 
-// NewServerLinks analyses a captured exchange for the side of the server: a Schedule sends the server's frames, a
-// Dialogue collects the client's, and Binding is a value that the client issued. ex must come from Swap. types are
-// the types of the captured messages by direction, if known.
+// NewServerLinks is NewLinks with the sides exchanged, for playing the server: a Schedule sends the
+// server's frames, a Dialogue collects the client's, and a Binding is a value that the client issued.
+// ex must come from Swap. types are the types of the captured messages by direction, if known.
 func NewServerLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Links {
 	return newLinks(ex, [2]protoreflect.MessageDescriptor{types[captures.Down], types[captures.Up]}, asServer)
 }
 
-// Swap returns an exchange in which the client and the server have changed places. The original is unchanged.
+// Swap returns a copy of an exchange in which the client and the server have changed places.
 func Swap(ex *decode.Exchange) *decode.Exchange {
 	c := *ex
 	c.RequestHeaders, c.ResponseHeaders = ex.ResponseHeaders, ex.RequestHeaders
@@ -44,7 +46,7 @@ func Swap(ex *decode.Exchange) *decode.Exchange {
 	return &c
 }
 
-// SwapFrames returns frames with the opposite directions.
+// SwapFrames returns copies of frames with opposite directions.
 func SwapFrames(frames []decode.Frame) []decode.Frame {
 	frames = slices.Clone(frames)
 	for i := range frames {

@@ -14,71 +14,96 @@ import (
 	"unwire/replay/live/values"
 )
 
-// minBeat is the shortest interval of heartbeats that are sent.
+// minBeat is the shortest interval at which heartbeats are sent.
 const minBeat = 250 * time.Millisecond
 
-// ErrUnasked is wrapped if the server asks something that the capture does not answer.
+// ErrUnasked reports that the live server asks something to which the capture has no response.
 var ErrUnasked = errors.New("the capture has no answer")
 
-// maxExtra is the largest number of responses that are sent a second time.
+// maxExtra limits how many responses are sent more than once.
 const maxExtra = 1000
 
-// A Schedule sends each client frame at the right time: responses after the server's question,
-// heartbeats periodically, and all others in order.
+// A Schedule sends the client's captured frames to the live server, each at the right time: a response
+// once the server has asked the question, heartbeats periodically, and all others in order.
 type Schedule struct {
 	// Beats is the number of heartbeats sent.
 	Beats int
 
-	// Notes are remarks for the user about the execution.
+	// Notes are remarks for the user about the course of the replay.
 	Notes []string
 
 	// Stale are the values that kept frames from being sent, if Run gave up.
 	Stale []StaleValue
 
-	// Lenient sends a frame in its captured place even if the peer's frames there differ from the captured ones, or
-	// ask what the capture has no answer to. Set it before Run. By default, Run gives up.
+	// Lenient sends a frame at its captured position even if the peer's frames differ from the captured
+	// ones, or if the peer asks something to which the capture has no response. Set it before Run. By
+	// default, Run gives up then.
 	Lenient bool
 
+	// dialogue has the live server's messages.
 	dialogue *Dialogue
-	links    *Links
-	wait     time.Duration
-	quiet    time.Duration
-	// waiters are the client frames not sent yet, in captured order.
+
+	// links are the relations between the captured frames.
+	links *Links
+
+	// wait is how long a frame waits for the live frame that it responds to.
+	wait time.Duration
+
+	// quiet is how long the server must send nothing to count as silent.
+	quiet time.Duration
+	// waiters are the client frames that were not sent yet, in captured order.
 	waiters []*waiter
-	all     map[int]*Upload
-	// claimed are the live questions that were answered.
+
+	// all are the client frames by their number in the capture.
+	all map[int]*Upload
+	// claimed are the live questions to which a response was sent.
 	claimed map[*parsedMessage]bool
-	beat    *Upload // what is sent by the clock; nil: nothing
-	every   time.Duration
-	next    time.Time
-	extra   int
-	tried   *waiter // what was sent last
+
+	// beat is the heartbeat that is sent periodically; nil for none.
+	beat *Upload
+
+	// every is the interval of heartbeats.
+	every time.Duration
+
+	// next is the time of the next heartbeat.
+	next time.Time
+
+	// extra is the number of responses that were sent more than once.
+	extra int
+
+	// tried is the frame that was sent last.
+	tried *waiter
 
 	// gaveUp means that Run ended with an error other than the end of the server's response.
 	gaveUp bool
 
-	// checked is the number of server messages for which it was checked that the capture contains a
+	// checked is the number of server messages for which it was verified that the capture contains a
 	// response.
 	checked int
 
+	// write sends a frame; see NewSchedule.
 	write func(u *Upload, data []byte, changed bool) error
 }
 
-// An Upload is a client frame to be sent at its time.
+// An Upload is a client frame that a Schedule sends.
 type Upload struct {
+	// Turn says when the frame may be sent, and which identifiers in it the server issued.
 	Turn
-	// Index is the number of the frame in the capture.
+	// Index is a number by which the caller recognises the frame.
 	Index int
-	Seq   int // its number in the capture
-	// Data is the message before live identifiers are inserted.
+
+	// Seq is the number of the frame in the capture.
+	Seq int
+	// Data is the message, before identifiers are replaced by those of the live server.
 	Data []byte
-	// Changed means that the frame differs from the captured one.
+	// Changed means that Data differs from the captured message.
 	Changed bool
 }
 
-// NewSchedule returns a schedule of the uploads, which are sent as soon as the server messages they
-// depend on have arrived. write sends a message; changed reports whether data differs from the captured
-// message. wait and quiet are as in Dialogue.Wait.
+// NewSchedule returns a schedule of the uploads, each of which is sent once the server messages that it
+// depends on have arrived in dialogue. write sends a message; changed means that identifiers of the
+// live server were inserted into data. wait limits how long a frame waits; quiet is how long the server
+// must send nothing to count as silent.
 func NewSchedule(l *Links, dialogue *Dialogue, uploads []Upload, wait, quiet time.Duration, write func(u *Upload, data []byte, changed bool) error) *Schedule {
 	c := &Schedule{dialogue: dialogue, links: l, wait: wait, quiet: quiet, all: map[int]*Upload{}, claimed: map[*parsedMessage]bool{}, write: write}
 	for i := range uploads {
@@ -99,7 +124,10 @@ func NewSchedule(l *Links, dialogue *Dialogue, uploads []Upload, wait, quiet tim
 	return c
 }
 
-// Run sends all frames. It returns when nothing is left to send, or the response has ended.
+// Run sends all frames. It returns when they are sent or the server's response has ended. With hold, it
+// also waits until the server is silent after the last frame.
+//
+// Errors: ErrSilent; ErrUnasked; those of writing; the cause of ctx.
 func (c *Schedule) Run(ctx context.Context, hold bool) error {
 	for _, w := range c.waiters {
 		w.lenient = c.Lenient
@@ -114,8 +142,7 @@ func (c *Schedule) Run(ctx context.Context, hold bool) error {
 	return nil
 }
 
-// await waits for the next due action and performs it. over reports that nothing more has to be
-// sent.
+// await waits until a frame can be sent, and sends it. over means that nothing more has to be sent.
 func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 	t := c.dialogue
 	start := time.Now()
@@ -175,7 +202,9 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// actInSilence does what is due when the peer is silent. acted means that await returns over and err.
+// actInSilence does what is possible when the peer is silent: it responds to an unexpected question, or
+// ends the schedule. If acted is true, await returns over and err. finished means that the peer sends
+// nothing more.
 func (c *Schedule) actInSilence(down []*parsedMessage, finished bool) (acted, over bool, err error) {
 	if sent, err := c.answerUnasked(down); sent || err != nil {
 		return true, false, err
@@ -190,7 +219,7 @@ func (c *Schedule) actInSilence(down []*parsedMessage, finished bool) (acted, ov
 	return false, false, nil
 }
 
-// pause waits until something came, or for a time.
+// pause waits until wake is closed, at most for d.
 func pause(ctx context.Context, wake <-chan struct{}, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -203,8 +232,10 @@ func pause(ctx context.Context, wake <-chan struct{}, d time.Duration) error {
 	return nil
 }
 
-// nextDue returns the client frame that is to be sent next. If the live server asks a question to which
-// the capture has no response, nothing more is sent.
+// nextDue removes and returns the client frame that can be sent next; nil if there is none. quiet means
+// that the server is silent.
+//
+// Errors: ErrUnasked.
 func (c *Schedule) nextDue(down []*parsedMessage, quiet bool) (*waiter, error) {
 	if err := c.checkAsked(down, quiet); err != nil {
 		return nil, err
@@ -219,7 +250,7 @@ func (c *Schedule) first() *waiter {
 	return w
 }
 
-// sendNext sends what nextDue returned.
+// sendNext sends the frame that nextDue returned, or returns its error.
 func (c *Schedule) sendNext(w *waiter, err error) error {
 	if err != nil {
 		return err
@@ -227,8 +258,9 @@ func (c *Schedule) sendNext(w *waiter, err error) error {
 	return c.send(w)
 }
 
-// due is the frame that may go now: the next one, or, when the server is quiet,
-// the first of the others that answers what the server has asked already.
+// due removes and returns the client frame that can be sent now: the next one in captured order or, if
+// the server is silent, the first one that responds to a question that the server has asked already. It
+// returns nil if there is none.
 func (c *Schedule) due(down []*parsedMessage, quiet bool) *waiter {
 	for i, w := range c.waiters {
 		if i > 0 && !quiet {
@@ -249,7 +281,7 @@ func (c *Schedule) due(down []*parsedMessage, quiet bool) *waiter {
 	return nil
 }
 
-// send sends a frame with captured identifiers replaced by live ones.
+// send sends a frame with its captured identifiers replaced by live ones.
 func (c *Schedule) send(w *waiter) error {
 	c.tried = w
 	for _, s := range w.bindings {
@@ -264,9 +296,9 @@ func (c *Schedule) send(w *waiter) error {
 	return c.write(w.frame, data, changed)
 }
 
-// answerUnasked responds to a live question that does not occur at this point of the capture, with the
-// captured response to the same question. It is called if the server is silent and no other frame is
-// due.
+// answerUnasked responds to a live question that does not occur at this point of the capture, by
+// sending the captured response to the same question again. It is called if the server is silent and no
+// other frame can be sent.
 //
 // Errors: ErrUnasked if the capture has no such question.
 func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
@@ -314,8 +346,8 @@ func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 	return false, nil
 }
 
-// checkAsked reports a live question that no captured frame answers: what would be sent
-// after it belongs to another conversation. The server is quiet.
+// checkAsked returns an error if the server is silent and has asked a question to which no captured
+// frame responds, because further frames would not fit the conversation.
 //
 // Errors: ErrUnasked.
 func (c *Schedule) checkAsked(down []*parsedMessage, quiet bool) error {
@@ -337,8 +369,8 @@ func (c *Schedule) checkAsked(down []*parsedMessage, quiet bool) error {
 	return nil
 }
 
-// liveQuestion returns the type of a live question, and the last captured question that asks the same;
-// nil if there is none.
+// liveQuestion returns the type of question to which the live message h belongs, and the last captured
+// question that asks the same; both are nil if there is none.
 func (l *Links) liveQuestion(h *parsedMessage) (kind *questionType, q *question) {
 	i := slices.IndexFunc(l.kinds, func(k *questionType) bool { return h.shape.Matches(k.shape) })
 	if i < 0 {
@@ -352,7 +384,8 @@ func (l *Links) liveQuestion(h *parsedMessage) (kind *questionType, q *question)
 	return l.kinds[i], q
 }
 
-// noteEdit records with which values an upload replaces captured ones.
+// noteEdit compares an upload with the captured frame, so that values from edits are recognised when
+// the server repeats them.
 func (l *Links) noteEdit(u *Upload) {
 	for i := range l.up {
 		if h := &l.up[i]; h.frame.Seq == u.Seq {
@@ -365,9 +398,9 @@ func (l *Links) noteEdit(u *Upload) {
 	}
 }
 
-// Unsent returns how many frames were not sent because the server never asked for them. gone means that
-// the last frame was not delivered because the server had already closed. A frame that the server had
-// asked for, or that raced with the end of the stream, is only noted.
+// Unsent returns the number of frames that were not sent because the server never asked for them. gone
+// means that the last frame was not delivered because the server had already closed the stream. A frame
+// that the server had asked for, or that was due when the stream ended, is not counted but noted.
 func (c *Schedule) Unsent(gone bool) (n int) {
 	waiters := c.waiters
 	if gone && c.tried != nil {
@@ -391,7 +424,7 @@ func (c *Schedule) Unsent(gone bool) (n int) {
 	return n
 }
 
-// awaited reports whether a client frame that was not sent yet responds to h.
+// awaited reports whether a client frame that was not sent yet responds to the live message h.
 func (c *Schedule) awaited(h *parsedMessage) bool {
 	for _, w := range c.waiters {
 		for _, s := range w.bindings {
@@ -403,7 +436,7 @@ func (c *Schedule) awaited(h *parsedMessage) bool {
 	return false
 }
 
-// byDigest finds the live value whose SHA-256 hash a live question contains.
+// byDigest returns the live value, and its message, whose SHA-256 the message question has at path.
 func (c *Dialogue) byDigest(question *parsedMessage, path string) (*parsedMessage, *values.Leaf) {
 	want := ""
 	for k := range question.leaves {
@@ -428,7 +461,7 @@ func (c *Dialogue) byDigest(question *parsedMessage, path string) (*parsedMessag
 	return nil, nil
 }
 
-// note adds a remark for the user.
+// note adds a remark for the user, formatted as by fmt.Sprintf.
 func (c *Schedule) note(format string, args ...any) {
 	const most = 100
 	if len(c.Notes) < most {
@@ -436,8 +469,8 @@ func (c *Schedule) note(format string, args ...any) {
 	}
 }
 
-// beatsOf returns the interval of the client's heartbeats: the median of the captured ones; for a
-// single one, the time until it came.
+// beatsOf returns the interval of the client's heartbeats: the median of the captured intervals or, for
+// a single heartbeat, the time before it.
 func (l *Links) beatsOf() time.Duration {
 	var gaps []time.Duration
 	last := time.Duration(0)

@@ -8,33 +8,34 @@ import (
 	"strings"
 )
 
-// A StaleValue is a value of a frame that was not sent: the server issued it in the
-// capture, and nothing that the live server sent takes its place.
+// A StaleValue is the reason why a client frame was not sent: the frame contains a value that the
+// server issued in the capture, and the live server has sent nothing to replace it.
 type StaleValue struct {
 	// Frame is the number of the client frame in the capture.
 	Frame int `json:"frame"`
 
-	// Path selects the outdated value in the frame.
+	// Path is the path of the outdated value in the frame.
 	Path string `json:"path"`
 
-	// Issued is the captured frame that brought the value: "down/4".
+	// Issued is the captured server frame that contained the value, such as "down/4".
 	Issued string `json:"issued"`
 
-	// IssuedPath selects the value in the server frame that issued it.
+	// IssuedPath is the path of the value in that frame.
 	IssuedPath string `json:"issued_path"`
 
 	// Reason explains in a sentence why the value is outdated.
 	Reason string `json:"reason"`
 }
 
+// String describes the value and the reason on one line.
 func (s *StaleValue) String() string {
 	return fmt.Sprintf("frame up/%d was not sent: its %s would be stale. It was issued as %s %s in the capture; %s", s.Frame, s.Path, s.Issued, s.IssuedPath, s.Reason)
 }
 
-// maxStale bounds the values that are reported.
+// maxStale limits the number of values that are reported.
 const maxStale = 20
 
-// noteStale notes the values that keep frames from being sent, once a replay gave up.
+// noteStale sets Stale after Run has given up with the error err.
 func (c *Schedule) noteStale(err error) {
 	if !errors.Is(err, ErrUnasked) && !errors.Is(err, ErrSilent) {
 		return
@@ -55,11 +56,12 @@ func (c *Schedule) noteStale(err error) {
 	}
 }
 
-// isID reports whether the value may be an identifier, and is no argument that the answer
-// repeats.
+// isID reports whether the value may be an identifier, and not an argument of the question that the
+// response repeats.
 func (b *Binding) isID() bool { return b.token != "" || isIDLike(b.value) }
 
-// whyMissing explains why no live frame corresponds to a captured one.
+// whyMissing explains to the user why the search s found no live frame in down for the captured frame
+// from.
 func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) string {
 	if s.question == nil {
 		return fmt.Sprintf("the live server has sent %d of the %d frames like it", s.count, s.t.nth)
@@ -77,7 +79,7 @@ func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) str
 	return fmt.Sprintf("the live server asks something else than %s in %s", from, strings.Join(asked[:min(most, len(asked))], "; and in "))
 }
 
-// difference describes how a live question differs from a captured one.
+// difference describes how the live question h differs from the captured question q.
 func (l *Links) difference(q *question, h *parsedMessage) string {
 	args := l.argumentsOf(h, q.kind)
 	// Identifiers are compared by their class, and shown as they are: the lines of both are in parallel.
@@ -109,7 +111,7 @@ func (l *Links) difference(q *question, h *parsedMessage) string {
 	return cut(strings.Join(list, ", "), 400)
 }
 
-// shownArgument is a quoted value of arguments for a person.
+// shownArgument shortens a quoted value of arguments for display.
 func shownArgument(quoted string) string {
 	s, err := strconv.Unquote(quoted)
 	switch {

@@ -6,36 +6,46 @@ import (
 	"unwire/replay/live/values"
 )
 
-// The limits of the values that are tracked.
+// The limits of the identifiers that are tracked.
 const (
-	maxTokens   = 200_000 // spellings of issued values
-	maxTokenLen = 4096    // bytes of one
+	// maxTokens limits the number of identifiers, counting each encoding.
+	maxTokens = 200_000
+
+	// maxTokenLen limits the length of one in bytes.
+	maxTokenLen = 4096
 )
 
-// A trace is the first place at which a spelling of an issued value occurred.
+// A trace is the position in the server's messages at which an identifier occurred first.
 type trace struct {
-	// down is the index of the server frame in Links.down.
+	// down is the index of the server message in Links.down.
 	down int
-	// path is the path of the value in the frame.
+	// path is the path of the value in the message.
 	path string
-	// part is the position of the spelling inside the value.
+	// part is the position of the identifier inside the value; "" for the whole value.
 	part string
-	how  values.Spelling
-	id   bool
 
-	// number means that the value at that place is a number, not a text.
+	// how is the encoding in which the client sends the identifier.
+	how values.Spelling
+
+	// id means that the value has the format of an identifier.
+	id bool
+
+	// number means that the value is a number and not a text.
 	number bool
 }
 
-// An innerBinding is a part of a leaf of a client's frame that is a spelling of an issued value.
+// An innerBinding is an issued identifier that is a part of a value in a client's message.
 type innerBinding struct {
+	// leaf is the index of the value among the message's leaves.
 	leaf int
-	// token is the captured text of the identifier.
+	// token is the identifier as it occurs in the client's message.
 	token string
+
+	// trace is the position at which the server issued the identifier.
 	trace
 }
 
-// indexTokens adds the values that server frame j issues to the tokens.
+// indexTokens adds the identifiers in server message j, in all encodings, to Links.tokens.
 func (l *Links) indexTokens(j int) {
 	for k := range l.down[j].leaves {
 		v := &l.down[j].leaves[k]
@@ -54,8 +64,8 @@ func (l *Links) indexTokens(j int) {
 	}
 }
 
-// search finds the issued values inside the leaves of a client's frame, and records the values that
-// the client sent first.
+// search finds the issued identifiers inside the values of a client's message, and records the words
+// that the client sent before the server did.
 func (l *Links) search(h *parsedMessage) (out []innerBinding) {
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
@@ -78,7 +88,8 @@ func (l *Links) search(h *parsedMessage) (out []innerBinding) {
 	return out
 }
 
-// appendInnerBindings appends the issued values inside leaf k, which is v.
+// appendInnerBindings appends the issued identifiers inside the value v, which is leaf k of a client's
+// message.
 func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) []innerBinding {
 	s, seen := string(v.Data), map[string]bool{}
 	// the place of the last one found, which is not searched further
@@ -103,7 +114,7 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 	return out
 }
 
-// within reports whether one part of a value is inside another part.
+// within reports whether the part at position at of a value is inside the part at position holder.
 func within(at, holder string) bool {
 	rest, ok := strings.CutPrefix(at, holder)
 	return ok && rest != "" && strings.ContainsRune(" .[", rune(rest[0]))

@@ -5,22 +5,25 @@ import (
 	"slices"
 )
 
-// A Turn describes when a frame of the client may be sent, and which of the server's identifiers it
-// contains.
+// A Turn describes when a client frame may be sent in a replay, and which identifiers in it the server
+// issued.
 type Turn struct {
-	// After is the number of server frames before the client frame, not counting heartbeats.
+	// After is the number of server frames before the client frame in the capture, not counting
+	// heartbeats.
 	After int `json:"after"`
 
-	// Answers is the captured server frame for which the client frame waits, such as "down/4"; "" for
+	// Answers is the captured server frame that the client frame responds to, such as "down/4"; "" for
 	// none.
 	Answers string `json:"answers,omitempty"`
 
-	// Live are the identifiers in the frame that the server issued.
+	// Live are the identifiers in the frame that the server issued. They are replaced by those of the
+	// live server.
 	Live []Binding `json:"live,omitempty"`
 
-	// Beat means that the frame is a heartbeat, which is sent periodically.
+	// Beat means that the frame is a heartbeat: it is sent periodically, independently of the server.
 	Beat bool `json:"heartbeat,omitempty"`
 
+	// cause describes the server frame for which the client frame waits; nil for none.
 	cause *target
 }
 
@@ -32,6 +35,7 @@ func (l *Links) Turns() []Turn {
 	return slices.Clone(l.turns)
 }
 
+// findTurns computes the result of Turns.
 func (l *Links) findTurns() []Turn {
 	turns := make([]Turn, len(l.up))
 	for i := range turns {
@@ -54,7 +58,7 @@ func (l *Links) findTurns() []Turn {
 	return turns
 }
 
-// Messages returns the number of messages in the captured answer, without heartbeats.
+// Messages returns the number of messages in the server's captured response, without heartbeats.
 func (l *Links) Messages() (n int) {
 	for i := range l.down {
 		if !l.down[i].heartbeat && !l.down[i].shape.IsHeaders() {

@@ -6,19 +6,22 @@ import (
 	"slices"
 )
 
-// A waiter decides when one client frame may be sent.
+// A waiter determines when one client frame may be sent, and inserts the live identifiers into it.
 type waiter struct {
+	// frame is the frame to be sent.
 	frame *Upload
-	// cause searches the server frame for which the client frame waits; nil if it waits for none.
+	// cause searches the live frame for which the client frame waits; nil if it waits for none.
 	cause *search
-	// bindings searches the live values for each element of frame.Live.
+	// bindings search the live frames that have the identifiers of frame.Live, in the same order.
 	bindings []*search
-	// roles are those of the links.
+	// roles are the names of the two sides for error messages.
 	roles roles
-	// lenient means that the frame is sent in its place even if the peer's frames differ; see Schedule.Lenient.
+	// lenient means that the frame is sent at its captured position even if the peer's frames differ;
+	// see Schedule.Lenient.
 	lenient bool
 }
 
+// newWaiter returns a waiter for the client frame f.
 func newWaiter(l *Links, f *Upload) *waiter {
 	w := &waiter{frame: f, roles: l.roles}
 	if f.cause != nil {
@@ -42,9 +45,9 @@ func newWaiter(l *Links, f *Upload) *waiter {
 	return w
 }
 
-// ready reports whether the frame may be sent. If the server sends other frames than in the
-// capture, the frame waits until as many have come and the server is silent; an id that the frame
-// contains must have come in any case.
+// ready reports whether the frame may be sent, given the live messages down so far. If the server sends
+// other frames than in the capture, the frame waits until as many have arrived and the server is silent
+// (quiet); the identifiers in the frame must have arrived in any case.
 func (w *waiter) ready(down []*parsedMessage, quiet bool) bool {
 	ok := true
 	for _, s := range w.bindings {
@@ -66,7 +69,7 @@ func (w *waiter) answers() bool {
 	return slices.ContainsFunc(w.bindings, (*search).answers)
 }
 
-// wants describes the missing server frame for an error.
+// wants describes, for an error message, the server frame for which the frame waits.
 func (w *waiter) wants() string {
 	for i, s := range w.bindings {
 		if s.result() == nil {
@@ -77,7 +80,8 @@ func (w *waiter) wants() string {
 	return fmt.Sprintf("%s did not send a frame like %s, which frame %s/%d answers", w.roles.peer, w.frame.Answers, w.roles.out, w.frame.Seq)
 }
 
-// fill returns the frame's message with the live server's ids.
+// fill returns the frame's message with its identifiers replaced by those of the live server. changed
+// means that at least one was replaced.
 func (w *waiter) fill(dialogue *Dialogue) (data []byte, changed bool, err error) {
 	data = w.frame.Data
 	var asked *parsedMessage

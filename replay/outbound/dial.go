@@ -7,17 +7,18 @@ import (
 	"net/url"
 )
 
-// Secure are the names that a TLS connection is opened with.
+// Secure are the names that are sent in a TLS handshake.
 type Secure struct {
 	// ServerName is the SNI of the TLS handshake; "" means the URL's host.
 	ServerName string
 
-	// ALPN is the protocol that the TLS client offers; "" for none.
+	// ALPN is the application protocol that is offered, such as "h2"; "" for none.
 	ALPN string
 }
 
-// Dial connects to the host of a URL over TCP, and TLS if its scheme is https. It goes to
-// no address that is not this machine's unless the policy allows it; see New. at may be nil.
+// Dial connects to the host of a URL over TCP, with TLS if its scheme is https. With local, or unless
+// the policy allows more, it only connects to this machine. at, which may be nil, records the progress.
+// The state is nil without TLS.
 func Dial(ctx context.Context, u *url.URL, names Secure, local bool, at *Progress, p Policy) (net.Conn, *tls.ConnectionState, error) {
 	g := guard{live: p.Live && !local, dial: p.Dial}
 	tcp, err := g.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), portOf(u)))
@@ -46,7 +47,8 @@ func Dial(ctx context.Context, u *url.URL, names Secure, local bool, at *Progres
 	return conn, &state, nil
 }
 
-// connected notes that there is a connection; handshake: that TLS is still to come.
+// connected records that a connection was opened; handshake means that the TLS handshake still follows.
+// at may be nil.
 func (at *Progress) connected(handshake bool) {
 	switch {
 	case at == nil:

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Failure describes why a request got no response.
+// A Failure describes why a request got no response; it is an error.
 type Failure struct {
 	// Refused means that the policy does not allow the address; nothing was sent.
 	Refused bool
@@ -23,13 +23,13 @@ func (f *Failure) Error() string {
 	return f.Message
 }
 
-// Is matches ErrRefused if the request was refused, and ErrNotSent if nothing was sent.
+// Is makes the failure match ErrRefused if the request was refused, and ErrNotSent if nothing was sent.
 func (f *Failure) Is(target error) bool {
 	return f.Refused && target == ErrRefused || f.Reason.Unsent() && target == ErrNotSent
 }
 
-// Failure describes the failure of a request that err ended before any answer. limit is the
-// request's timeout.
+// Failure returns the description of a request that ended with err before any response arrived. limit
+// is the request's timeout.
 func (at *Progress) Failure(err error, limit time.Duration) *Failure {
 	switch {
 	case at.sent.Load() && versionFault(err) != "":

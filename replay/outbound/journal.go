@@ -13,33 +13,38 @@ import (
 	"time"
 )
 
-// maxJournalLine limits a line of a journal, in bytes, when it is read.
+// maxJournalLine limits the length of a line in a journal, in bytes, when it is read.
 const maxJournalLine = 1 << 20
 
-// A Journal is an append-only file, as JSON Lines, that records every request that was sent and its
-// outcome, so that a result can refer to it. Only its owner can read it. It contains no secrets.
+// A Journal is an append-only file, in the format JSON Lines, that logs every request that was sent,
+// and its outcome. Only its owner can read it. It contains no secrets.
 type Journal struct {
+	// mu guards the fields below.
 	mu sync.Mutex
-	f  *os.File
-	n  int64
+
+	// f is the open file.
+	f *os.File
+
+	// n is the number of the last request.
+	n int64
 	// rest maps hosts to the time before which they must not be contacted again.
 	rest map[string]time.Time
 }
 
-// An Entry is a line of a journal: a request, or its answer.
+// An Entry is a line of a journal: a request that was sent, or its answer, i.e. its outcome.
 type Entry struct {
 	// V is the version of the journal's format, always 1.
 	V int `json:"v"`
-	// N numbers the requests of this journal. An answer has the number of its request.
+	// N is the number of the request in this journal, from 1. An answer has the number of its request.
 	N int64 `json:"n"`
 	// Time is the time at which the entry was written.
 	Time time.Time `json:"time"`
 	// Event is the kind of entry, "request" or "answer".
 	Event string `json:"event"`
-	// Of is the number of the request to which this request belongs, for example as one append call of
-	// a stream.
+	// Of is the number of the request of which this one is a part, for example as one of several calls
+	// that carry a stream; 0 for none.
 	Of int64 `json:"of,omitempty"`
-	// Capture is the number of the captured exchange that is replayed.
+	// Capture is the number of the captured exchange that is replayed; 0 if none is.
 	Capture int64 `json:"exchange,omitempty"`
 	// Host is the host and port of the server.
 	Host string `json:"host,omitempty"`
@@ -55,9 +60,10 @@ type Entry struct {
 	Bytes int `json:"bytes,omitempty"`
 	// SHA256 is the hash of all messages of the request, concatenated.
 	SHA256 string `json:"sha256,omitempty"`
-	// Comparison is the result of comparing the response with the captured one.
+	// Comparison is the result of comparing the response with the captured one, such as "same".
 	Comparison string `json:"verdict,omitempty"`
-	// Origin tells whether the response came from the server or from an intermediary.
+	// Origin is "server" if the server responded, or "local" if the outcome was determined on this
+	// machine.
 	Origin string `json:"origin,omitempty"`
 	// Status is the HTTP status of the response.
 	Status int `json:"status,omitempty"`
@@ -65,7 +71,8 @@ type Entry struct {
 	Code string `json:"code,omitempty"`
 	// Message is the error message of the response.
 	Message string `json:"message,omitempty"`
-	// Until is when the server allows the next request, from Retry-After.
+	// Until is the time before which the server wants no further request, from Retry-After; zero for
+	// none.
 	Until time.Time `json:"retry_after,omitzero"`
 }
 
@@ -85,6 +92,8 @@ func OpenJournal(path string) (*Journal, error) {
 	return j, nil
 }
 
+// read reads the existing entries of the journal, to continue its numbers and the waiting times of
+// hosts.
 func (j *Journal) read(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	hosts := map[int64]string{}
@@ -123,8 +132,8 @@ func (j *Journal) read(r io.Reader) error {
 	}
 }
 
-// readLine returns the next line without its line feed; the last line, if it lacks one, is returned
-// with io.EOF.
+// readLine returns the next line without its line feed. If the last line has no line feed, it is
+// returned with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var out []byte
 	for {
@@ -145,7 +154,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // Close closes the journal file.
 func (j *Journal) Close() error { return j.f.Close() }
 
-// until returns the time before which a host must not be contacted.
+// until returns the time before which a host must not be contacted; zero for none.
 func (j *Journal) until(host string) time.Time {
 	if j == nil {
 		return time.Time{}
@@ -155,8 +164,8 @@ func (j *Journal) until(host string) time.Time {
 	return j.rest[host]
 }
 
-// write appends an entry, and syncs it to disk before returning. If its number is 0, it gets a new
-// one.
+// write appends an entry, and syncs it to disk before returning. It returns the entry's number; if that
+// is 0 in e, a new one is assigned.
 func (j *Journal) write(e Entry) (int64, error) {
 	if j == nil {
 		return 0, nil
@@ -180,8 +189,8 @@ func (j *Journal) write(e Entry) (int64, error) {
 	return e.N, j.f.Sync()
 }
 
-// Note appends an entry to the journal, if there is one, and returns the entry's number. It adds the
-// size and hash of the request's messages.
+// Note appends an entry to the journal, if there is one, and returns the entry's number. For a request,
+// it adds the size and the hash of its messages. p may be nil.
 func (p *Pace) Note(e Entry, messages ...[]byte) (int64, error) {
 	if p == nil {
 		return 0, nil

@@ -20,8 +20,8 @@ import (
 	"crypto/x509"
 )
 
-// A Policy decides which servers may be contacted, and how their certificates are verified. The
-// zero value allows only this machine.
+// A Policy determines which servers may be contacted, and how their certificates are verified. The zero
+// value allows only this machine.
 type Policy struct {
 	// Live allows the hosts in AllowHosts, in addition to this machine.
 	Live bool
@@ -29,7 +29,8 @@ type Policy struct {
 	// AllowHosts are the hosts that may be contacted if Live is set; see CheckTarget.
 	AllowHosts []string
 
-	// Roots verify the server's certificate; nil means the system's trust store.
+	// Roots are the authorities that verify the server's certificate; nil means the system's trust
+	// store.
 	Roots *x509.CertPool
 
 	// Insecure disables the verification of the server's certificate.
@@ -38,11 +39,12 @@ type Policy struct {
 	// Pace limits the requests to other hosts; nil means no limit and no journal.
 	Pace *Pace
 
-	// Dial opens connections; nil means a net.Dialer. The addresses are checked in any case.
+	// Dial opens connections; nil means a net.Dialer. The addresses are checked against the policy in
+	// any case.
 	Dial dialFunc
 }
 
-// tlsConfig returns how the server's certificate is verified.
+// tlsConfig returns the TLS settings for verifying the server's certificate.
 func (p *Policy) tlsConfig() *tls.Config {
 	//nolint:gosec // --upstream-insecure
 	return &tls.Config{RootCAs: p.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: p.Insecure}

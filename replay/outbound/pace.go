@@ -9,47 +9,54 @@ import (
 	"time"
 )
 
-// A Pace limits the requests to hosts other than this machine, for all plans that share it: one at
-// a time, at least Interval apart, at most Budget of them, and none after the server has refused
-// further ones.
+// A Pace limits the requests to hosts other than this machine, for all replays that share it: one at a
+// time, at least Interval apart, at most Budget of them, and none after the server has refused further
+// ones.
 //
 // Shape: it stops on HTTP status 429 and on the codes resource_exhausted, permission_denied and
-// unauthenticated. The time of a Retry-After is kept in the journal, and applies to the next run
-// with that journal too. Nothing is retried automatically.
+// unauthenticated. The time in a Retry-After is stored in the journal, and also applies to the next run
+// with that journal. Nothing is retried automatically.
 type Pace struct {
-	// Interval is the time between two requests; the default is 1 second.
+	// Interval is the least time between two requests; the default is 1 second.
 	Interval time.Duration
 	// Budget is the largest number of requests; 0 means no limit.
 	Budget int
-	// Journal records all requests, including those to this machine; nil records nothing.
+	// Journal logs all requests, including those to this machine; nil logs nothing.
 	Journal *Journal
 
-	// LocalInterval is the time between two requests to this machine, which do not count against
+	// LocalInterval is the least time between two requests to this machine, which do not count against
 	// Budget; 0 for none.
 	LocalInterval time.Duration
 
-	// Local applies the limits also to requests to this machine.
+	// Local applies all limits also to requests to this machine.
 	Local bool
 
-	mu   sync.Mutex
+	// mu guards the fields below. It is held while a request waits, so that waiting requests keep the
+	// interval.
+	mu sync.Mutex
+
+	// last is the time of the last request to another host.
 	last time.Time
 	// local is the time of the last request to this machine.
 	local time.Time
+
+	// spent is the number of requests that count against Budget.
 	spent int
 	// stopped is the reason why no more requests are sent; "" if they may be sent.
 	stopped string
 }
 
+// defaultInterval is the default of Pace.Interval.
 const defaultInterval = time.Second
 
-// applies reports whether the limits apply to a host.
+// applies reports whether the limits apply to requests to a host.
 func (p *Pace) applies(host string) bool {
 	return p != nil && (p.Local || !IsLoopback(host))
 }
 
-// Admit waits until the next request is allowed.
+// Admit waits until the next request to host is allowed. p may be nil, which allows all.
 //
-// Errors: ErrRefused, with the reason.
+// Errors: ErrRefused, with the reason; the cause of ctx.
 func (p *Pace) Admit(ctx context.Context, host string) error {
 	if !p.applies(host) {
 		return p.admitLocal(ctx)
@@ -94,8 +101,8 @@ func (p *Pace) admitLocal(ctx context.Context) error {
 	return nil
 }
 
-// Observe evaluates the status of a response and its Retry-After header, and stops or delays further
-// requests accordingly.
+// Observe evaluates a response, by its HTTP status, RPC code and Retry-After header, and stops or
+// delays further requests accordingly.
 func (p *Pace) Observe(host string, status int, code, retryAfter string) {
 	if !p.applies(host) {
 		return
@@ -115,7 +122,8 @@ func (p *Pace) Observe(host string, status int, code, retryAfter string) {
 	}
 }
 
-// WantsNoMore reports whether the status of a response means that no further request should be sent.
+// WantsNoMore reports whether a response, by its HTTP status and RPC code, means that no further
+// request should be sent.
 func WantsNoMore(status int, code string) bool {
 	switch code {
 	case "resource_exhausted", "permission_denied", "unauthenticated":
@@ -124,8 +132,8 @@ func WantsNoMore(status int, code string) bool {
 	return status == http.StatusTooManyRequests
 }
 
-// RetryAfter returns the time from which a server's Retry-After allows requests; zero if there is
-// none.
+// RetryAfter returns the time before which no request should be sent, from the value of a Retry-After
+// header (seconds or a date); zero if it has none.
 func RetryAfter(value string, now time.Time) time.Time {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return now.Add(time.Duration(seconds) * time.Second)

@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// ErrNotSent is wrapped if nothing of a request left this machine.
+// ErrNotSent reports that no part of a request left this machine.
 var ErrNotSent = errors.New("not sent")
 
-// A Reason classifies, for programs, why a request got no answer. Except for NoAnswer, nothing of
-// the request was sent.
+// A Reason classifies, for programs, why a request got no response. Except for NoAnswer, no part of the
+// request was sent.
 type Reason string
 
 const (
@@ -53,8 +53,8 @@ const (
 	NoAnswer Reason = "no_answer"
 )
 
-// Progress records how far the requests of a session got. Its hooks run on the transport's
-// goroutines.
+// A Progress records how far a request got before it failed. Several requests may share it, and it may
+// be used concurrently.
 type Progress struct {
 	// handshake means that a TCP connection was opened and the TLS handshake has begun.
 	handshake atomic.Bool
@@ -62,8 +62,8 @@ type Progress struct {
 	sent atomic.Bool
 }
 
-// Trace returns a context whose requests are recorded in at. If server is not
-// nil, it becomes the address that a request went to.
+// Trace returns a context for a request whose progress is recorded in at. If server is not nil, it is
+// set to the address of the server.
 func (at *Progress) Trace(ctx context.Context, server *string) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(i httptrace.GotConnInfo) {
@@ -76,8 +76,9 @@ func (at *Progress) Trace(ctx context.Context, server *string) context.Context {
 	})
 }
 
-// Explain returns why a request got no answer within limit. The reason is NoAnswer if a part of the
-// request was sent.
+// Explain returns the kind and the description of the error err, with which a request ended before any
+// response arrived. The kind is NoAnswer if a part of the request was sent. limit is the request's
+// timeout.
 func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
 	if at.sent.Load() {
 		return NoAnswer, cmp.Or(versionFault(err), err.Error())
@@ -88,7 +89,7 @@ func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
 // Unsent reports whether the reason means that nothing of the request was sent.
 func (r Reason) Unsent() bool { return r != "" && r != NoAnswer }
 
-// Merge adds the progress of another request of the session.
+// Merge adds the progress of another request.
 func (at *Progress) Merge(other *Progress) {
 	if other.handshake.Load() {
 		at.handshake.Store(true)
@@ -98,7 +99,7 @@ func (at *Progress) Merge(other *Progress) {
 	}
 }
 
-// unsent explains an error of a request of which nothing was sent. limit is the request's timeout.
+// unsent is Explain for a request of which no part was sent.
 func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	// The specific causes first: certificates, then protocols, then the network.
 	if reason, text := certificateFault(err, time.Now()); reason != "" {
@@ -131,7 +132,8 @@ func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	return requestInvalid, err.Error()
 }
 
-// systemError returns the error of a system call without the call's name.
+// systemError returns the error of a system call that err wraps, without the call's name; err itself if
+// there is none.
 func systemError(err error) error {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err
@@ -139,7 +141,8 @@ func systemError(err error) error {
 	return err
 }
 
-// certificateFault explains an error of a server's certificate; "" for any other.
+// certificateFault explains an error of verifying the server's certificate; both results are "" for any
+// other error.
 func certificateFault(err error, now time.Time) (Reason, string) {
 	const subject = "the server's TLS certificate "
 	var (
@@ -164,7 +167,7 @@ func certificateFault(err error, now time.Time) (Reason, string) {
 	return "", ""
 }
 
-// hostsOf lists the host names that a certificate is for.
+// hostsOf returns the host names for which a certificate is valid, as one text.
 func hostsOf(c *x509.Certificate) string {
 	names := append([]string(nil), c.DNSNames...)
 	for _, ip := range c.IPAddresses {
@@ -179,12 +182,15 @@ func hostsOf(c *x509.Certificate) string {
 // What an answer in another version of HTTP than the request's means. The server could not read the
 // request.
 const (
+	// Explanations of a response in another HTTP version than the request, which the server could not
+	// read.
 	OnlyHTTP2 = "the server answers in HTTP/2 only, as servers of gRPC do"
 	OnlyHTTP1 = "the server answers in HTTP/1.1 only"
 )
 
-// versionFault explains an answer in a version of HTTP that the request was not in; "" for any other
-// error. net/http and x/net export no types for these errors.
+// versionFault explains the error that results from a response in another HTTP version than the
+// request; "" for any other error. It compares texts, because net/http and x/net export no types for
+// these errors.
 func versionFault(err error) string {
 	switch text := err.Error(); {
 	// An HTTP/2 connection begins with the server's SETTINGS frame: the first byte of its length is
@@ -197,8 +203,8 @@ func versionFault(err error) string {
 	return ""
 }
 
-// protocolFault explains a connection on which both sides support no common protocol; "" for any
-// other error.
+// protocolFault explains the error of a connection on which both sides support no common protocol; both
+// results are "" for any other error.
 func protocolFault(err error) (Reason, string) {
 	var header tls.RecordHeaderError
 	switch text := err.Error(); {

@@ -12,14 +12,15 @@ import (
 	"syscall"
 )
 
-// ErrRefused is wrapped if a target may not be contacted.
+// ErrRefused reports that unwire did not send a request because the policy or the pace does not allow
+// it.
 var ErrRefused = errors.New("refused")
 
-// CheckTarget reports whether a request may be sent to u.
+// CheckTarget returns nil if a request may be sent to u.
 //
-// Shape: loopback addresses and the name localhost are always allowed. Another host is allowed if
-// live is set and allowed has it: as a name, as name:port, or as *.domain for all names below
-// domain. Names are not resolved; only localhost counts as a loopback name.
+// Shape: loopback addresses and the name localhost are always allowed. Another host is allowed if live
+// is set and allowed has it: as a name, as name:port, or as *.domain for all names below domain. Names
+// are not resolved; only localhost counts as a loopback name.
 // Errors: ErrRefused, with what is missing.
 func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -38,7 +39,7 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	return nil
 }
 
-// IsLoopback reports whether a host, in lower case, is this machine by name or address.
+// IsLoopback reports whether a host name or address, in lower case, denotes this machine.
 func IsLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -47,6 +48,7 @@ func IsLoopback(host string) bool {
 	return err == nil && addr.Unmap().WithZone("").IsLoopback()
 }
 
+// portOf returns the port of a URL, or the default port of its scheme.
 func portOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":
@@ -57,6 +59,7 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
+// isAllowed reports whether host and port match an entry of allowed; see CheckTarget.
 func isAllowed(host, port string, allowed []string) bool {
 	return slices.ContainsFunc(allowed, func(a string) bool {
 		a = strings.ToLower(strings.TrimSuffix(a, "."))
@@ -70,15 +73,16 @@ func isAllowed(host, port string, allowed []string) bool {
 // dialFunc opens a connection, like net.Dialer.DialContext.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// A guard dials, and checks the address of the actual connection: a name may resolve to any
+// A guard opens connections, and checks the actual address of each one: a name may resolve to any
 // address, and to a different one the next time.
 type guard struct {
+	// live allows addresses other than loopback.
 	live bool
 	// dial opens connections; nil means a net.Dialer.
 	dial dialFunc
 }
 
-// DialContext is like net.Dialer's, but refuses other addresses than loopback unless live.
+// DialContext is like net.Dialer's, but refuses addresses other than loopback unless live is set.
 //
 // Shape: without live, names are never looked up; localhost is 127.0.0.1, then ::1.
 func (g guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -108,7 +112,8 @@ func (g guard) DialContext(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// control is called for each socket before it connects, and refuses addresses that are not allowed.
+// control is a net.Dialer's hook that is called before each socket connects. It refuses addresses that
+// are not allowed.
 func (g guard) control(_, address string, _ syscall.RawConn) error {
 	if g.live {
 		return nil

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
+// idleTimeout is how long an idle connection is kept.
 const idleTimeout = 10 * time.Second
 
-// errNoHTTP2 aborts the TLS handshake if a call needs HTTP/2 and the server does not negotiate it.
-// net/http would send the call over HTTP/1.1.
+// errNoHTTP2 aborts the TLS handshake if a call needs HTTP/2 and the server does not negotiate it;
+// net/http would otherwise send the call over HTTP/1.1.
 var errNoHTTP2 = errors.New("the server does not negotiate HTTP/2")
 
-// New returns a transport for URLs of a scheme over one version of HTTP: "2", or else 1.1. It uses
-// no proxy, follows no redirects, adds no compression, and connects only to this machine unless the
-// policy allows more.
+// New returns an HTTP transport for URLs of a scheme that uses one version of HTTP: "2" or "1.1". It
+// uses no proxy, follows no redirects, adds no compression, and connects only to this machine unless
+// the policy allows more.
 //
-// Shape: local restricts it to this machine in any case. fallback allows HTTP/1.1 if a server does
+// Shape: local restricts it to this machine in any case. fallback allows HTTP/1.1 if the server does
 // not negotiate HTTP/2.
 func New(scheme, version string, local, fallback bool, p Policy) *http.Transport {
 	t := p.transport(p.Live && !local)
@@ -42,6 +43,7 @@ func New(scheme, version string, local, fallback bool, p Policy) *http.Transport
 	return t
 }
 
+// transport returns an HTTP transport without a version; live allows addresses other than loopback.
 func (p *Policy) transport(live bool) *http.Transport {
 	return &http.Transport{
 		DialContext:        guard{live: live, dial: p.Dial}.DialContext,

@@ -14,17 +14,17 @@ import (
 	"unwire/replay/outbound"
 )
 
-// An Answer is the server's response to one message of a probe.
+// An Answer is the server's response to one request of a probe.
 type Answer struct {
 	// Status is the HTTP status; 0 if no response arrived.
 	Status int `json:"status"`
-	// Code is Connect's name of the error code; "" if the response has no error.
+	// Code is the name of the RPC error code, as Connect spells it; "" if the response has no error.
 	Code string `json:"code"`
 	// Message is the server's error message, unchanged.
 	Message string `json:"message"`
 	// Server is the value of the response's Server header.
 	Server string `json:"server,omitempty"`
-	// Accepted means that the response was no error, so the handler may have run.
+	// Accepted means that the response has no error, so that the RPC handler may have run.
 	Accepted bool `json:"accepted,omitempty"`
 	// Type is the Content-Type of the response.
 	Type string `json:"content_type,omitempty"`
@@ -36,7 +36,7 @@ type Answer struct {
 	// Reason is the kind of failure for programs, if no response arrived.
 	Reason outbound.Reason `json:"reason,omitempty"`
 
-	// Text is Message with normalised white space.
+	// Text is Message with its white space normalised.
 	Text string
 	// FromParser means that the error message has the form of a parser's error, and not of an error
 	// from the RPC handler.
@@ -63,9 +63,10 @@ func (a *Answer) Brief() string {
 	return s
 }
 
-// Quoted returns the server's message, shortened, with its white space normalised.
+// Quoted returns the server's message in quotes, shortened, with its white space normalised.
 func (a *Answer) Quoted() string { return quote(a.Text) }
 
+// quote returns a text in quotes, shortened to about 200 bytes.
 func quote(s string) string {
 	const most = 200
 	if len(s) > most {
@@ -74,16 +75,18 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// leastSize is a size in bytes below which no server refuses a message for its size.
+// leastSize is a message size in bytes that every server accepts.
 const leastSize = 1 << 10
 
 var (
+	// Patterns for error messages about the size of a message.
 	sizeRefused = regexp.MustCompile(`(?i)larger than|too large|exceeds|message size`)
 	lastNumber  = regexp.MustCompile(`(\d{1,9})\D*$`)
 )
 
-// sizeLimit returns the server's limit for the size of messages, if it rejected one of this size
-// because of the limit; 0 otherwise.
+// sizeLimit returns the server's limit for the size of messages in bytes, if it rejected a message of
+// this size because of the limit; otherwise 0. If the error does not state the limit, the result is
+// half of size.
 func (a *Answer) sizeLimit(size int) int {
 	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.Text)) {
 		return 0
@@ -96,19 +99,18 @@ func (a *Answer) sizeLimit(size int) int {
 	return max(size/2, leastSize)
 }
 
-// deadlineExceeded is the code of a call whose deadline is over.
+// deadlineExceeded is the RPC code of a call whose deadline has expired.
 const deadlineExceeded = "deadline_exceeded"
 
-// ofHandlers are the codes that no parser returns: a handler may have run.
+// ofHandlers are the RPC codes that parsers never return, so that a handler may have run.
 var ofHandlers = map[string]bool{
 	"canceled": true, deadlineExceeded: true, "not_found": true, "already_exists": true,
 	"failed_precondition": true, "aborted": true, "out_of_range": true, "data_loss": true,
 }
 
-// read takes the server's code and message from a response.
+// read sets the fields from an HTTP response and its body data.
 //
-// Shape: if the response has a message of the server's own, the handler ran, even if an error
-// follows.
+// Shape: if the response contains a message, the handler ran, even if an error follows.
 func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 	if p == connectUnary {
 		//nolint:errcheck // what could be read counts
@@ -157,12 +159,13 @@ func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 	a.readEnd(end)
 }
 
-// isGRPC reports whether the response is one of gRPC, whatever the request was.
+// isGRPC reports whether the response has the content type of gRPC, regardless of the request's
+// protocol.
 func (a *Answer) isGRPC() bool {
 	return strings.HasPrefix(a.Type, "application/grpc") && !strings.HasPrefix(a.Type, "application/grpc-web")
 }
 
-// twirpMessage returns the message of an error of Twirp, which is called otherwise than Connect's.
+// twirpMessage returns the message in a Twirp error, whose JSON member differs from Connect's.
 func twirpMessage(data []byte) string {
 	var e struct {
 		Msg string `json:"msg"`
@@ -171,7 +174,7 @@ func twirpMessage(data []byte) string {
 	return e.Msg
 }
 
-// readEnd takes the code and the message from the end of a stream; nil means that there was none.
+// readEnd sets code and message from the end of a stream; nil means that the stream had none.
 func (a *Answer) readEnd(end *envelope.End) {
 	// An end without an error means that the handler returned.
 	switch {
@@ -183,13 +186,14 @@ func (a *Answer) readEnd(end *envelope.End) {
 	}
 }
 
+// statusOf returns the gRPC status in headers or trailers; nil if there is none.
 func statusOf(h http.Header) *envelope.End {
 	//nolint:errcheck // what could be read counts
 	end, _ := envelope.ParseStatus(h.Get)
 	return end
 }
 
-// finish sets FromParser and the other fields that are derived from the whole response.
+// finish sets the fields that are derived from others, such as FromParser.
 func (a *Answer) finish(p Protocol) {
 	// protobuf-go writes a non-breaking space in some builds, so that nobody relies on the text of
 	// its errors.
@@ -200,6 +204,7 @@ func (a *Answer) finish(p Protocol) {
 	}
 }
 
+// parserText reports whether an error message is probably from a parser of protobuf or JSON.
 func parserText(s string) bool {
 	s = strings.ToLower(s)
 	for _, known := range []string{

@@ -16,8 +16,8 @@ import (
 	"unwire/replay"
 )
 
-// FromCapture fills in Options from a captured call: the protocol, the path before the service, the
-// headers, and the wire types that were seen in the fields of the message at Path.
+// FromCapture sets options from the captured call with number id: the protocol, the path before the
+// service, the headers, and the wire types of the fields in the message at Path.
 //
 // Shape: values that are already set are kept. reach has the credentials for redacted headers.
 // Errors: those of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
@@ -76,12 +76,12 @@ func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64
 	return nil
 }
 
-// protocols maps the protocols of captured calls to those that can be probed.
+// protocols maps the protocols of captured calls to those with which a probe can send requests.
 var protocols = map[decode.Protocol]Protocol{
 	decode.ConnectUnary: connectUnary, decode.ConnectGet: connectUnary, decode.ConnectStream: connectStream, decode.GRPC: grpc, decode.GRPCWeb: grpcWeb,
 }
 
-// hint records the wire types of a message's fields.
+// hint adds to Hints the wire types of the fields in the message at path inside data.
 func (o *Options) hint(data []byte, path []int32) {
 	eachField(data, func(n int32, t protowire.Type, value []byte) {
 		switch {
@@ -93,15 +93,15 @@ func (o *Options) hint(data []byte, path []int32) {
 	})
 }
 
-// and returns the hint extended by one more occurrence with wire type t.
+// and returns the hint extended by an occurrence of the field with wire type t.
 func (h Hint) and(t protowire.Type) Hint {
 	h.Varint = h.Varint || t == protowire.VarintType
 	h.Len = h.Len || t == protowire.BytesType
 	return h
 }
 
-// eachField calls do for each field of a message, up to the first malformed one. value is the
-// content of a length-delimited field.
+// eachField calls do for each field of the message data, up to the first malformed one. value is the
+// content of a length-delimited field; nil for other fields.
 func eachField(data []byte, do func(n int32, t protowire.Type, value []byte)) {
 	for len(data) > 0 {
 		n, t, used := protowire.ConsumeTag(data)
@@ -122,8 +122,8 @@ func eachField(data []byte, do func(n int32, t protowire.Type, value []byte)) {
 	}
 }
 
-// knowName collects names from captured JSON whose values are not numbers. Numbers are left out
-// because a float field could accept the value that ends a batch.
+// knowName adds to Known the names in captured JSON whose values are not numbers. Numbers are left out
+// because a field of type float would accept the value with which the probe ends a request.
 func (o *Options) knowName(data []byte) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(data, &object) != nil {
@@ -139,16 +139,18 @@ func (o *Options) knowName(data []byte) {
 	slices.Sort(o.Known)
 }
 
-// maxKnown is the number of names that are taken from captured JSON.
+// maxKnown limits how many names are taken from captured JSON.
 const maxKnown = 20
 
-// SeenIn records the wire types of a captured message's fields by path.
+// SeenIn adds the wire types of a captured message's fields to seen, by path such as "1.2". md is the
+// type of the message.
 //
 // Shape: it descends into fields that the definitions declare as messages.
 func SeenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor) {
 	seenIn(seen, data, md, nil)
 }
 
+// seenIn is SeenIn for the message at path.
 func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor, path []int32) {
 	if len(path) > maxDepth {
 		return

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// judge sets the verdict of each claim from the fields that were found.
+// judge sets the verdict of each claim in the questions from the fields that were found.
 func (r *Result) judge(list []Question) {
 	for _, q := range list {
 		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Path == q.Path && f.Number == q.Number })
@@ -22,12 +22,13 @@ func (r *Result) judge(list []Question) {
 	}
 }
 
+// decide sets the verdict of the claim and its reason, formatted as by fmt.Sprintf.
 func (c *Claim) decide(v Verdict, format string, args ...any) {
 	c.Verdict, c.Concluded = v, fmt.Sprintf(format, args...)
 }
 
-// demote resolves claims that exclude each other: at most one of them stays confirmed, and only if
-// no other claim fits equally well.
+// demote resolves confirmed claims that exclude each other: at most one of them stays confirmed, and
+// only if it fits better than the others.
 func demote(claims []Claim) {
 	for i := range claims {
 		c := &claims[i]
@@ -47,13 +48,16 @@ func demote(claims []Claim) {
 	}
 }
 
-// A shape describes how a claim expects a field to be decoded. Its empty members expect nothing in
-// particular.
+// A shape is how a claim expects a field to be decoded. Members that are "" expect nothing.
 type shape struct {
-	class       Class
+	// class is the expected class.
+	class Class
+
+	// kind is the expected kind, and label the expected label.
 	kind, label string
 }
 
+// shape returns the expectation that follows from the claimed kind and label.
 func (c *Claim) shape() shape {
 	switch c.Kind {
 	case "string", "bytes":
@@ -67,7 +71,7 @@ func (c *Claim) shape() shape {
 	return shape{Class(c.Kind), "", c.Label}
 }
 
-// excludes reports whether two claims about one field cannot both be true.
+// excludes reports whether c and d, two claims about one field, cannot both be true.
 func (c *Claim) excludes(d *Claim) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	if c.Kind == noKind || d.Kind == noKind {
@@ -78,7 +82,8 @@ func (c *Claim) excludes(d *Claim) bool {
 		c.Kind == "packed" && (b.class == Len || b.class == Message) || d.Kind == "packed" && (a.class == Len || a.class == Message)
 }
 
-// judgeAbsent sets the verdict of a claim about a number at which no field was found.
+// judgeAbsent sets the verdict of the claim c about a field number in the message at path, where no
+// field was found.
 func (r *Result) judgeAbsent(path string, c *Claim) {
 	switch {
 	case r.Complete[path] && c.Kind == noKind:
@@ -98,8 +103,8 @@ func (r *Result) judgeAbsent(path string, c *Claim) {
 	}
 }
 
-// shows reports whether a Go server would have revealed such a field. Text does not count, because
-// text fields are not always probed.
+// shows reports whether a probe of a Go server would have found the claimed field. The result is false
+// for text, because text fields are not always probed.
 func (c *Claim) shows() bool {
 	switch c.Kind {
 	case "message", "packed":
@@ -110,7 +115,7 @@ func (c *Claim) shows() bool {
 	return false
 }
 
-// judge sets the verdict of a claim about a field that exists.
+// judge sets the verdict of the claim c about this field, which was found.
 func (f *Field) judge(c *Claim) {
 	c.Open = ""
 	want, is := c.shape(), "the server reads it as "+f.describe()
@@ -132,7 +137,7 @@ func (f *Field) judge(c *Claim) {
 	}
 }
 
-// refutes reports whether the field cannot have the shape want.
+// refutes reports whether the field, as it was found, cannot have the shape want.
 func (f *Field) refutes(want shape) bool {
 	switch {
 	// a single varint, or a message with any label
@@ -148,7 +153,7 @@ func (f *Field) refutes(want shape) bool {
 	return false
 }
 
-// openLabel describes what could not be determined about the label of a field.
+// openLabel describes what the probe could not determine about the label of the field.
 func (f *Field) openLabel() string {
 	if f.Class == Message && !f.NoMap {
 		return "whether it is repeated, or a map"
@@ -156,7 +161,7 @@ func (f *Field) openLabel() string {
 	return "whether it is repeated"
 }
 
-// describe describes how the server parses a field, as far as known.
+// describe describes, as far as known, how the server parses the field.
 func (f *Field) describe() string {
 	sizes := map[Class]string{Varint: "varint", Fixed32: "number of 4 bytes", Fixed64: "number of 8 bytes"}
 	// From the least to the most specific knowledge about the field.

@@ -14,10 +14,10 @@ import (
 	"unwire/replay/outbound"
 )
 
-// maxAnswer limits how much of a response is read, in bytes.
+// maxAnswer limits how many bytes of a response are read.
 const maxAnswer = 1 << 20
 
-// A Protocol is the way in which a message is sent in an HTTP request: unary or enveloped.
+// A Protocol is the RPC protocol in which a probe sends its messages.
 type Protocol string
 
 const (
@@ -37,43 +37,60 @@ func (p Protocol) IsKnown() bool {
 	return false
 }
 
-// A Client sends the messages of a probe to one method, one request at a time.
+// A Client sends the messages of a probe to one RPC method, one request at a time.
 type Client struct {
-	// Requests is the number of requests, including those whose response comes from the journal.
+	// Requests is the number of requests so far, including those whose response came from the journal.
 	Requests int
 
 	// MaxMessage is the largest message in bytes that the server accepts; 0 if no limit is known.
 	MaxMessage int
 
-	// Remote means that the server is on another machine, so that limits apply.
+	// Remote means that the server is on another machine, so that the limits for live servers apply.
 	Remote bool
 
-	o        *Options
-	url      *url.URL
+	// o are the completed options.
+	o *Options
+
+	// url is the URL of the method.
+	url *url.URL
+
+	// protocol is the protocol in which messages are sent.
 	protocol Protocol
-	http     *http.Transport
-	journal  *journal
-	http2    bool
-	// starts means that each request starts the handler, as for bidirectional methods.
+
+	// http is the HTTP transport.
+	http *http.Transport
+
+	// journal records all requests and responses.
+	journal *journal
+
+	// http2 means that requests use HTTP/2.
+	http2 bool
+	// starts means that each request starts the RPC handler before the message is parsed, as for
+	// bidirectional methods.
 	starts bool
-	// required are the numbers of the required fields in the definition of the request that no test
-	// sets.
+	// required are the numbers of the required fields in the request's definition that no test sets.
 	required []int32
-	// complete means that the message of the next request may be accepted, so that the call has to
-	// end before its handler for another reason.
+	// complete means that the parser may accept the message of the next request, so that the call has
+	// to end for another reason before its handler runs.
 	complete bool
-	// next is the earliest time of the next request.
+	// next is the earliest time at which the next request may be sent.
 	next time.Time
 
-	// first is the first message, which identifies the runtime, and firstAnswer the response to it.
-	first       []byte
+	// first is the first message, whose response identifies the server's runtime.
+	first []byte
+
+	// firstAnswer is the response to the first message.
 	firstAnswer *Answer
 
+	// executed is the number of requests that may have started the handler; resumed is the number of
+	// responses from the journal.
 	executed, resumed int
-	bytes             int64
+
+	// bytes is the total size of all request bodies.
+	bytes int64
 }
 
-// newClient completes o and opens its journal.
+// newClient completes the options o, opens their journal, and returns a client.
 //
 // Errors: invalid options; outbound.ErrRefused; errors of the journal.
 func newClient(o *Options) (*Client, error) {
@@ -94,6 +111,7 @@ func newClient(o *Options) (*Client, error) {
 	return c, err
 }
 
+// transport sets the HTTP transport, for HTTP/2 or HTTP/1.1.
 func (c *Client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
@@ -107,9 +125,10 @@ func (c *Client) transport(http2 bool) {
 	c.http.ResponseHeaderTimeout, c.http.IdleConnTimeout = c.o.Timeout, 0
 }
 
-// Ask sends a message encoded as protobuf.
+// Ask sends a message encoded in protobuf and returns the response. what describes the message in the
+// journal.
 //
-// Shape: the message of the fingerprint is not sent again; its answer is returned.
+// Shape: the first message of the probe is not sent again; its response is returned.
 func (c *Client) Ask(ctx context.Context, what string, message []byte) (*Answer, error) {
 	if c.firstAnswer != nil && bytes.Equal(message, c.first) {
 		return c.firstAnswer, nil
@@ -117,25 +136,27 @@ func (c *Client) Ask(ctx context.Context, what string, message []byte) (*Answer,
 	return c.send(ctx, what, "proto", message)
 }
 
-// AskJSON sends a message in JSON and returns the response. what describes it in the journal.
+// AskJSON sends a message in JSON and returns the response. what describes the message in the journal.
 func (c *Client) AskJSON(ctx context.Context, what string, message []byte) (*Answer, error) {
 	return c.send(ctx, what, "json", message)
 }
 
-// MayComplete reports whether AskComplete can be used without running a handler, as far as is known.
+// MayComplete reports whether AskComplete can be used, i.e. whether there is a reason to expect that
+// the handler will not run:
 //
-//   - connect-go refuses a unary call whose deadline is over between parsing the message and running
-//     the handler.
+//   - connect-go refuses a unary call if the deadline has expired after the message was parsed and before
+//     the handler runs.
 //   - protobuf-go refuses messages that lack a required field, which is known only from a definition.
 //
-// Should neither hold, the handler would run. So no such request is sent to other machines unless
-// that is allowed.
+// If the expectation were wrong, the handler would run. Therefore no such request is sent to other
+// machines unless that is allowed.
 func (c *Client) MayComplete() bool {
 	return c.o.AllowExecute || !c.Remote && (c.protocol == connectUnary || len(c.required) > 0)
 }
 
-// Untested returns the numbers of the request that must not occur in the messages of AskComplete: if
-// one of them was a string after all, the message would have all required fields.
+// Untested returns field numbers that must not occur in the messages of AskComplete, because the
+// request's definition declares them as required: if one of them existed with the tested type, the
+// message would have all required fields.
 func (c *Client) Untested() []int32 {
 	if c.protocol == connectUnary {
 		return nil
@@ -143,21 +164,21 @@ func (c *Client) Untested() []int32 {
 	return c.required
 }
 
-// AskComplete sends a message that the parser may accept, in a call that should end before its
-// handler runs; see MayComplete. In unary calls of Connect, the deadline is over; in other calls, a
-// second message follows, which recent servers refuse after parsing the first.
+// AskComplete sends a message that the parser may accept, in a call that should end before its handler
+// runs; see MayComplete. Unary Connect calls have an expired deadline; in other calls, a second message
+// follows, which recent servers refuse after parsing the first.
 //
-// Errors: as of Ask; the answer is returned as well if there is one.
+// Errors: those of Ask; if there is a response, it is returned as well.
 func (c *Client) AskComplete(ctx context.Context, what string, message []byte) (*Answer, error) {
 	c.complete = true
 	defer func() { c.complete = false }()
 	return c.send(ctx, what, "proto", message)
 }
 
-// maxRetries is the number of consecutive Retry-After answers that are obeyed.
+// maxRetries limits how often a request is repeated because the server responded with Retry-After.
 const maxRetries = 5
 
-// send sends a message and returns the response, or returns the response that the journal already has.
+// send returns the response to a message, from the journal if it is there. codec is "proto" or "json".
 //
 // Errors: a stopError if the server refuses further requests, or if it accepted the message.
 func (c *Client) send(ctx context.Context, what, codec string, message []byte) (*Answer, error) {
@@ -191,10 +212,11 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 	}
 }
 
-// ErrSize is returned for a message that is larger than the server accepts; see Client.MaxMessage.
+// ErrSize reports that a message is larger than the server accepts; see Client.MaxMessage.
 var ErrSize error = Stop("the server takes no message of the size that is needed")
 
-// once makes a single request, unless the journal has its response.
+// once makes a single request, unless the journal has its response. try counts repetitions of the same
+// request.
 func (c *Client) once(ctx context.Context, what, codec string, message []byte, try int) (*Answer, error) {
 	if c.Requests >= c.o.Budget {
 		return nil, Stop("the budget of %d requests is used up", c.o.Budget)
@@ -235,7 +257,7 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	return a, c.journal.logAnswer(key, c.Requests, a)
 }
 
-// wait delays the next request to observe the rate limit.
+// wait waits until the next request is allowed by the rate limit.
 func (c *Client) wait(ctx context.Context) error {
 	if d := time.Until(c.next); d > 0 {
 		select {
@@ -254,6 +276,7 @@ func (c *Client) wait(ctx context.Context) error {
 	return nil
 }
 
+// body returns the request body for a message: with an envelope, unless the protocol is unary Connect.
 func (c *Client) body(codec string, message []byte) []byte {
 	if c.protocol == connectUnary {
 		return message
@@ -265,6 +288,7 @@ func (c *Client) body(codec string, message []byte) []byte {
 	return framed
 }
 
+// contentType returns the content type of requests in a codec, "proto" or "json".
 func (c *Client) contentType(codec string) string {
 	switch c.protocol {
 	case connectUnary:
@@ -275,6 +299,8 @@ func (c *Client) contentType(codec string) string {
 	return "application/" + string(c.protocol) + "+" + codec
 }
 
+// exchange sends an HTTP request with this body and returns the response. A failure is described in the
+// Answer.
 func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
@@ -332,8 +358,8 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 	return a
 }
 
-// ownHeader reports whether a captured header describes the captured body or its transfer, and so
-// must not be sent.
+// ownHeader reports whether a captured header describes the captured body or connection, and so must
+// not be sent by a probe.
 func ownHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "content-type", "content-length", "content-encoding", "connect-content-encoding", "grpc-encoding", "accept-encoding",
@@ -344,6 +370,7 @@ func ownHeader(name string) bool {
 	return false
 }
 
+// plain returns the text of an error without the method and URL that net/http adds.
 func plain(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -10,23 +10,24 @@ import (
 	"unwire/schema/compare"
 )
 
-// maxExpectations is the number of fields that are verified; each takes up to three canaries.
+// maxExpectations limits the number of fields that are verified.
 const maxExpectations = 3000
 
-// A Definition is a request's definition as a list of expectations, which a server's answers
-// confirm or contradict.
+// A Definition is a request's protobuf definition as a list of expectations about the server's parser,
+// which its responses confirm or contradict.
 type Definition struct {
-	// Fields are all fields of the request, nested ones too; parents come before their children.
+	// Fields are all fields of the request, including nested ones; a message precedes its fields.
 	Fields []*Expectation
 
-	// Messages are the request and the nested messages that are verified.
+	// Messages are the request and the nested messages that are verified; each type occurs once.
 	Messages []*ExpectedMessage
 
 	// truncated means that there are more than maxExpectations fields.
 	truncated bool
 }
 
-// An ExpectedMessage is a message of the request with the fields that its definition declares.
+// An ExpectedMessage is the request, or a message nested in it, with the fields that its definition
+// declares.
 type ExpectedMessage struct {
 	// Path are the field numbers that lead to the message; empty for the request.
 	Path []int32
@@ -38,36 +39,41 @@ type ExpectedMessage struct {
 	Fields []*Expectation
 }
 
-// An Expectation is a field of a definition, with the result of verifying it.
+// An Expectation is a field of a definition, with the result of verifying it against the server's
+// parser.
 type Expectation struct {
+	// verifiedField has the declaration of the field and the verdict about it.
 	verifiedField
 	// Descriptor is the descriptor of the field.
 	Descriptor protoreflect.FieldDescriptor
 
-	// Class is how a parser consumes the field if the definition is right.
+	// Class is the class of types, as parsers distinguish them, of the declared type.
 	Class Class
 
-	// IsMessage is set for messages but not for groups, IsText for strings, IsList for repeated
-	// fields, and IsNumber for numbers and lists of numbers.
+	// IsMessage is set for messages except groups, IsText for strings, IsList for repeated fields, and
+	// IsNumber for numbers and lists of numbers.
 	IsMessage, IsText, IsList, IsNumber bool
 
-	// OpenType describes what the wire format cannot show about a number's type.
+	// OpenType describes what the wire format cannot reveal about a number's type, such as whether it
+	// is signed.
 	OpenType string
 
-	// In is the message that has the field. Below is the message that the field contains; nil if it
-	// is not verified.
-	In    *ExpectedMessage
+	// In is the message that has the field.
+	In *ExpectedMessage
+
+	// Below is the message that the field contains; nil if that is not verified or the field is not a
+	// message.
 	Below *ExpectedMessage
 
-	// Hint describes how the field was encoded in requests that the server accepted.
+	// Hint has the wire types of the field in requests that the server accepted.
 	Hint Hint
 
-	// Doubted means that the server does not parse the field as defined, and its actual type is not
+	// Doubted means that the server does not parse the field as declared, and its actual type is not
 	// known yet. Decided means that Verdict and Concluded are set.
 	Doubted, Decided bool
 }
 
-// Definition lists the fields of the request and of the messages in it, down to Options.Depth. A
+// Definition returns the fields of the request and of the messages in it, down to Options.Depth. A
 // message type is listed once, at its first occurrence.
 func (o *VerifyOptions) Definition() *Definition {
 	seen := map[protoreflect.FullName]bool{o.Request.FullName(): true}
@@ -96,6 +102,7 @@ func (o *VerifyOptions) Definition() *Definition {
 	return d
 }
 
+// newExpectation returns the expectation for the declared field fd of the message in.
 func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expectation {
 	e := &Expectation{Descriptor: fd, In: in, verifiedField: verifiedField{
 		Message: string(fd.ContainingMessage().FullName()), Number: int32(fd.Number()), Name: string(fd.Name()),
@@ -117,7 +124,7 @@ func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expec
 	return e
 }
 
-// classOf returns how a parser consumes a field of kind k.
+// classOf returns the class of a field of kind k.
 func classOf(k protoreflect.Kind) Class {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind:
@@ -132,21 +139,22 @@ func classOf(k protoreflect.Kind) Class {
 	return Varint
 }
 
-// openTypes describes, for each class, what the wire format cannot show about a number's type.
+// openTypes describes, for each class, what the wire format cannot reveal about a number's type.
 var openTypes = map[Class]string{
 	Varint:  "which of the kinds that are a varint",
 	Fixed32: "fixed32, sfixed32 or float",
 	Fixed64: "fixed64, sfixed64 or double",
 }
 
+// isGroup reports whether the field is declared as a group.
 func (e *Expectation) isGroup() bool { return e.Descriptor.Kind() == protoreflect.GroupKind }
 
-// Cite records the evidence from the response to a request.
+// Cite adds a formatted quotation of the server, from its response to the request with this number.
 func (e *Expectation) Cite(request int, format string, args ...any) {
 	e.Said = append(e.Said, fmt.Sprintf("request %d: ", request)+fmt.Sprintf(format, args...))
 }
 
-// Decide sets the verdict about the field, and its reason.
+// Decide sets the verdict about the field, and its reason, formatted as by fmt.Sprintf.
 func (e *Expectation) Decide(verdict Verdict, format string, args ...any) {
 	e.Doubted, e.Decided = false, true
 	e.Verdict, e.Concluded = verdict, fmt.Sprintf(format, args...)
@@ -155,7 +163,7 @@ func (e *Expectation) Decide(verdict Verdict, format string, args ...any) {
 	}
 }
 
-// Leave adds something that stays open of a confirmed field.
+// Leave adds a remark about something that stays unknown although the field is confirmed.
 func (e *Expectation) Leave(open string) {
 	if e.Open != "" {
 		open = e.Open + "; " + open
@@ -163,13 +171,14 @@ func (e *Expectation) Leave(open string) {
 	e.Open = open
 }
 
-// Settle replaces the remark that Leave added; "" removes it.
+// Settle replaces the remark open, which Leave added, by another; "" removes it.
 func (e *Expectation) Settle(open, by string) {
 	e.Open = strings.Replace(e.Open, open, by, 1)
 	e.Open = strings.TrimSuffix(strings.TrimSpace(e.Open), ";")
 }
 
-// Reachable reports whether all messages that enclose the field may still have the defined types.
+// Reachable reports whether all messages around the field may be as declared, so that the field can be
+// tested.
 func (e *Expectation) Reachable() bool {
 	for above := e.In.Above; above != nil; above = above.In.Above {
 		if above.Doubted || above.Decided && above.Verdict != Confirmed {
@@ -179,5 +188,5 @@ func (e *Expectation) Reachable() bool {
 	return true
 }
 
-// Pending reports whether the field still has to be verified.
+// Pending reports whether the field can and must still be tested.
 func (e *Expectation) Pending() bool { return !e.Doubted && !e.Decided && e.Reachable() }

@@ -10,24 +10,29 @@ import (
 	"unwire/replay/outbound"
 )
 
-// statusHTTP2Wanted is the status with which some load balancers refuse HTTP/1.1.
+// statusHTTP2Wanted is the HTTP status with which some load balancers refuse HTTP/1.1.
 const statusHTTP2Wanted = 464
 
-// A fingerprinter finds the protocol of a method, and the library that parses its requests.
+// A fingerprinter determines the protocol of a method, and the library that parses its requests.
 type fingerprinter struct {
+	// Client sends the requests.
 	*Client
-	res   *Result
+
+	// res receives the protocol and the runtime.
+	res *Result
+
+	// tried are the protocols that were tried.
 	tried map[Protocol]bool
 
 	// bidi means that the method streams in both directions.
 	bidi bool
 }
 
-// fingerprint sends a message that no parser accepts, and tries protocols until a parser answers.
-// It records the result in res.
+// fingerprint sends the message that payload returns, which no parser accepts, and tries protocols
+// until a parser responds. It stores protocol and runtime in res.
 //
-// Shape: the payload is also the first question for a protobuf-es server, so the fingerprint costs
-// no request there. The version of protobuf-es follows from its JSON errors.
+// Shape: the message is also the first test for a protobuf-es server, so that the fingerprint costs no
+// request there. The version of protobuf-es follows from its JSON errors.
 // Errors: a stopError if the method cannot be probed.
 func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
 	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
@@ -65,7 +70,7 @@ func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []
 	}
 }
 
-// recognise determines the server's runtime and the kind of method from a response.
+// recognise determines the server's runtime and the kind of method from a parser's response.
 func (f *fingerprinter) recognise(a *Answer) {
 	f.res.Runtime = runtimeOf(a)
 	switch {
@@ -81,7 +86,8 @@ func (f *fingerprinter) recognise(a *Answer) {
 	}
 }
 
-// adapt changes the protocol according to an answer, and reports whether to try again.
+// adapt chooses another protocol according to a response, and reports whether to send the message
+// again.
 func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 	noSuchType := a.Status == http.StatusUnsupportedMediaType
 	switch {
@@ -113,7 +119,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 	return true, nil
 }
 
-// mayStart returns an error unless handlers may be started, which then get no message.
+// mayStart returns an error unless requests may start the RPC handler, which gets no message then.
 func (c *Client) mayStart() error {
 	if !c.o.AllowExecute && c.Remote {
 		return Stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
@@ -121,7 +127,7 @@ func (c *Client) mayStart() error {
 	return nil
 }
 
-// refused returns the error for a response after which no other protocol can be tried.
+// refused returns the error that explains a response after which no other protocol is tried.
 func (f *fingerprinter) refused(a *Answer) error {
 	switch {
 	case a.Reason.Unsent():
@@ -147,15 +153,16 @@ func (f *fingerprinter) refused(a *Answer) error {
 	return nil
 }
 
-// twirpNoRoute is Twirp's code for a path, a method or a content type that it does not serve.
+// twirpNoRoute is Twirp's error code for an unknown path, method or content type.
 const twirpNoRoute = "bad_route"
 
-// readsJSON matches the errors of JSON parsers that got a message of protobuf.
+// readsJSON matches the errors of a JSON parser that received a protobuf message.
 var readsJSON = regexp.MustCompile(`invalid character .* looking for beginning of value|syntax error \(line 1:1\)`)
 
-// levelsExceeded is the error of protobuf-es 2 for an unknown group that is nested too deeply.
+// levelsExceeded is the error of protobuf-es 2 for unknown groups that are nested too deeply.
 const levelsExceeded = "maximum recursion depth reached"
 
+// runtimeOf determines the server's runtime from the error in a response.
 func runtimeOf(a *Answer) Runtime {
 	s := a.Text
 	switch {

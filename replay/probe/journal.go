@@ -11,33 +11,58 @@ import (
 	"time"
 )
 
-// A journal is an append-only file, in JSON Lines, of all requests and responses of a probe. A killed
-// probe resumes from it without repeating requests.
+// A journal is an append-only file, in the format JSON Lines, of all requests and responses of a probe.
+// A probe that was killed continues from it without repeating requests.
 type journal struct {
-	// w is the file; nil if no journal is kept.
-	w       io.Writer
+	// w is the file; nil if there is none.
+	w io.Writer
+
+	// answers are the recorded responses, by the key of the request.
 	answers map[string]*Answer
-	target  string
+
+	// target is the URL of the method.
+	target string
+
+	// headers are the request headers without secrets.
 	headers []string
 }
 
-// An entry is a line of a journal: a request, written before it is sent, or its answer.
+// An entry is a line of a journal: a request, written before it is sent, or its response ("answer").
 type entry struct {
+	// V is the version of the journal's format.
 	V int `json:"v"`
 	// Event is the kind of entry, "ask" or "answer".
-	Event   string    `json:"event"`
-	Request int       `json:"request"`
-	Key     string    `json:"key"`
-	Time    time.Time `json:"time"`
-	What    string    `json:"what,omitempty"`
-	URL     string    `json:"url,omitempty"`
-	Codec   string    `json:"codec,omitempty"`
-	Proto   string    `json:"protocol,omitempty"`
+	Event string `json:"event"`
+
+	// Request is the number of the request, from 1.
+	Request int `json:"request"`
+
+	// Key identifies the request by its content; see journal.key.
+	Key string `json:"key"`
+
+	// Time is the time at which the entry was written.
+	Time time.Time `json:"time"`
+
+	// What describes the message.
+	What string `json:"what,omitempty"`
+
+	// URL is the URL of the request.
+	URL string `json:"url,omitempty"`
+
+	// Codec is the encoding of the message, "proto" or "json".
+	Codec string `json:"codec,omitempty"`
+
+	// Proto is the RPC protocol.
+	Proto string `json:"protocol,omitempty"`
 	// Headers are the request's headers without secrets.
 	Headers []string `json:"headers,omitempty"`
-	Len     int      `json:"len,omitempty"`
-	// Body has at most maxJournalBody bytes. The key is derived from it.
-	Body   []byte  `json:"body,omitempty"`
+
+	// Len is the size of the request body in bytes.
+	Len int `json:"len,omitempty"`
+	// Body is the beginning of the request body, at most maxJournalBody bytes.
+	Body []byte `json:"body,omitempty"`
+
+	// Answer is the response; nil in the entry of a request.
 	Answer *Answer `json:"answer,omitempty"`
 }
 
@@ -46,7 +71,7 @@ const (
 	maxJournalLine = 4 << 20
 )
 
-// openJournal reads an existing journal and continues after its last complete line.
+// openJournal reads the existing journal and prepares to continue after its last complete line.
 //
 // Errors: a line that is not an entry, except for the last one, which a kill may have truncated.
 func openJournal(o *Options, headers []string) (*journal, error) {
@@ -70,7 +95,7 @@ func openJournal(o *Options, headers []string) (*journal, error) {
 	return j, nil
 }
 
-// load reads entries and returns the offset after the last complete one.
+// load reads the existing entries and returns the offset after the last complete one.
 func (j *journal) load(r io.Reader) (end int64, err error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -92,7 +117,7 @@ func (j *journal) load(r io.Reader) (end int64, err error) {
 	}
 }
 
-// readLine returns a complete line; io.EOF for one that is not terminated.
+// readLine returns a complete line without its line feed; io.EOF if the line feed is missing.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -109,8 +134,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// key identifies a request by its target and content. Headers are left out, because they may have
-// fresh values each time.
+// key returns a hash that identifies a request by target and content; try counts repetitions. Headers
+// are left out, because they may have fresh values each time.
 func (j *journal) key(p Protocol, codec string, body []byte, try int) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n", j.target, p, codec, try)
@@ -118,6 +143,7 @@ func (j *journal) key(p Protocol, codec string, body []byte, try int) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// recorded returns the recorded response to the request with this key; nil if there is none.
 func (j *journal) recorded(key string) *Answer {
 	a := j.answers[key]
 	if a == nil || a.Fail != "" {
@@ -127,6 +153,7 @@ func (j *journal) recorded(key string) *Answer {
 	return &again
 }
 
+// logRequest appends the entry of a request that is about to be sent.
 func (j *journal) logRequest(key string, request int, what string, c *Client, codec string, body []byte) error {
 	e := entry{
 		V: 1, Event: "ask", Request: request, Key: key, Time: time.Now().UTC(), What: what, URL: c.url.Redacted(),
@@ -138,10 +165,12 @@ func (j *journal) logRequest(key string, request int, what string, c *Client, co
 	return j.write(&e)
 }
 
+// logAnswer appends the entry of a response.
 func (j *journal) logAnswer(key string, request int, a *Answer) error {
 	return j.write(&entry{V: 1, Event: "answer", Request: request, Key: key, Time: time.Now().UTC(), Answer: a})
 }
 
+// write appends an entry; without a file, it does nothing.
 func (j *journal) write(e *entry) error {
 	if j.w == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Numbers are ranges of field numbers. Those of Options are sorted and do not overlap.
+// Numbers are ranges of field numbers. After Options.Complete, they are sorted and do not overlap.
 type Numbers []Range
 
 // A Range is a range of field numbers; both ends are included.
@@ -32,7 +32,7 @@ const (
 	maxNumbers = 100_000
 )
 
-// Below returns the highest number in the ranges that is not above n; 0 if there is none.
+// Below returns the highest number in the ranges that is at most n; 0 if there is none.
 func (r Numbers) Below(n int32) int32 {
 	if n >= firstReserved && n <= lastReserved {
 		n = firstReserved - 1
@@ -69,7 +69,7 @@ func (r Numbers) String() string {
 	return strings.Join(parts, ",")
 }
 
-// check sorts the ranges.
+// check sorts the ranges and validates them.
 //
 // Errors: numbers that no field can have, overlapping ranges, or too many numbers.
 func (r Numbers) check() error {

@@ -20,19 +20,19 @@ import (
 type Options struct {
 	// To is the server's URL. Its path, if any, is put before Method.
 	To *url.URL
-	// Method is "/pkg.Service/Method". What precedes the service is moved to the path of To.
+	// Method is "/pkg.Service/Method". A path before the service is moved to the path of To.
 	Method string
-	// Path are the numbers of the message fields that lead to the probed message; nil for the
-	// request itself.
+	// Path are the field numbers that lead from the request to the probed message; nil for the request
+	// itself.
 	Path []int32
 	// Numbers are the field numbers to probe; the default is 1 to 1,100.
 	Numbers Numbers
 	// Questions, if set, replace Path and Numbers: only the fields that they are about are probed.
 	Questions []Question
-	// Texts are fields of the request that are probably strings. A Go server is probed with one of
-	// them.
+	// Texts are the numbers of request fields that are probably strings. Requests to a Go server end
+	// with one of them, made invalid.
 	Texts []int32
-	// Hints are the wire types that a capture shows, by field number.
+	// Hints are the wire types of fields in a captured message, by field number.
 	Hints map[int32]Hint
 	// Names are candidates for JSON names; if empty, names are not probed.
 	Names []string
@@ -50,7 +50,8 @@ type Options struct {
 	// AllowExecute permits requests that may start the handler (without a message) on other
 	// machines too.
 	AllowExecute bool
-	// Depth is the number of levels of messages below Path to probe; the default is 0.
+	// Depth is the number of levels of nested messages below Path that are probed, too; the default is
+	// 0.
 	Depth int
 	// Refine spends one more request for each length-delimited field, to distinguish string from
 	// bytes.
@@ -67,11 +68,11 @@ type Options struct {
 	// Budget is the largest number of requests; the default is 2,000.
 	Budget int
 
-	// Waiting, if not nil, is called with the server's message before unwire waits because of its
-	// retry-after header.
+	// Waiting, if not nil, is called before unwire waits because of the server's Retry-After, with the
+	// server's message.
 	Waiting func(wait time.Duration, answer string)
 
-	// Asked, if not nil, is called after each request.
+	// Asked, if not nil, is called after each request that was sent.
 	Asked func()
 	// Rate is the largest number of requests per second; 0 means unlimited for this machine, and 1 for
 	// others.
@@ -80,10 +81,10 @@ type Options struct {
 	Timeout time.Duration
 	// MaxWait is the longest Retry-After that is obeyed; the default is 60 seconds.
 	MaxWait time.Duration
-	// Journal records every request and answer. Answers that it already has are not requested
+	// Journal records every request and response. A request whose response it already has is not sent
 	// again. It may be nil.
 	Journal io.ReadWriteSeeker
-	// Reach decides which hosts may be contacted.
+	// Reach determines which hosts may be contacted.
 	Reach outbound.Policy
 	// Schema contains the definition of the method, which states the method's idempotency level; nil if
 	// unknown.
@@ -113,7 +114,7 @@ const (
 	maxDepth       = 8
 )
 
-// Complete fills in defaults and validates the options. It returns the headers that are sent,
+// Complete fills in defaults and validates the options. It returns the headers that are sent, as lines
 // without the values of secrets.
 //
 // Errors: contradictory or invalid options; outbound.ErrRefused.
@@ -151,7 +152,7 @@ func (o *Options) SplitMethod() {
 	}
 }
 
-// addPrefix appends a path to the URL To, unless it is already there.
+// addPrefix appends a path to the URL To, unless it ends with that path already.
 func (o *Options) addPrefix(prefix string) {
 	have := "/" + strings.Trim(o.To.Path, "/")
 	if prefix = "/" + strings.Trim(prefix, "/"); prefix == "/" || strings.HasSuffix(have, prefix) {
@@ -162,6 +163,7 @@ func (o *Options) addPrefix(prefix string) {
 	o.To = &to
 }
 
+// check validates the options.
 func (o *Options) check() error {
 	switch {
 	case o.To == nil:
@@ -185,7 +187,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// headerLines returns the headers that are sent, without the values of secrets.
+// headerLines returns the headers that are sent as lines, without the values of secrets.
 func (o *Options) headerLines() []string {
 	lines := []string{}
 	for _, h := range o.Header {
@@ -200,7 +202,7 @@ func (o *Options) headerLines() []string {
 	return lines
 }
 
-// definedAsStream reports whether the definitions declare client streaming.
+// definedAsStream reports whether the definitions declare the method as client streaming.
 func (o *Options) definedAsStream() bool {
 	if o.Schema == nil {
 		return false
@@ -210,8 +212,8 @@ func (o *Options) definedAsStream() bool {
 	return m != nil && m.IsStreamingClient()
 }
 
-// definedAsRequired returns the numbers of the request's required fields that no test sets, as far as
-// there are definitions.
+// definedAsRequired returns the numbers of the request's fields that the definitions declare as
+// required, and that no test sets.
 func (o *Options) definedAsRequired() []int32 {
 	if o.Schema == nil {
 		return nil
@@ -223,8 +225,8 @@ func (o *Options) definedAsRequired() []int32 {
 	return nil
 }
 
-// requiredNumbers returns the required fields of a message that are numbers. Tests have
-// length-delimited values, which would set strings, bytes and messages.
+// requiredNumbers returns the required fields of a message type that are numeric. The probe's tests
+// never set them, because they have length-delimited values.
 func requiredNumbers(md protoreflect.MessageDescriptor) (list []int32) {
 	required := md.RequiredNumbers()
 	for i := range required.Len() {
@@ -237,7 +239,7 @@ func requiredNumbers(md protoreflect.MessageDescriptor) (list []int32) {
 	return list
 }
 
-// wants are the numbers that questions are about, by message.
+// wants returns the messages that questions are about, by path, and the field numbers in them.
 func wants(list []Question) (paths [][]int32, numbers map[string]Numbers) {
 	numbers = map[string]Numbers{}
 	for _, q := range list {
@@ -260,8 +262,8 @@ func wants(list []Question) (paths [][]int32, numbers map[string]Numbers) {
 	return paths, numbers
 }
 
-// Targets returns the messages that a probe begins with and their numbers: those that questions are
-// about, or the one at Options.Path.
+// Targets returns the messages with which a probe begins, by path, and the field numbers to probe in
+// each: those that questions are about, or the message at Options.Path.
 func (o *Options) Targets() (paths [][]int32, numbers map[string]Numbers) {
 	if len(o.Questions) > 0 {
 		return wants(o.Questions)

@@ -12,20 +12,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A Question is a doubt about a field of a request, which a server's parser may decide.
+// A Question is an uncertainty about a field of a request, which the server's parser may be able to
+// resolve.
 type Question struct {
-	// Path are the numbers of the fields that lead to the message, joined by dots; "" is the
+	// Path are the field numbers, joined by dots, that lead to the message with the field; "" means the
 	// request.
 	Path string `json:"path"`
 	// Number is the number of the field in question.
 	Number int32 `json:"number"`
-	// Doubt describes what is undecided about the field.
+	// Doubt describes what is uncertain about the field.
 	Doubt string `json:"doubt"`
-	// Claims are the contradicting statements about the field.
+	// Claims are the contradicting statements of several sources about the field.
 	Claims []Claim `json:"claims"`
 }
 
-// A Claim is a statement of one source about a field. Empty fields state nothing.
+// A Claim is a statement of one source about the type of a field. Members that are "" state nothing.
 type Claim struct {
 	// From names the source of the claim, such as a file.
 	From string `json:"from"`
@@ -53,28 +54,39 @@ const (
 	noKind       = "none"
 )
 
-// inferred is a field in the evidence that `schema infer` writes.
+// An inferred is one field in the evidence file that `schema infer` writes.
 type inferred struct {
+	// Message is the full name of the message that has the field.
 	Message string `json:"message"`
-	Number  int32  `json:"number"`
-	Kind    string `json:"kind"`
-	Type    string `json:"type"`
-	Settle  string `json:"settle"`
-	Others  []struct {
+
+	// Number is the field number.
+	Number int32 `json:"number"`
+
+	// Kind is the kind with the highest probability.
+	Kind string `json:"kind"`
+
+	// Type is the scalar type, or the full name of the field's message.
+	Type string `json:"type"`
+
+	// Settle describes what would resolve the uncertainty; "" if the field is not ambiguous.
+	Settle string `json:"settle"`
+
+	// Others are the alternative kinds with their probabilities P, from 0 to 1.
+	Others []struct {
 		Kind string  `json:"kind"`
 		P    float64 `json:"p"`
 	} `json:"alternatives"`
 }
 
-// ErrNoRoot is wrapped in errors if it is unclear which message is the request.
+// ErrNoRoot reports that it is unclear which message of an evidence file is the request.
 var ErrNoRoot = errors.New("which message is the request?")
 
-// QuestionsOfInference lists the ambiguous fields of a method's request according to the evidence
-// file of an inference.
+// QuestionsOfInference lists the ambiguous fields of a method's request, from the evidence file data
+// that `schema infer` wrote.
 //
-// Shape: root is the request's full name in that file; if it is "", the message that is named after
-// the method is used, or the one that no field refers to. texts are fields of the request that are
-// almost certainly strings.
+// Shape: root is the request's full name in that file; if it is "", the message that is named after the
+// method is used, or the one to which no field refers. texts are fields of the request that are almost
+// certainly strings.
 // Limits: 64 MiB, 20,000 questions, messages eight levels deep.
 // Errors: input that is not an evidence file; ErrNoRoot.
 func QuestionsOfInference(data []byte, root, method string) (list []Question, texts []int32, err error) {
@@ -129,8 +141,8 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 	return list, texts, nil
 }
 
-// question turns an ambiguous field into a question: the chosen type and its alternatives are the
-// claims.
+// question converts an ambiguous field of the message at path to a question, whose claims are the
+// chosen type and its alternatives.
 func (f *inferred) question(path string) Question {
 	q := Question{Path: path, Number: f.Number, Doubt: f.Settle}
 	c := Claim{From: "inferred", Kind: f.Kind, Text: cmp.Or(f.Type, f.Kind)}
@@ -147,7 +159,8 @@ func (f *inferred) question(path string) Question {
 	return q
 }
 
-// rootOf finds the request of a method among inferred messages.
+// rootOf returns the name of the message that is the request of a method; "" if it is unclear. used are
+// the messages to which fields refer.
 func rootOf(messages map[string][]inferred, used map[string]bool, method string) string {
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	pkg := string(protoreflect.FullName(service).Parent())
@@ -171,8 +184,9 @@ func rootOf(messages map[string][]inferred, used map[string]bool, method string)
 	return ""
 }
 
-// QuestionsOfDefinitions lists the fields on which two definitions of a request disagree. texts are
-// its fields that both declare as strings.
+// QuestionsOfDefinitions lists the fields on which two definitions of a request, a and b, disagree.
+// fromA and fromB name the sources of the definitions. texts are the fields that both declare as
+// strings.
 //
 // Limits: 20,000 questions, messages eight levels deep.
 func QuestionsOfDefinitions(fromA string, a protoreflect.MessageDescriptor, fromB string, b protoreflect.MessageDescriptor) (list []Question, texts []int32) {
@@ -209,6 +223,7 @@ func QuestionsOfDefinitions(fromA string, a protoreflect.MessageDescriptor, from
 	return list, texts
 }
 
+// numbersOf returns the sorted numbers of all fields of some message types.
 func numbersOf(list ...protoreflect.MessageDescriptor) (out []int32) {
 	for _, md := range list {
 		for i := range md.Fields().Len() {
@@ -219,7 +234,8 @@ func numbersOf(list ...protoreflect.MessageDescriptor) (out []int32) {
 	return slices.Compact(out)
 }
 
-// claimOf returns the claim that a message definition makes about a field number.
+// claimOf returns the claim about field number n that follows from a message definition. from names the
+// source.
 func claimOf(from string, md protoreflect.MessageDescriptor, n int32) Claim {
 	f := md.Fields().ByNumber(protoreflect.FieldNumber(n))
 	if f == nil {

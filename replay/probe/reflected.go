@@ -8,11 +8,12 @@ import (
 	"unwire/schema/compare"
 )
 
-// maxReflected is the number of fields that are taken from server reflection.
+// maxReflected limits the number of fields that are taken from server reflection.
 const maxReflected = 20_000
 
-// FromReflection returns the fields of a method's request as the server's reflection describes
-// them: the message at Options.Path with Options.Numbers, and the messages below it.
+// FromReflection returns the fields of a method's request as server reflection describes them: those of
+// the message at Options.Path with Options.Numbers, and those of the messages below it. r describes the
+// reflection for the result.
 //
 // Errors: a Path that does not lead to a message.
 func FromReflection(o *Options, m protoreflect.MethodDescriptor, r *Reflection) (*Result, error) {
@@ -37,8 +38,8 @@ func FromReflection(o *Options, m protoreflect.MethodDescriptor, r *Reflection) 
 	return res, nil
 }
 
-// addReflected adds the fields of a message and of nested messages, as the server's reflection
-// describes them. above are the enclosing types; recursion stops at them.
+// addReflected adds the fields of the message type md at path, and of nested messages. above are the
+// types of the enclosing messages, at which recursion stops.
 func (r *Result) addReflected(o *Options, md protoreflect.MessageDescriptor, path []int32, above map[protoreflect.FullName]bool) {
 	above[md.FullName()] = true
 	defer delete(above, md.FullName())
@@ -55,6 +56,7 @@ func (r *Result) addReflected(o *Options, md protoreflect.MessageDescriptor, pat
 	}
 }
 
+// reflectedField returns the result for a declared field of the message at path.
 func reflectedField(fd protoreflect.FieldDescriptor, path, evidence string) Field {
 	f := Field{
 		Path: path, Number: int32(fd.Number()), Class: classOf(fd.Kind()), Kind: fd.Kind().String(), Label: "singular",

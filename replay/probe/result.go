@@ -25,7 +25,7 @@ const (
 	Unknown   Runtime = "unknown"
 )
 
-// A Class is a class of field types that the server's parser reads in the same way.
+// A Class is a group of field types that a protobuf parser reads in the same way.
 type Class string
 
 const (
@@ -40,23 +40,23 @@ const (
 
 // A Result is the outcome of probing the request of a method.
 type Result struct {
-	// V is the version of the JSON format.
+	// V is the version of the JSON format of the result.
 	V int `json:"v"`
 	// Method is the probed RPC method, "/package.Service/Method".
 	Method string `json:"method"`
 	// Runtime is the library that parses the server's requests.
 	Runtime Runtime `json:"runtime"`
-	// Protocol is how messages were sent, such as "connect-unary" or "grpc".
+	// Protocol is the protocol in which messages were sent, such as "connect-unary" or "grpc".
 	Protocol string `json:"protocol"`
 	// Kind is the kind of method, "unary", "stream" or "bidi"; "" if unknown.
 	Kind string `json:"kind"`
-	// Requests is the total number of requests, including those of a journal.
+	// Requests is the total number of requests, including those whose response came from a journal.
 	Requests int `json:"requests"`
 	// Resumed is the number of requests whose response came from the journal.
 	Resumed int `json:"resumed"`
 	// Bytes is the total size of all request bodies, in bytes.
 	Bytes int64 `json:"bytes"`
-	// Executed is the number of requests that may have started the handler.
+	// Executed is the number of requests that may have started the RPC handler.
 	Executed int `json:"executed"`
 	// RequestType is the full name of the request's message type; "" if the server did not reveal it.
 	RequestType string `json:"request_type"`
@@ -68,31 +68,35 @@ type Result struct {
 	Notes []string `json:"notes"`
 	// Fields are the fields that the probe found.
 	Fields []Field `json:"fields"`
-	// Nested are fields of nested messages of which only the name is known. Their In has the path.
+	// Nested are fields of nested messages of which only the name is known. The path is in their member
+	// In.
 	Nested []Field `json:"nested,omitempty"`
-	// Settled are the questions, with the verdict of each claim.
+	// Settled are the questions of the options, with the verdict about each claim.
 	Settled []Question `json:"settled,omitempty"`
-	// Reflection is set if the fields come from server reflection. The parser was not asked then.
+	// Reflection is set if the fields come from server reflection. The parser was not probed then.
 	Reflection *Reflection `json:"reflection,omitempty"`
 
-	// Shown are the paths of the messages whose fields a Go server reveals completely.
+	// Shown has the paths of messages about which a Go server's errors reveal all that they can.
 	Shown map[string]bool `json:"-"`
 
-	// Complete are the paths of those messages of which every field number was probed.
+	// Complete has the paths of messages of which every field number was probed.
 	Complete map[string]bool `json:"-"`
 }
 
-// A Reflection is how a server reported its definitions by server reflection.
+// A Reflection describes the use of server reflection, by which a server reports its definitions.
 type Reflection struct {
-	Version  string `json:"version"`  // "v1" or "v1alpha"
-	Protocol string `json:"protocol"` // "grpc" or "connect"
+	// Version is the version of the reflection API, "v1" or "v1alpha".
+	Version string `json:"version"`
+
+	// Protocol is the RPC protocol that was used, "grpc" or "connect".
+	Protocol string `json:"protocol"`
 	// Requests is the number of reflection requests. Result.Requests does not include them.
 	Requests int `json:"requests"`
 	// Services are the names of all services that the server lists.
 	Services []string `json:"services"`
 }
 
-// A Field is the result of probing one field. Empty members mean unknown.
+// A Field is the result of probing one field. Members that are empty are unknown.
 type Field struct {
 	// Path are the field numbers that lead to the field's message, such as "1.2"; "" is the
 	// request.
@@ -101,7 +105,7 @@ type Field struct {
 	Number int32 `json:"number"`
 	// Class is the class of types that the server's parser accepts for the field.
 	Class Class `json:"class"`
-	// Kind is the kind, such as "string" or "message"; "" if only the class is known.
+	// Kind is a more specific kind, such as "string" or "message"; "" if only the class is known.
 	Kind string `json:"kind"`
 	// Label is the found label: "singular", "repeated" or "map".
 	Label string `json:"label"`
@@ -109,38 +113,40 @@ type Field struct {
 	Name string `json:"name"`
 	// Type is a scalar type, or the full name of a message or an enum.
 	Type string `json:"type"`
-	// Message is the full name of the field's message, if only its name is known.
+	// Message is the full name of the message that has the field, if only names are known.
 	Message string `json:"message,omitempty"`
-	// In are the names that lead to the field's message, such as "options.filter".
+	// In are the JSON names that lead to the message that has the field, such as "options.filter".
 	In string `json:"in,omitempty"`
-	// Values are the names of the field's enum that the server accepted.
+	// Values are the names of the field's enum values that the server accepted.
 	Values []string `json:"values,omitempty"`
 	// MapValue is the type of a map's values: a scalar type, or the full name of a message or an
 	// enum.
 	MapValue string `json:"map_value,omitempty"`
-	// Holds are the full names of types that the server accepted in an Any.
+	// Holds are the full names of the message types that the server accepted in this field, an Any.
 	Holds []string `json:"holds,omitempty"`
 	// Evidence are the server's responses from which the result is derived.
 	Evidence []string `json:"evidence"`
 
-	// VarintOrMessage means that the field is a single varint or a message, which could not be
+	// VarintOrMessage means that the field is either a single varint or a message, which could not be
 	// decided.
 	VarintOrMessage bool `json:"-"`
 
-	// MapFamily is set instead of MapValue if only a group of types is known, such as "int32" for
-	// int32, sint32 and sfixed32.
+	// MapFamily is set instead of MapValue if only a group of types is known: "int32" stands for int32,
+	// sint32 and sfixed32.
 	MapFamily string `json:"-"`
 
 	// NoMap means that the field is a message but not a map.
 	NoMap bool `json:"-"`
 }
 
+// newResult returns an empty result for the method.
 func (o *Options) newResult() *Result {
 	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, Complete: map[string]bool{}, Shown: map[string]bool{}}
 }
 
-// conclude counts the requests, decides the claims of questions and sorts the fields. It returns
-// nil if the probe only ended early.
+// conclude completes the result: it copies the numbers of requests, decides the claims of questions and
+// sorts the fields. err is the error with which the probe ended; it returns nil if the probe only ended
+// early.
 func (r *Result) conclude(c *Client, questions []Question, err error) error {
 	r.Requests, r.Executed, r.Bytes, r.Resumed = c.Requests, c.executed, c.bytes, c.resumed
 	if c.MaxMessage > 0 {
@@ -169,13 +175,14 @@ func (r *Result) Note(notes ...string) {
 	}
 }
 
-// sortFields sorts by path, number and name. Fields without a number come last.
+// sortFields sorts the fields by path, number and name. Fields without a number come last.
 func (r *Result) sortFields() {
 	slices.SortStableFunc(r.Fields, func(a, b Field) int {
 		return cmp.Or(slices.Compare(numbers(a.Path), numbers(b.Path)), cmp.Compare(b.known(), a.known()), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})
 }
 
+// known returns 1 if the field's number is known and 0 otherwise, for sorting.
 func (f Field) known() int {
 	if f.Number > 0 {
 		return 1
@@ -183,6 +190,7 @@ func (f Field) known() int {
 	return 0
 }
 
+// numbers returns the field numbers in a path such as "1.2".
 func numbers(path string) []int {
 	var out []int
 	for s := range strings.SplitSeq(path, ".") {
@@ -193,7 +201,7 @@ func numbers(path string) []int {
 	return out
 }
 
-// PathText joins field numbers with dots.
+// PathText returns the text of a path: the field numbers joined with dots.
 func PathText(path []int32) string {
 	var b strings.Builder
 	for i, n := range path {
@@ -205,7 +213,7 @@ func PathText(path []int32) string {
 	return b.String()
 }
 
-// ParsePath parses field numbers joined by dots, without indexes.
+// ParsePath parses a path such as "1.2", i.e. field numbers joined by dots.
 //
 // Errors: a *strconv.NumError if the text is not such a path.
 func ParsePath(s string) ([]int32, error) {

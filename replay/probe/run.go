@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Run sends a first request, whose message the function first returns, to identify the protobuf runtime
-// of the server. It then calls ask, which sends further requests and adds what their errors reveal to
-// the Result.
+// Run probes a method. It sends the message that the function first returns, in order to identify the
+// protobuf runtime of the server, and then calls ask, which sends further requests and adds what their
+// errors reveal to the Result.
 //
 // Errors: invalid options; outbound.ErrRefused; errors of the journal; that of ctx. A probe that ends
 // early is not an error.
@@ -25,8 +25,9 @@ func Run(ctx context.Context, o *Options, first func(*Client, *Options) []byte, 
 	return res, res.conclude(c, o.Questions, err)
 }
 
-// Verify finds out which runtime parses a method's requests, with the message that first returns,
-// and then calls ask, which decides the expectations of the definition.
+// Verify verifies the definition of a method's request. It sends the message that first returns, in
+// order to identify the protobuf runtime of the server, and then calls ask, which sends further
+// requests and decides the expectations of the definition.
 //
 // Errors: those of Run; o without a Request.
 func Verify(ctx context.Context, o *VerifyOptions, first func(*VerifyOptions, *Definition) []byte, ask func(context.Context, *Client, *VerifyOptions, *Definition, *Result) error) (*Verification, error) {

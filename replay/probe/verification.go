@@ -11,50 +11,59 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A Verdict is the outcome of checking one field of a definition.
+// A Verdict is the outcome of verifying one field of a definition, or one claim about a field.
 type Verdict string
 
 const (
-	// Confirmed: the server reads the field as defined, as far as its runtime reveals it.
+	// Confirmed: the server reads the field as defined, as far as its error messages reveal it.
 	Confirmed Verdict = "confirmed"
 	// Contradicted: the server reads the field differently.
 	Contradicted Verdict = "contradicted"
-	// Undecided: no answer of the server decides it.
+	// Undecided: no response of the server decides it.
 	Undecided Verdict = "undecided"
 )
 
-// VerifyOptions selects a method and the definition that is compared with its server's parser. Request,
+// VerifyOptions selects a method and the definition that is compared with the server's parser. Request,
 // and the required Options, must be set. Names and Numbers are not used; Known is used only with
 // AskNames.
 type VerifyOptions struct {
+	// Options are the options of the probe.
 	Options
 	// Request is the defined message type of the request.
 	Request protoreflect.MessageDescriptor
-	// Seen has the wire types in requests that the server accepted, by path such as "1.2".
+	// Seen has the wire types of fields in requests that the server accepted, by path such as "1.2".
 	Seen map[string]Hint
-	// settle the names and types of fields by errors of the JSON parser: on connect-es,
-	// with Known or AllowExecute alone
+	// AskNames also verifies the names and types of fields, by the errors of the JSON parser. On
+	// connect-es servers this requires Known or AllowExecute.
 	AskNames bool
 }
 
-// A verifiedField is a field of the definitions with its verdict.
-//
-// Shape: Said quotes the server; Concluded is unwire's conclusion.
+// A verifiedField is a field of the definition with the verdict about it.
 type verifiedField struct {
-	// Path has the field numbers from the request to the field: "1.2".
+	// Path has the field numbers from the request to the field, such as "1.2".
 	Path string `json:"path"`
 	// Message is the full name of the message that contains the field.
 	Message string `json:"message"`
-	Number  int32  `json:"number"`
-	Name    string `json:"name"`
+
+	// Number is the field number.
+	Number int32 `json:"number"`
+
+	// Name is the declared name of the field.
+	Name string `json:"name"`
 	// Type is the field's type in the definition.
 	Type string `json:"type"`
 	// Label is the field's label in the definition: "singular", "repeated" or "map".
-	Label     string   `json:"label"`
-	Verdict   Verdict  `json:"verdict"`
-	Said      []string `json:"said"`
-	Concluded string   `json:"concluded"`
-	// Open describes which part of a confirmed field the server's runtime cannot reveal.
+	Label string `json:"label"`
+
+	// Verdict says whether the server parses the field as defined.
+	Verdict Verdict `json:"verdict"`
+
+	// Said are quotations of the server's error messages on which the verdict is based.
+	Said []string `json:"said"`
+
+	// Concluded is the reason for the verdict.
+	Concluded string `json:"concluded"`
+	// Open describes what the server cannot reveal about a confirmed field.
 	Open string `json:"open,omitempty"`
 }
 
@@ -68,34 +77,39 @@ type Verification struct {
 	RequestType string `json:"request_type"`
 	// Runtime is the library that parses the server's requests.
 	Runtime Runtime `json:"runtime"`
-	// Protocol is the protocol with which messages were sent.
+	// Protocol is the protocol in which messages were sent.
 	Protocol string `json:"protocol"`
 	// Kind is the kind of method, "unary", "stream" or "bidi"; "" if unknown.
 	Kind string `json:"kind"`
-	// Requests is the number of requests, including those answered from a journal.
+	// Requests is the number of requests, including those whose response came from a journal.
 	Requests int `json:"requests"`
 	// Resumed is the number of requests whose response came from the journal.
 	Resumed int `json:"resumed"`
 	// Bytes is the total size of all request bodies, in bytes.
 	Bytes int64 `json:"bytes"`
-	// Executed is the number of requests that may have started the handler.
+	// Executed is the number of requests that may have started the RPC handler.
 	Executed int `json:"executed"`
-	// Confirmed, Contradicted and Undecided count the fields by verdict.
-	Confirmed    int `json:"confirmed"`
+	// Confirmed is the number of confirmed fields.
+	Confirmed int `json:"confirmed"`
+
+	// Contradicted is the number of contradicted fields.
 	Contradicted int `json:"contradicted"`
-	Undecided    int `json:"undecided"`
+
+	// Undecided is the number of undecided fields.
+	Undecided int `json:"undecided"`
 	// Stopped explains why the verification ended early; "" if it was completed.
 	Stopped string `json:"stopped,omitempty"`
 	// Reason is the kind of failure for programs, if a request got no response.
 	Reason outbound.Reason `json:"reason,omitempty"`
 	// Notes are remarks for the user about the whole verification.
 	Notes []string `json:"notes"`
-	// Claims are the fields of the definition with their verdicts, sorted by path.
+	// Claims are the fields of the definition with the verdicts about them, sorted by path.
 	Claims []verifiedField `json:"fields"`
 }
 
-// conclude counts the verdicts, and gives the reason for each undecided field. It returns nil if
-// the verification only ended early.
+// conclude completes the verification: it counts the verdicts, and sets the reason for each undecided
+// field. err is the error with which the probe ended; it returns nil if the verification only ended
+// early.
 func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error) error {
 	v.RequestType, v.Runtime, v.Kind, v.Protocol = res.RequestType, res.Runtime, res.Kind, string(c.protocol)
 	v.Requests, v.Resumed, v.Bytes, v.Executed = c.Requests, c.resumed, c.bytes, c.executed
@@ -136,7 +150,7 @@ func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error
 	return err
 }
 
-// whyUndecided returns the reason why a field is undecided.
+// whyUndecided returns the reason why the field e is undecided.
 func (v *Verification) whyUndecided(e *Expectation) string {
 	unknown := v.Runtime == "" || v.Runtime == Unknown
 	switch {

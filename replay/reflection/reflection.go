@@ -30,17 +30,21 @@ import (
 	"unwire/schema/reflection"
 )
 
-// The limits of a conversation with a server.
+// The limits of one request for definitions.
 const (
-	maxMessage     = 16 << 20  // bytes of an answer, inflated
-	maxBody        = 128 << 20 // bytes of all answers, as sent
+	// maxMessage limits a decompressed response message, in bytes.
+	maxMessage = 16 << 20
+
+	// maxBody limits all responses together, in bytes as sent.
+	maxBody        = 128 << 20
 	maxServices    = 10_000
 	defaultTimeout = 20 * time.Second
 )
 
-// Options describe which server to ask for which definitions. To is required.
+// Options describe the server and the definitions to request from it by gRPC server reflection. To is
+// required.
 type Options struct {
-	// To is the server's URL. Its path is put before that of the reflection service.
+	// To is the server's base URL. The path of the reflection service is appended to its path.
 	To *url.URL
 
 	// Service restricts the request to the definitions of one service; "" means all services.
@@ -49,14 +53,14 @@ type Options struct {
 	// Header are the HTTP headers sent with each request.
 	Header http.Header
 
-	// Reach decides which hosts may be contacted.
+	// Reach determines which hosts may be contacted.
 	Reach outbound.Policy
 
 	// Timeout is the time limit for all requests together. Default: 20 seconds.
 	Timeout time.Duration
 }
 
-// A Report is the result of asking a server for its definitions by reflection.
+// A Report is the result of requesting a server's definitions by gRPC server reflection.
 type Report struct {
 	// Version is the version of the reflection API, "v1" or "v1alpha".
 	Version string
@@ -70,18 +74,18 @@ type Report struct {
 	// Files are the definitions that the server returned.
 	Files *reflection.Files
 
-	// Undescribed are services and imports that the server does not describe.
+	// Undescribed are the names of services and imports for which the server returns no definition.
 	Undescribed []string
 
 	// Requests is the number of HTTP requests that were sent.
 	Requests int
 }
 
-// Ask requests a server's definitions.
+// Ask requests a server's protobuf definitions by gRPC server reflection.
 //
 // Limits: Options.Timeout; 10,000 services; the limits of reflection.Files.
-// Errors: outbound.ErrRefused; an outbound.Failure if the server was not reached;
-// reflection.ErrNone if it offers no reflection; reflection.ErrLimit; that of ctx.
+// Errors: outbound.ErrRefused; an outbound.Failure if the server was not reached; reflection.ErrNone if
+// it offers no reflection; reflection.ErrLimit; that of ctx.
 func Ask(ctx context.Context, o Options) (*Report, error) {
 	if err := outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts); err != nil {
 		return nil, err
@@ -120,7 +124,8 @@ func Ask(ctx context.Context, o Options) (*Report, error) {
 	return nil, s.explain(ctx, limited, o.Timeout, err)
 }
 
-// explain returns the error that explains why there is no report.
+// explain converts err, with which the requests ended, to the error that Ask returns. limited is ctx
+// with the timeout.
 func (s *sender) explain(ctx, limited context.Context, timeout time.Duration, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -169,7 +174,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// ask fills in the report by requests over one RPC protocol.
+// ask requests the definitions over one RPC protocol, which options select, and fills in the report.
 func (r *Report) ask(ctx context.Context, s *sender, o *Options, options []connect.ClientOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -229,7 +234,7 @@ func (r *Report) askServices(stream *grpcreflect.ClientStream, only string) erro
 	return nil
 }
 
-// askImports requests missing imports until the server has no more of them.
+// askImports requests missing imports until all are there or the server lacks the rest.
 func (r *Report) askImports(stream *grpcreflect.ClientStream) error {
 	asked := map[string]bool{}
 	for {
@@ -257,15 +262,17 @@ func (r *Report) askImports(stream *grpcreflect.ClientStream) error {
 	}
 }
 
-// isBuiltIn reports whether an import is part of every schema.
+// isBuiltIn reports whether an import is known without asking the server, such as
+// google/protobuf/any.proto.
 func isBuiltIn(path string) bool {
 	_, err := protoregistry.GlobalFiles.FindFileByPath(path)
 	return err == nil && schema.IsWellKnown(path)
 }
 
-// note records a service or an import that the server does not describe.
+// note records that the server returned the error err instead of the definition of name, a service or
+// an import.
 //
-// Errors: an error after which the server cannot be asked anything else.
+// Errors: err, if it means that the server cannot be asked anything else.
 func (r *Report) note(name string, err error) error {
 	if err == nil {
 		return nil

@@ -10,12 +10,19 @@ import (
 	"unwire/schema/reflection"
 )
 
-// A sender sends the HTTP requests of a conversation.
+// A sender is the HTTP client that sends the requests for definitions.
 type sender struct {
+	// transport sends the HTTP requests.
 	transport *http.Transport
-	pace      *outbound.Pace
-	progress  outbound.Progress
-	requests  int
+
+	// pace limits and logs the requests; it may be nil.
+	pace *outbound.Pace
+
+	// progress records how far connecting got.
+	progress outbound.Progress
+
+	// requests is the number of requests that were sent.
+	requests int
 
 	// open are the response bodies to be closed at the end.
 	open []io.Closer
@@ -23,7 +30,8 @@ type sender struct {
 	// status is the HTTP status of the last response; 0 before the first.
 	status int
 
-	// otherProtocol means that the server may have the method, but not in this protocol.
+	// otherProtocol means that the response was that of a server that does not support this RPC
+	// protocol.
 	otherProtocol bool
 }
 
@@ -50,8 +58,8 @@ func (s *sender) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// close closes the open streams. Cancelling the context does not unblock the transport while it
-// waits for more of a request body.
+// close closes the open response bodies. Cancelling the context would not unblock the transport while
+// it waits for more of a request body.
 func (s *sender) close() {
 	for _, body := range s.open {
 		// its error is irrelevant
@@ -60,12 +68,16 @@ func (s *sender) close() {
 	s.transport.CloseIdleConnections()
 }
 
-// A boundedBody returns an error after a number of bytes.
+// A boundedBody is a response body that returns an error after a number of bytes.
 type boundedBody struct {
+	// ReadCloser is the response body.
 	io.ReadCloser
+
+	// left is the number of bytes that may still be read.
 	left int
 }
 
+// Read reads from the body, or returns an error if no more bytes are allowed.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, fmt.Errorf("%w: more than %d bytes", reflection.ErrLimit, maxBody)

@@ -13,28 +13,46 @@ import (
 	"unwire/schema"
 )
 
-// maxMessageBytes is the maximum size of a client's message.
+// maxMessageBytes limits the size of a client's message, in bytes.
 const maxMessageBytes = 16 << 20
 
 // Message types built from descriptors, in the form that connect's generics need.
 type (
-	message      = dynamicpb.Message
+	// A message is a message built from a descriptor, in the form that connect's generics need.
+	message = dynamicpb.Message
+
+	// A serverStream is the stream of a call in which only the server streams.
 	serverStream = connect.ServerStream[message]
-	bidiStream   = connect.BidiStream[message, message]
-	unaryPlay    = func(context.Context, *connect.Request[message]) (*connect.Response[message], error)
-	streamPlay   = func(context.Context, *connect.Request[message], *serverStream) error
-	bidiPlay     = func(context.Context, *bidiStream) error
+
+	// A bidiStream is the stream of a bidirectional call.
+	bidiStream = connect.BidiStream[message, message]
+
+	// A unaryPlay implements a unary method.
+	unaryPlay = func(context.Context, *connect.Request[message]) (*connect.Response[message], error)
+
+	// A streamPlay implements a method that streams responses.
+	streamPlay = func(context.Context, *connect.Request[message], *serverStream) error
+
+	// A bidiPlay implements a bidirectional method.
+	bidiPlay = func(context.Context, *bidiStream) error
 )
 
-// An api is the reconstructed API, with the types that the server's code uses.
+// An api has the definitions of the reconstructed API, and the message types that the server's code
+// uses.
 type api struct {
+	// Schema has the definitions.
 	*schema.Schema
-	client, server protoreflect.MessageDescriptor // of agent.v1.AgentService/Run
-	state          protoreflect.MessageDescriptor
+
+	// client and server are the types of the messages of agent.v1.AgentService/Run in the two
+	// directions.
+	client, server protoreflect.MessageDescriptor
+
+	// state is the type of the conversation's state.
+	state protoreflect.MessageDescriptor
 }
 
-// relied lists the fields that the code sets or reads by name. They are checked at startup, so that
-// a renamed field is a clear error and not a panic during a call.
+// relied lists, by message, the fields that the code sets or reads by name. They are checked at
+// startup, so that a renamed field causes a clear error and not a panic during a call.
 const relied = `
 agent.v1.AgentClientMessage: run_request exec_client_message kv_client_message conversation_action exec_client_control_message interaction_response client_heartbeat prewarm_request
 agent.v1.AgentServerMessage: interaction_update exec_server_message conversation_checkpoint_update kv_server_message exec_server_control_message interaction_query
@@ -85,6 +103,7 @@ aiserver.v1.BidiAppendRequest: data request_id append_seqno data_binary
 aiserver.v1.ErrorDetails: error details
 `
 
+// loadAPI compiles the definitions in proto/ and checks the fields in relied.
 func loadAPI() (*api, error) {
 	s, err := schema.Load(context.Background(), proto.Files)
 	if err != nil {
@@ -110,14 +129,15 @@ func loadAPI() (*api, error) {
 	}, nil
 }
 
-// message creates an empty server message, and the message at the end of the path in it:
-// message("interaction_update", "text_delta").
+// message creates a server message and the nested message to which the path of field names leads, for
+// example message("interaction_update", "text_delta"). root is the message to send, leaf the nested
+// one.
 func (a *api) message(path ...protoreflect.Name) (root *dynamicpb.Message, leaf protoreflect.Message) {
 	root = dynamicpb.NewMessage(a.server)
 	return root, within(root, path...)
 }
 
-// within creates and returns the message at the end of a path of fields.
+// within returns the nested message to which a path of field names leads; missing messages are created.
 func within(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Message {
 	for _, name := range path {
 		m = m.Mutable(m.Descriptor().Fields().ByName(name)).Message()
@@ -125,12 +145,13 @@ func within(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Mess
 	return m
 }
 
+// set sets the field name of a message to a Go value of the field's type.
 func set(m protoreflect.Message, name protoreflect.Name, v any) {
 	m.Set(m.Descriptor().Fields().ByName(name), protoreflect.ValueOf(v))
 }
 
-// get returns the value of the field at the end of a path; the default if a message on the path is not
-// set.
+// get returns the value of the field to which a path of names leads; its default if a message on the
+// path is not set.
 func get(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Value {
 	for _, name := range path[:len(path)-1] {
 		m = m.Get(m.Descriptor().Fields().ByName(name)).Message()
@@ -138,6 +159,7 @@ func get(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Value {
 	return m.Get(m.Descriptor().Fields().ByName(path[len(path)-1]))
 }
 
+// has reports whether the field to which a path of names leads is set.
 func has(m protoreflect.Message, path ...protoreflect.Name) bool {
 	for _, name := range path {
 		fd := m.Descriptor().Fields().ByName(name)
@@ -151,9 +173,9 @@ func has(m protoreflect.Message, path ...protoreflect.Name) bool {
 	return true
 }
 
-// copyCommon copies the fields that both messages have with the same name and type: the arguments
-// of an execution and of the tool call that displays it are different messages with the same
-// meaning.
+// copyCommon copies the fields that both messages have under the same name and with the same type. It
+// is used for the arguments of a tool request and of the message that displays the call, which have
+// different types with the same meaning.
 func copyCommon(dst, src protoreflect.Message) {
 	src.Range(func(from protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		to := dst.Descriptor().Fields().ByName(from.Name())
@@ -168,7 +190,7 @@ func copyCommon(dst, src protoreflect.Message) {
 	})
 }
 
-// member returns the name and the message of the oneof's set member; nothing if none is set.
+// member returns name and content of the member that is set in the message's oneof; "" if none is set.
 func member(m protoreflect.Message) (kind protoreflect.Name, inner protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if fd.Message() != nil && fd.ContainingOneof() != nil && !fd.HasOptionalKeyword() {
@@ -179,7 +201,7 @@ func member(m protoreflect.Message) (kind protoreflect.Name, inner protoreflect.
 	return kind, inner
 }
 
-// stringField returns the string field of that name; "" if the message has none.
+// stringField returns the value of the string field name; "" if the message type has none.
 func stringField(m protoreflect.Message, name protoreflect.Name) string {
 	fd := m.Descriptor().Fields().ByName(name)
 	if fd == nil || fd.Kind() != protoreflect.StringKind || fd.IsList() {
@@ -188,7 +210,7 @@ func stringField(m protoreflect.Message, name protoreflect.Name) string {
 	return m.Get(fd).String()
 }
 
-// bytesField returns the bytes field of that name; nil if the message has none.
+// bytesField returns the value of the bytes field name; nil if the message type has none.
 func bytesField(m protoreflect.Message, name protoreflect.Name) []byte {
 	fd := m.Descriptor().Fields().ByName(name)
 	if fd == nil || fd.Kind() != protoreflect.BytesKind || fd.IsList() {

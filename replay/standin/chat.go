@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// chatFields returns the path of fields from a streaming method's response to the message with the
-// chat's text; the path is empty if that is the response itself. It returns nil for a method that is
-// not a chat with the request on the same stream.
+// chatFields returns the path of field names that leads, in the response of a streaming method, to the
+// message with the chat's text. It is empty if that is the response itself, and nil if the method is
+// not a chat whose request is sent on the same stream.
 func chatFields(md protoreflect.MethodDescriptor) []protoreflect.Name {
 	const name = "aiserver.v1.StreamUnifiedChatResponse"
 	if !md.IsStreamingServer() || md.Input().Name() == "BidiRequestId" {
@@ -30,17 +30,25 @@ func chatFields(md protoreflect.MethodDescriptor) []protoreflect.Name {
 	return nil
 }
 
-// A chat is the execution of a script's chat in one call.
+// A chat plays a script's chat in one call of an older endpoint.
 type chat struct {
-	ctx    context.Context
+	// ctx is the context of the call.
+	ctx context.Context
+
+	// output is the response type of the method.
 	output protoreflect.MessageDescriptor
-	// path leads from the output to the message with the text.
+	// path leads from the response to the message with the text.
 	path []protoreflect.Name
+
+	// emit sends a response.
 	emit func(*dynamicpb.Message) error
+
+	// vars are the values of the script's placeholders.
 	vars variables
 }
 
-// runChat plays the script's chat for a request of one of ChatService's streams.
+// runChat plays the script's chat for a request to one of ChatService's streaming methods. emit sends a
+// response.
 func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, request protoreflect.Message, emit func(*dynamicpb.Message) error) error {
 	c := &chat{ctx: ctx, output: md.Output(), path: chatFields(md), emit: emit, vars: variables{text: map[string]string{}}}
 	place := c.read(request)
@@ -59,8 +67,8 @@ func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, 
 	return nil
 }
 
-// read sets the placeholders from a request, and returns how many times the other side has
-// answered.
+// read sets the placeholders from a request. place is the number of earlier turns that the request
+// contains; it selects the chat of the script.
 func (c *chat) read(m protoreflect.Message) (place int) {
 	if fd := m.Descriptor().Fields().ByName("stream_unified_chat_request"); fd != nil {
 		m = m.Get(fd).Message()
@@ -80,6 +88,7 @@ func (c *chat) read(m protoreflect.Message) (place int) {
 	return place
 }
 
+// step executes one step of the script.
 func (c *chat) step(st *scriptStep) error {
 	root := dynamicpb.NewMessage(c.output)
 	switch {
@@ -97,6 +106,7 @@ func (c *chat) step(st *scriptStep) error {
 	return endOf(c.ctx, st)
 }
 
+// deltas sends the text of a step in pieces.
 func (c *chat) deltas(st *scriptStep) error {
 	path := c.path
 	if st.Thinking != nil {

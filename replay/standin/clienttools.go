@@ -14,12 +14,12 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// errHang makes a turn hang: the stream gets heartbeats and never ends.
+// errHang makes a turn hang: its stream only gets heartbeats and never ends.
 var errHang = errors.New("the stream hangs")
 
-// announced returns the tools that a client announced with its first message.
+// announced reads the tools that the client announced in its first message.
 //
-// Errors: errHang if it announced tools in both places, unless the script allows it.
+// Errors: errHang if it announced tools in two places, unless the script allows that.
 func (t *turn) announced() error {
 	t.announce(get(t.request, "mcp_tools", "mcp_tools").List())
 	for _, action := range []protoreflect.Name{"user_message_action", "resume_action"} {
@@ -31,7 +31,8 @@ func (t *turn) announced() error {
 	return nil
 }
 
-// announceAgain processes tools that the client announces a second time, in another message.
+// announceAgain reads a list of tools that the client announced later, in another message.
+// Errors: errHang if it had announced tools before, unless the script allows that.
 func (t *turn) announceAgain(list protoreflect.List) error {
 	if list.Len() > 0 && len(t.definitions) > 0 && t.s.script.AnnouncedTwice == "hang" {
 		return errHang
@@ -40,6 +41,7 @@ func (t *turn) announceAgain(list protoreflect.List) error {
 	return nil
 }
 
+// announce adds a list of tool definitions to those of the client.
 func (t *turn) announce(list protoreflect.List) {
 	var names []string
 	for i := range list.Len() {
@@ -51,7 +53,7 @@ func (t *turn) announce(list protoreflect.List) {
 	t.vars.text["tools"] = strings.Join(names, ", ")
 }
 
-// toolName returns the client's name of a tool, without the provider's prefix.
+// toolName returns the name of a tool as the client knows it, without the provider's prefix.
 func toolName(definition protoreflect.Message) string {
 	if name := get(definition, "tool_name").String(); name != "" {
 		return name
@@ -59,8 +61,8 @@ func toolName(definition protoreflect.Message) string {
 	return get(definition, "name").String()
 }
 
-// choose returns the arguments of the candidate to call: the first one that the client announced
-// and whose schema accepts them.
+// choose returns the arguments for the first alternative of a tool step that the client announced and
+// whose schema accepts them.
 func (t *turn) choose(tool *scriptTool) (*dynamicpb.Message, error) {
 	var asked, why []string
 	for _, candidate := range tool.candidates {
@@ -100,6 +102,7 @@ func (t *turn) choose(tool *scriptTool) (*dynamicpb.Message, error) {
 	return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New(text))
 }
 
+// definition returns the client's definition of the tool name; nil if it did not announce one.
 func (t *turn) definition(name string) protoreflect.Message {
 	for _, d := range t.definitions {
 		if toolName(d) == name || get(d, "name").String() == name {
@@ -109,7 +112,8 @@ func (t *turn) definition(name string) protoreflect.Message {
 	return nil
 }
 
-// checkArgs validates the arguments of McpArgs against the tool's input schema.
+// checkArgs validates the arguments in an McpArgs message against the input schema in the tool's
+// definition.
 func checkArgs(definition, args protoreflect.Message) error {
 	if !has(definition, "input_schema") {
 		return nil
@@ -147,7 +151,7 @@ func checkArgs(definition, args protoreflect.Message) error {
 	return schema.Validate(value)
 }
 
-// argsJSON returns the arguments of McpArgs as a JSON object.
+// argsJSON returns the arguments in an McpArgs message as a JSON object.
 func argsJSON(args protoreflect.Message) ([]byte, error) {
 	data, err := protojson.Marshal(args.Interface())
 	if err != nil {

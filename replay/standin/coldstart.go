@@ -16,11 +16,12 @@ import (
 	"unwire/replay/standin/history"
 )
 
-// maxMessages is the maximum number of messages in a transcript.
+// maxMessages limits the number of messages in a transcript.
 const maxMessages = 20_000
 
-// coldStart reads the earlier turns that a client sent, and returns their number. If the action is
-// to resume, the prompt and the results of the turn's first calls are taken from the transcript.
+// coldStart reads the transcript of earlier turns in the client's request (a cold continuation), and
+// returns the number of turns in it. If the request is to resume an unfinished turn, the prompt and the
+// results of its first tool calls are taken from the transcript.
 //
 // Source: RESEARCH.md#cold-continuation
 func (t *turn) coldStart() (place int, err error) {
@@ -56,8 +57,8 @@ func (t *turn) coldStart() (place int, err error) {
 	return place - 1, nil
 }
 
-// transcript returns the messages of the conversation state. The server requests the unknown ones
-// from the client.
+// transcript returns the messages in the conversation's state. The state contains their blob ids; blobs
+// that the server lacks are requested from the client.
 func (t *turn) transcript() (list []history.Message, err error) {
 	roots := get(t.request, "conversation_state", "root_prompt_messages_json").List()
 	if roots.Len() > maxMessages {
@@ -94,14 +95,14 @@ func (t *turn) transcript() (list []history.Message, err error) {
 	return list, nil
 }
 
-// isMessage reports whether an entry of the list is a message and not an id, which may start with a
-// brace by chance.
+// isMessage reports whether an entry of the list is a message itself and not a blob id. An id may also
+// begin with a brace, by chance.
 func isMessage(entry []byte) bool { return bytes.HasPrefix(entry, []byte("{")) && json.Valid(entry) }
 
-// fetchAtOnce is the number of blobs that are requested before the server waits for an answer.
+// fetchAtOnce is the number of blobs that are requested before the server waits for a response.
 const fetchAtOnce = 64
 
-// fetch requests the blobs that the server does not have from the client.
+// fetch requests from the client those of the blobs ids that the server lacks.
 func (t *turn) fetch(ids [][]byte) error {
 	asked := map[string]bool{}
 	ids = slices.DeleteFunc(ids, func(id []byte) bool {
@@ -130,7 +131,7 @@ func (t *turn) fetch(ids [][]byte) error {
 	return nil
 }
 
-// blob returns the blob with an id; one that the server does not have is requested from the client.
+// blob returns the blob with an id; if the server lacks it, it is requested from the client.
 func (t *turn) blob(id []byte) ([]byte, error) {
 	if data := t.s.blobs.get(id); data != nil {
 		return data, nil
@@ -142,7 +143,7 @@ func (t *turn) blob(id []byte) ([]byte, error) {
 	return t.addBlob(id, answer)
 }
 
-// addBlob stores the blob in a client's GetBlobResult.
+// addBlob stores and returns the blob in the client's GetBlobResult answer.
 func (t *turn) addBlob(id []byte, answer protoreflect.Message) ([]byte, error) {
 	data := get(answer, "blob_data").Bytes()
 	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], id) {
@@ -152,8 +153,8 @@ func (t *turn) addBlob(id []byte, answer protoreflect.Message) ([]byte, error) {
 	return data, nil
 }
 
-// images returns the pictures that came with the prompt. A SelectedImage is known to have data, or
-// the id of a blob, and a media type; fields that proto/ lacks are ignored.
+// images returns the images that came with the prompt. A SelectedImage is known to have data, or the id
+// of a blob, and a media type; fields that proto/ lacks are ignored.
 func (t *turn) images() ([]history.Part, error) {
 	list := get(t.request, "action", "user_message_action", "user_message", "selected_context", "selected_images").List()
 	var images []history.Part
@@ -174,7 +175,7 @@ func (t *turn) images() ([]history.Part, error) {
 	return images, nil
 }
 
-// skip processes a step before a tool call that already has a result in the transcript. It sends
+// skip processes a step that precedes the last tool call with a result in the transcript. It sends
 // nothing, but updates the state on which later steps depend.
 func (t *turn) skip(st *scriptStep) error {
 	switch {
@@ -191,8 +192,8 @@ func (t *turn) skip(st *scriptStep) error {
 	return nil
 }
 
-// recallAll uses the results of parallel calls, and requests the missing ones. A result belongs to
-// the most similar call.
+// recallAll takes the results of parallel tool calls from the transcript, and requests the missing ones
+// from the client. Each result is used for the call in the script that is most similar to its own.
 func (t *turn) recallAll(tools *scriptTools) error {
 	open := make([]*scriptTool, len(tools.Calls))
 	for i := range open {
@@ -219,13 +220,13 @@ func (t *turn) recallAll(tools *scriptTools) error {
 	return nil
 }
 
-// recall uses the result of a call in the transcript: of the same tool with the same arguments,
-// otherwise of the same tool, otherwise the first one.
+// recall takes the result of a tool call from the transcript: that of a call of the same tool with the
+// same arguments, else of the same tool, else the first one.
 func (t *turn) recall(tool *scriptTool) {
 	t.take(tool, mostLike(len(t.done), func(i int) int { return t.likeness(tool, t.done[i]) }))
 }
 
-// mostLike returns the first of n indexes with the highest score.
+// mostLike returns the index from 0 to n-1 with the highest score; the first one if several have it.
 func mostLike(n int, score func(int) int) (best int) {
 	for i := 1; i < n; i++ {
 		if score(i) > score(best) {
@@ -235,7 +236,7 @@ func mostLike(n int, score func(int) int) (best int) {
 	return best
 }
 
-// take uses the i-th tool result of the transcript as the result of tool.
+// take uses tool result i of the transcript as the result of the call tool.
 func (t *turn) take(tool *scriptTool, i int) {
 	call := t.done[i]
 	t.done = slices.Delete(t.done, i, i+1)
@@ -245,7 +246,7 @@ func (t *turn) take(tool *scriptTool, i int) {
 	}
 }
 
-// likeness scores how similar a call of the transcript is to a call of the script.
+// likeness returns a score for how similar a call in the transcript is to the call tool in the script.
 func (t *turn) likeness(tool *scriptTool, call history.Call) (score int) {
 	for _, candidate := range tool.candidates {
 		args := t.vars.expandMessage(candidate)
@@ -263,7 +264,7 @@ func (t *turn) likeness(tool *scriptTool, call history.Call) (score int) {
 	return score
 }
 
-// recalled converts a result in a transcript to the result message of its tool, as far as the
+// recalled converts a tool result in a transcript to the result message of the tool, as far as the
 // transcript has the data.
 func recalled(tool *scriptTool, call history.Call) protoreflect.Message {
 	result := dynamicpb.NewMessage(tool.resultField.Message())

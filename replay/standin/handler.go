@@ -20,8 +20,9 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// handler returns one HTTP handler for the whole API: for methods that the server implements, methods
-// whose response is in the script, and "unimplemented" for all other methods in proto/.
+// handler returns the HTTP handler for the whole API. It executes methods that the server implements,
+// returns responses that the script defines for others, and "unimplemented" for all other methods in
+// proto/.
 func (s *Server) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	described := map[string]bool{}
@@ -54,7 +55,7 @@ func (s *Server) handler() (http.Handler, error) {
 	return mux, nil
 }
 
-// handle registers the handler for one method.
+// handle registers the handler of one method; procedure is its URL path.
 func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.MethodDescriptor) error {
 	answer := s.script.Answers[procedure]
 	fault, err := s.fault(answer)
@@ -89,6 +90,7 @@ func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.Me
 	return nil
 }
 
+// handlerOptions returns the connect-go options of a method's handler.
 func (s *Server) handlerOptions(md protoreflect.MethodDescriptor) []connect.HandlerOption {
 	o := []connect.HandlerOption{
 		connect.WithSchema(md),
@@ -102,7 +104,7 @@ func (s *Server) handlerOptions(md protoreflect.MethodDescriptor) []connect.Hand
 	return append(o, s.script.Compression.Options()...)
 }
 
-// initialize sets the type of a request that connect creates empty.
+// initialize sets the type of a request message, which connect-go creates empty.
 func initialize(spec connect.Spec, v any) error {
 	m, ok := v.(*message)
 	md, described := spec.Schema.(protoreflect.MethodDescriptor)
@@ -112,6 +114,8 @@ func initialize(spec connect.Spec, v any) error {
 	return nil
 }
 
+// bidiPlay returns the implementation of a bidirectional method; fault, if not nil, is the error that
+// it returns.
 func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fault *scriptFault) bidiPlay {
 	switch {
 	case fault != nil:
@@ -134,6 +138,8 @@ func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fa
 	return func(context.Context, *bidiStream) error { return unimplemented(procedure) }
 }
 
+// streamPlay returns the implementation of a method that streams responses; fault, if not nil, is the
+// error that it returns.
 func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, fault *scriptFault) streamPlay {
 	switch {
 	case fault != nil:
@@ -152,6 +158,8 @@ func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, 
 	return func(context.Context, *connect.Request[message], *serverStream) error { return unimplemented(procedure) }
 }
 
+// unaryPlay returns the implementation of a unary method, which returns the scripted response answer,
+// or the error fault if that is not nil.
 func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, answer json.RawMessage, fault *scriptFault) (unaryPlay, error) {
 	if fault != nil {
 		return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
@@ -209,6 +217,7 @@ func isFault(answer json.RawMessage) bool {
 	return json.Unmarshal(answer, &members) == nil && members["$error"] != nil
 }
 
+// fault parses a scripted response that is an error; nil if it is not one.
 func (s *Server) fault(answer json.RawMessage) (*scriptFault, error) {
 	if string(answer) == "null" {
 		return &scriptFault{code: connect.CodeUnimplemented, Message: "not implemented"}, nil
@@ -228,6 +237,7 @@ func (s *Server) fault(answer json.RawMessage) (*scriptFault, error) {
 	return &f.Fault, nil
 }
 
+// unimplemented returns the error for a method without an implementation.
 func unimplemented(procedure string) error {
 	name := strings.ReplaceAll(strings.TrimPrefix(procedure, "/"), "/", ".")
 	return connect.NewError(connect.CodeUnimplemented, errors.New(name+" is not implemented"))

@@ -17,25 +17,34 @@ import (
 
 // Limits for messages that a client sends before the turn needs them.
 const (
+	// Limits for messages that a client sends before the turn needs them: their number and their size
+	// in bytes.
 	maxPending      = 10_000
 	maxPendingBytes = 64 << 20
 )
 
+// errCancelled reports that the client sent a cancel_action.
 var errCancelled = errors.New("the client cancelled the turn")
 
-// An inbox buffers the messages of a client in one call until the turn needs them, because a client may
-// respond in any order and send heartbeats in between.
+// An inbox buffers the messages that a client sends in one call until the turn needs them, because
+// clients may respond in any order and send heartbeats in between.
 type inbox struct {
+	// arrive passes received messages to the turn; it is closed at the end.
 	arrive chan *dynamicpb.Message
-	// end is the reason why nothing more comes; set before arrive is closed.
-	end     error
+	// end is the reason why no more messages follow; it is set before arrive is closed.
+	end error
+
+	// pending are the buffered messages.
 	pending []*dynamicpb.Message
-	bytes   int // of pending
+
+	// bytes is the size of the pending messages.
+	bytes int
 	// cancelled is set as soon as a cancel_action arrives, even before it is processed.
 	cancelled atomic.Bool
 }
 
-// fill receives and counts messages until receive fails or ctx ends.
+// fill starts to receive and count messages, and returns the inbox that gets them. It ends when receive
+// fails or ctx ends.
 func (s *Server) fill(ctx context.Context, receive func() (*dynamicpb.Message, error)) *inbox {
 	in := &inbox{arrive: make(chan *dynamicpb.Message)}
 	go func() {
@@ -61,10 +70,11 @@ func (s *Server) fill(ctx context.Context, receive func() (*dynamicpb.Message, e
 }
 
 // await returns the first message that match accepts, among the buffered and the following ones. match
-// is called with the name and content of the member that is set in the client message.
+// is called with name and content of the member that is set in the client's message. what describes the
+// message in errors, and limit is the longest time to wait.
 //
-// Errors: deadline_exceeded if nothing came in time; failed_precondition if the client closed its side;
-// errors of the transport; errCancelled.
+// Errors: deadline_exceeded after limit; failed_precondition if the client ended its half of the
+// stream; errors of the transport; errCancelled.
 func (in *inbox) await(ctx context.Context, limit time.Duration, what string, match func(kind protoreflect.Name, m protoreflect.Message) bool) (protoreflect.Message, error) {
 	// The message may have arrived before the step that waits for it.
 	for i, m := range in.pending {
@@ -102,7 +112,7 @@ func (in *inbox) await(ctx context.Context, limit time.Duration, what string, ma
 	}
 }
 
-// sleep waits for a number of milliseconds, and buffers the messages that arrive in that time.
+// sleep waits for a number of milliseconds, and buffers the messages that arrive in the meantime.
 func (in *inbox) sleep(ctx context.Context, ms int) error {
 	if err := in.poll(); err != nil || ms == 0 {
 		return errors.Join(err, ctx.Err())
@@ -131,7 +141,7 @@ func (in *inbox) sleep(ctx context.Context, ms int) error {
 	}
 }
 
-// failed reports whether err means that the client's direction broke off.
+// failed reports whether err means that the client's half of the stream broke off.
 func (in *inbox) failed(err error) bool {
 	if err == nil || in.cancelled.Load() {
 		return false
@@ -144,7 +154,8 @@ func (in *inbox) failed(err error) bool {
 	}
 }
 
-// gone returns the error for a call whose context has ended.
+// gone returns the error for a call whose context has ended: errCancelled if the client had cancelled
+// before.
 func (in *inbox) gone(ctx context.Context) error {
 	if in.cancelled.Load() {
 		return errCancelled
@@ -172,6 +183,7 @@ func (in *inbox) poll() error {
 	}
 }
 
+// ended returns the error for a client whose half of the stream ended before the message what.
 func (in *inbox) ended(what string) error {
 	if errors.Is(in.end, io.EOF) {
 		return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the client closed its side before it answered %s", what))
@@ -179,12 +191,16 @@ func (in *inbox) ended(what string) error {
 	return in.end
 }
 
+// keepMember buffers a client message; see keep.
 func (in *inbox) keepMember(m *dynamicpb.Message) error {
 	kind, _ := member(m)
 	return in.keep(kind, m)
 }
 
-// keep buffers a message that is not needed yet. Messages that are never a response are dropped.
+// keep buffers a message that is not needed yet. Messages that are never a response, such as
+// heartbeats, are dropped.
+//
+// Errors: errCancelled; resource_exhausted above the limits.
 func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 	switch kind {
 	case "client_heartbeat", "prewarm_request", "":

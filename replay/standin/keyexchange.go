@@ -12,8 +12,8 @@ import (
 	"unwire/replay/standin/ids"
 )
 
-// exchangeKey answers the call that exchanges an API key for tokens. It is plain JSON over HTTP;
-// any key yields the token that this server accepts.
+// exchangeKey handles the HTTP request that exchanges an API key for tokens. It is plain JSON and no
+// RPC; any key yields the token that this server accepts.
 func (s *Server) exchangeKey(w http.ResponseWriter, r *http.Request) {
 	token := s.o.Token
 	d := ids.New(s.o.Seed, r.URL.Path, "", nil)
@@ -39,11 +39,14 @@ func (s *Server) exchangeKey(w http.ResponseWriter, r *http.Request) {
 // healthChunks is how often StreamSSE repeats its payload, and healthPauseMS the pause in
 // milliseconds. Clients use it to detect proxies that buffer.
 const (
+	// healthChunks is how often StreamSSE repeats its payload, and healthPauseMS the pause between two
+	// in milliseconds. Clients call it to detect proxies that buffer.
 	healthChunks  = 5
 	healthPauseMS = 20
 )
 
-// streamSSE answers the buffering check with the request, in five chunks.
+// streamSSE implements StreamSSE, with which clients detect proxies that buffer: it returns the
+// request's payload in five chunks.
 func (s *Server) streamSSE(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	for i := range healthChunks {
 		if i > 0 {

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// startPoll starts a turn whose server messages the client fetches by polling.
+// startPoll starts a turn whose messages the client fetches by polling. id is the request id that all
+// calls share.
 func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 	s.polls.mu.Lock()
 	defer s.polls.mu.Unlock()
@@ -49,13 +50,15 @@ func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 	return q, nil
 }
 
-// signal wakes the waiting goroutines. The caller holds the lock.
+// signal wakes the waiting goroutines. The caller must hold the lock.
 func (q *pollQueue) signal() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// poll responds to one polling call with at most most messages. It waits for the first of them.
+// poll responds to one polling call by sending at most most messages. It waits for the first of them.
+// start means that the call starts the turn; send sends a message with its number, where eof marks the
+// last one.
 func (s *Server) poll(ctx context.Context, id string, start bool, header http.Header, most int, send func(number int64, m *dynamicpb.Message, eof bool) error) error {
 	s.polls.mu.Lock()
 	// The first poll starts the turn.
@@ -93,8 +96,8 @@ func (s *Server) poll(ctx context.Context, id string, start bool, header http.He
 	return nil
 }
 
-// nextMessage returns the next message of the turn. It returns nil if there is none yet or, with wait,
-// if none will follow.
+// nextMessage removes and returns the next message of the turn, with its number. It returns nil if
+// there is none yet or, with wait, if none will follow.
 func (q *pollQueue) nextMessage(ctx context.Context, wait bool) (*dynamicpb.Message, int64, error) {
 	for {
 		q.mu.Lock()

@@ -22,6 +22,7 @@ var defaultScript []byte
 // DefaultScript returns the built-in script as JSON.
 func DefaultScript() []byte { return bytes.Clone(defaultScript) }
 
+// Limits of a script.
 const (
 	maxScriptBytes = 4 << 20
 	maxTurns       = 1000
@@ -30,8 +31,8 @@ const (
 	maxHeartbeats  = 10_000
 )
 
-// readScript parses a script, copies what it lacks from the built-in script, and resolves the names of
-// methods and messages in it.
+// readScript parses a script, copies missing members from the built-in script, and resolves the names
+// of methods and messages in it.
 func readScript(a *api, data []byte) (*script, error) {
 	base := &script{}
 	if err := strictjson.Read(defaultScript, base); err != nil {
@@ -54,6 +55,7 @@ func readScript(a *api, data []byte) (*script, error) {
 	return s, s.bind(a)
 }
 
+// inherit copies the members that s lacks from base.
 func (s *script) inherit(base *script) {
 	// The zero value means that the script leaves a member out.
 	if s.Compression == nil {
@@ -93,6 +95,7 @@ func (s *script) inherit(base *script) {
 	maps.Copy(s.Answers, own)
 }
 
+// bind validates the script, and resolves the names of methods and messages in it.
 func (s *script) bind(a *api) error {
 	if err := s.bindOptions(a); err != nil {
 		return err
@@ -119,6 +122,7 @@ func (s *script) bind(a *api) error {
 	return nil
 }
 
+// bindOptions validates the members that are not turns or chats, and resolves the names in them.
 func (s *script) bindOptions(a *api) error {
 	// Limits keep a test script from blocking the server or using up its memory.
 	for i, name := range s.Compression.Names {
@@ -160,6 +164,8 @@ func (s *script) bindOptions(a *api) error {
 	return nil
 }
 
+// times returns an error if one of the times, which are given as pairs of a name and milliseconds, is
+// negative or too long.
 func times(pairs ...any) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if ms := pairs[i+1].(int); ms < 0 || ms > maxMS {
@@ -169,7 +175,8 @@ func times(pairs ...any) error {
 	return nil
 }
 
-// bind resolves the fault's code and details. Its errors start with the name of the member.
+// bind resolves the error's code and the types of its details. Errors begin with the name of the
+// member.
 func (f *scriptFault) bind(a *api) error {
 	if err := f.code.UnmarshalText([]byte(f.Code)); err != nil {
 		return fmt.Errorf("code: %q is no Connect code", f.Code)
@@ -194,8 +201,8 @@ func (f *scriptFault) bind(a *api) error {
 	return nil
 }
 
-// readMessage parses the JSON form of a message. protojson sometimes writes a non-breaking space
-// after "proto:", to discourage comparing its errors.
+// readMessage parses the JSON form of a message into m. It normalises the text of errors: protojson
+// sometimes writes a non-breaking space after "proto:", to discourage comparing them.
 func readMessage(data []byte, m *dynamicpb.Message) error {
 	err := protojson.Unmarshal(data, m)
 	if err != nil {

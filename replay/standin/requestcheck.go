@@ -13,10 +13,15 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A gate checks credentials and the client's version before a handler runs. As in real servers it
-// is an interceptor, so a malformed unary request is reported before the credentials are checked.
-type gate struct{ s *Server }
+// A gate is an interceptor that checks the credentials and the client's version before a handler runs.
+// Real servers also do this in an interceptor, so a malformed unary request is reported before the
+// credentials are checked.
+type gate struct {
+	// s is the server whose calls are checked.
+	s *Server
+}
 
+// WrapUnary adds the check to unary calls.
 func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		if err := g.check(req.Header()); err != nil {
@@ -26,6 +31,7 @@ func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
+// WrapStreamingHandler adds the check to streaming calls.
 func (g gate) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		if err := g.check(conn.RequestHeader()); err != nil {
@@ -35,10 +41,12 @@ func (g gate) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.St
 	}
 }
 
+// WrapStreamingClient returns next, because a server has no clients.
 func (g gate) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
 
+// check returns an error if the headers h have no valid token or an outdated client version.
 func (g gate) check(h http.Header) error {
 	token, ok := strings.CutPrefix(h.Get("authorization"), "Bearer ")
 	switch {
@@ -53,6 +61,8 @@ func (g gate) check(h http.Header) error {
 	return nil
 }
 
+// refuse returns the error for a call without valid credentials. kind is the name of the enum value in
+// the error's details, and why the message.
 func (g gate) refuse(kind protoreflect.Name, why string) error {
 	e := connect.NewError(connect.CodeUnauthenticated, errors.New(why))
 	m := dynamicpb.NewMessage(g.s.api.Message("aiserver.v1.ErrorDetails"))
@@ -71,7 +81,7 @@ func (g gate) refuse(kind protoreflect.Name, why string) error {
 	return e
 }
 
-// older reports whether a client version is below a limit, or has no numbers.
+// older reports whether a client's version is below limit, or has no numbers.
 func older(version, limit string) bool {
 	have, want := versionNumbers(version), versionNumbers(limit)
 	for i, w := range want {

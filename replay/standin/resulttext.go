@@ -8,7 +8,7 @@ import (
 	"unwire/replay/standin/history"
 )
 
-// summaries are the values that templates can use of a response in addition to its fields:
+// summaries are values that templates can use of a tool's result in addition to its fields:
 // ${NAME.text}, ${NAME.images} and ${NAME.kind}.
 var summaries = map[string]func(protoreflect.Message) string{
 	"text":   resultText,
@@ -19,11 +19,11 @@ var summaries = map[string]func(protoreflect.Message) string{
 	},
 }
 
-// textFields are the fields in which the results of tools have their text, the most likely first.
+// textFields are the names of fields in which tool results may have their text, the most likely first.
 var textFields = []protoreflect.Name{"stdout", "content", "output", "text", "markdown", "error", "reason", "message", "answer", "path", "name"}
 
-// resultText returns the text of any kind of result: the first text of an McpResult, otherwise the
-// first known field that is not empty.
+// resultText returns the text of a tool result of any type: the first text of an McpResult, otherwise
+// the first field in textFields that is not empty.
 func resultText(m protoreflect.Message) string {
 	_, inner := member(m)
 	if inner == nil {
@@ -42,7 +42,7 @@ func resultText(m protoreflect.Message) string {
 	return ""
 }
 
-// resultImages returns the pictures of an McpResult.
+// resultImages returns the images of an McpResult.
 func resultImages(m protoreflect.Message) (images []history.Part) {
 	_, inner := member(m)
 	if inner == nil {
@@ -58,7 +58,7 @@ func resultImages(m protoreflect.Message) (images []history.Part) {
 	return images
 }
 
-// contentItems returns the content of an McpSuccess; nil for other messages.
+// contentItems returns the content items of an McpSuccess; nil for messages of other types.
 func contentItems(success protoreflect.Message) (items []protoreflect.Message) {
 	if success.Descriptor().Name() != "McpSuccess" {
 		return nil

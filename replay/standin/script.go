@@ -118,90 +118,137 @@ import (
 //
 // Limits: 4 MB, 1,000 turns, 10,000 steps, 10 minutes for any time.
 type script struct {
-	V           int                `json:"v"`
+	// V is the version of the format, 1.
+	V int `json:"v"`
+
+	// Compression says which compressions the server offers.
 	Compression *codec.Compression `json:"compression"`
-	// encoding of RunSSE's response: raw, base64 or connect
-	SSE             string `json:"sse"`
-	AnswerTimeoutMS int    `json:"answer_timeout_ms"`
+	// SSE is the encoding of RunSSE's response: "raw", "base64" or "connect".
+	SSE string `json:"sse"`
+
+	// AnswerTimeoutMS is how long the server waits for a response of the client, in milliseconds.
+	AnswerTimeoutMS int `json:"answer_timeout_ms"`
 	// BootstrapMS is the time before the first event of a new agent stream, in milliseconds.
 	BootstrapMS int `json:"bootstrap_ms"`
-	// SecondRun is refuse or allow, for a Run of a conversation whose stream is open.
+	// SecondRun is the reaction to a Run for a conversation whose stream is still open: "refuse" or
+	// "allow".
 	SecondRun string `json:"second_run"`
 	// AnnouncedTwice is the reaction to a client that announces its tools in two places: "hang" or
 	// "allow".
 	AnnouncedTwice string `json:"announced_twice"`
-	// Poison makes the next stream of a conversation hang if the previous one was cut off during a tool
-	// call.
+	// Poison makes the next stream of a conversation hang if the previous one was interrupted during a
+	// tool call.
 	Poison bool `json:"poison"`
-	// Stale is the error for an outdated conversation_state; without it, any state is accepted.
+	// Stale is the error for an outdated conversation_state; if it is nil, any state is accepted.
 	Stale *scriptFault `json:"stale"`
 	// LongIDs makes the ids of tool calls 85 bytes long and include a line feed.
 	LongIDs bool `json:"long_ids"`
-	// ScatterIDs starts exec and KV ids at a derived number instead of 1.
+	// ScatterIDs lets the numbers of tool and blob requests begin at a derived number instead of 1.
 	ScatterIDs bool `json:"scatter_ids"`
-	// FreshIDs generates random ids, so that repeated calls get different ones.
+	// FreshIDs generates random ids, so that a repeated call gets different ones.
 	FreshIDs bool `json:"fresh_ids"`
-	// PollMessages is the number of messages in the response to one RunPoll call; 0 means all.
-	PollMessages int                        `json:"poll_messages"`
-	Gate         *scriptGate                `json:"gate"`
-	Appends      *scriptAppends             `json:"appends"`
-	Turns        []scriptTurn               `json:"turns"`
-	Chats        []scriptTurn               `json:"chats"`
-	Answers      map[string]json.RawMessage `json:"answers"`
+	// PollMessages limits the number of messages in the response to one RunPoll call; 0 means no limit.
+	PollMessages int `json:"poll_messages"`
+
+	// Gate rejects outdated clients; nil accepts all.
+	Gate *scriptGate `json:"gate"`
+
+	// Appends says how BidiAppend behaves.
+	Appends *scriptAppends `json:"appends"`
+
+	// Turns are the turns for the agent's stream.
+	Turns []scriptTurn `json:"turns"`
+
+	// Chats are the turns for the streams of ChatService.
+	Chats []scriptTurn `json:"chats"`
+
+	// Answers are the responses of unary methods, by URL path.
+	Answers map[string]json.RawMessage `json:"answers"`
 }
 
-// A scriptGate rejects clients whose version header is missing or older than MinVersion. Versions
-// are compared number by number.
+// A scriptGate rejects clients whose version header is missing or older than MinVersion. Versions are
+// compared number by number.
 type scriptGate struct {
-	MinVersion string      `json:"min_version"`
-	Error      scriptFault `json:"error"`
+	// MinVersion is the oldest accepted version.
+	MinVersion string `json:"min_version"`
+
+	// Error is the error for rejected clients.
+	Error scriptFault `json:"error"`
 }
 
-// scriptAppends describe how BidiAppend behaves: how far ahead of the next sequence number an
-// append may be, and how long every second one is delayed, so that they overtake each other as on a
-// real network.
+// A scriptAppends says how BidiAppend, the call that carries one client message of a split stream,
+// behaves.
 type scriptAppends struct {
+	// Window is how far an append may be ahead of the next sequence number.
 	Window int `json:"window"`
+
+	// HoldMS is the delay, in milliseconds, of the response to every second append, so that appends
+	// overtake each other as on a real network.
 	HoldMS int `json:"hold_ms"`
 }
 
-// A scriptTurn is the sequence of steps from a prompt to the end of the stream.
+// A scriptTurn is a sequence of steps with which the server responds to a prompt.
 type scriptTurn struct {
-	Name  string       `json:"name"`
-	When  string       `json:"when"`
+	// Name is the name of the turn in errors.
+	Name string `json:"name"`
+
+	// When is a text that must occur in the prompt; "" for the turns that are used in order.
+	When string `json:"when"`
+
+	// Steps are executed in order.
 	Steps []scriptStep `json:"steps"`
 	// WithTools restricts the turn to clients that announced tools with the prompt (true), or to
 	// the others (false).
 	WithTools *bool `json:"with_tools"`
-	// BootstrapMS replaces bootstrap_ms of the script for this turn.
+	// BootstrapMS replaces bootstrap_ms of the script for this turn, in milliseconds.
 	BootstrapMS *int `json:"bootstrap_ms"`
 }
 
-// A scriptStep is one action of the server. Exactly one of its members is set, apart from DelayMS
-// (the wait before it) and, for a text, Split (sizes of its pieces in characters, the last one
-// repeated; one piece by default) and PaceMS (the wait between pieces).
+// A scriptStep is one action of the server. Exactly one of its members is set, in addition to DelayMS,
+// Split and PaceMS.
 type scriptStep struct {
-	DelayMS int   `json:"delay_ms"`
-	Split   []int `json:"split"`
-	PaceMS  int   `json:"pace_ms"`
+	// DelayMS is the time to wait before the step, in milliseconds.
+	DelayMS int `json:"delay_ms"`
 
-	Thinking *string     `json:"thinking"`
-	Text     *string     `json:"text"`
-	Tool     *scriptTool `json:"tool"`
+	// Split are the sizes, in characters, of the pieces in which a text is sent; the last size is
+	// repeated. By default, it is sent in one piece.
+	Split []int `json:"split"`
+
+	// PaceMS is the time between two pieces, in milliseconds.
+	PaceMS int `json:"pace_ms"`
+
+	// Thinking is reasoning of the model to send.
+	Thinking *string `json:"thinking"`
+
+	// Text is text of the answer to send.
+	Text *string `json:"text"`
+
+	// Tool is a tool call to be executed by the client.
+	Tool *scriptTool `json:"tool"`
 	// Tools are tool calls that are requested at the same time.
 	Tools *scriptTools `json:"tools"`
+
+	// KVSet stores a blob with the client.
 	KVSet *scriptKVSet `json:"kv_set"`
+
+	// KVGet requests a blob from the client.
 	KVGet *scriptKVGet `json:"kv_get"`
 	// Heartbeat is the number of heartbeats to send.
 	Heartbeat *int `json:"heartbeat"`
 	// Echo repeats the user's message.
 	Echo *bool `json:"echo"`
 	// Tokens is the value of a token_delta message to send.
-	Tokens *int32       `json:"tokens"`
-	Wait   *scriptWait  `json:"wait"`
-	Query  *scriptQuery `json:"query"`
-	Hang   *scriptHang  `json:"hang"`
-	// Checkpoint is a ConversationStateStructure; {} is derived from the turn.
+	Tokens *int32 `json:"tokens"`
+
+	// Wait is a pause in which heartbeats can be sent.
+	Wait *scriptWait `json:"wait"`
+
+	// Query is a question to the user.
+	Query *scriptQuery `json:"query"`
+
+	// Hang sends nothing but heartbeats.
+	Hang *scriptHang `json:"hang"`
+	// Checkpoint is a ConversationStateStructure to send, as JSON; {} sends the state after this turn.
 	Checkpoint json.RawMessage `json:"checkpoint"`
 	// Send is an arbitrary server message to send, as JSON.
 	Send json.RawMessage `json:"send"`
@@ -216,12 +263,17 @@ type scriptStep struct {
 	// DropEnd ends the stream without an end-of-stream message, as after a lost connection.
 	DropEnd *bool `json:"drop_end"`
 
-	text    template           // of Thinking or Text
-	message *dynamicpb.Message // of Checkpoint, Send or TurnEnded
-	bytes   []byte             // of Raw
+	// text is the parsed text of Thinking or Text.
+	text template
+
+	// message is the parsed message of Checkpoint, Send or TurnEnded.
+	message *dynamicpb.Message
+
+	// bytes are the decoded bytes of Raw.
+	bytes []byte
 }
 
-// actions returns the names of the actions that are set.
+// actions returns the JSON names of the actions that are set; exactly one is allowed.
 func (s *scriptStep) actions() (names []string) {
 	// The order is that of the documentation.
 	for _, a := range []struct {
@@ -255,110 +307,162 @@ func (s *scriptStep) actions() (names []string) {
 	return names
 }
 
-// A scriptTool is a call that the client executes: NAME_args of ExecServerMessage is sent, and
-// NAME_result (for shell_stream, its events up to the exit) of ExecClientMessage comes back.
+// A scriptTool is a tool call to be executed by the client: the server sends the member NAME_args of
+// ExecServerMessage, and the client returns NAME_result of ExecClientMessage (for shell_stream, a
+// sequence of events).
 type scriptTool struct {
-	Name string          `json:"name"`
-	As   string          `json:"as"`
+	// Name is the kind of tool, such as read, or mcp for one of the client's own tools.
+	Name string `json:"name"`
+
+	// As is the name by which placeholders refer to the result; "" for none.
+	As string `json:"as"`
+
+	// Args are the arguments as JSON, with placeholders.
 	Args json.RawMessage `json:"args"`
-	// Require is the expected kind of result; any other ends the turn with an error.
+	// Require is the expected kind of result, such as success; any other ends the turn with an error.
 	Require string `json:"require"`
-	// ArgsSplit announces the arguments as text, in pieces of that many characters.
+	// ArgsSplit first sends the arguments as text, in pieces of that many characters, as a model
+	// generates them; 0 does not.
 	ArgsSplit int `json:"args_split"`
-	// TimeoutMS replaces answer_timeout_ms of the script for this tool call.
+	// TimeoutMS replaces answer_timeout_ms of the script for this tool call, in milliseconds.
 	TimeoutMS int `json:"timeout_ms"`
-	// AbortMS aborts the call after that time, and continues without its result.
+	// AbortMS aborts the call after this time in milliseconds, and continues without its result.
 	AbortMS int `json:"abort_ms"`
-	// Any are alternative tools, one of which is called; only for mcp, instead of Args.
+	// Any are alternative tools of the client, one of which is called; only for mcp, instead of Args.
 	Any []scriptCandidate `json:"any"`
-	// Unannounced calls the tool even if the client did not announce it; for mcp.
+	// Unannounced calls the tool even if the client did not announce it; only for mcp.
 	Unannounced bool `json:"unannounced"`
-	// InvalidArgs skips validating the arguments against the tool's schema; for mcp.
+	// InvalidArgs omits validating the arguments against the tool's schema; only for mcp.
 	InvalidArgs bool `json:"invalid_args"`
 
+	// args are the parsed arguments.
 	args *dynamicpb.Message
-	// candidates are the arguments of the alternatives in Any.
+	// candidates are the parsed arguments of the alternatives in Any.
 	candidates []*dynamicpb.Message
 	// argsField is the field of ExecServerMessage for the tool's arguments.
 	argsField protoreflect.FieldDescriptor
 	// resultField is the field of ExecClientMessage for the tool's result.
 	resultField protoreflect.FieldDescriptor
-	// callField is of ToolCall; nil if the call is not displayed.
+	// callField is the field of ToolCall that displays the call; nil if the call is not displayed.
 	callField protoreflect.FieldDescriptor
 	// streams means that the client sends the result as a sequence of events.
 	streams bool
 }
 
-// A scriptCandidate is a tool of the client that may be called.
+// A scriptCandidate is one of the alternative tools in scriptTool.Any.
 type scriptCandidate struct {
-	Name string          `json:"name"`
+	// Name is the name of the client's tool.
+	Name string `json:"name"`
+
+	// Args are the arguments as JSON, with placeholders.
 	Args json.RawMessage `json:"args"`
 }
 
-// scriptTools are calls that are requested together, before the first is answered. The client
-// answers in any order. Shuffle derives the order of the requests from the ids of the calls.
+// A scriptTools step has tool calls that are requested together, before the first result arrives. The
+// client may respond in any order.
 type scriptTools struct {
-	Calls   []scriptTool `json:"calls"`
-	Shuffle bool         `json:"shuffle"`
+	// Calls are the tool calls.
+	Calls []scriptTool `json:"calls"`
+
+	// Shuffle requests them in an order that is derived from the ids of the calls.
+	Shuffle bool `json:"shuffle"`
 }
 
-// scriptKVSet stores a blob with the client, under its SHA-256: text, or JSON in whose
-// strings the placeholders are.
+// A scriptKVSet stores a blob with the client, under its SHA-256.
 type scriptKVSet struct {
-	Data      *string         `json:"data"`
-	JSON      json.RawMessage `json:"json"`
-	As        string          `json:"as"`
-	TimeoutMS int             `json:"timeout_ms"`
+	// Data is the content of the blob as text with placeholders.
+	Data *string `json:"data"`
 
-	text template // of Data
+	// JSON is the content of the blob as JSON, whose strings may have placeholders; instead of Data.
+	JSON json.RawMessage `json:"json"`
+
+	// As is the name by which later steps refer to the blob.
+	As string `json:"as"`
+
+	// TimeoutMS replaces answer_timeout_ms of the script, in milliseconds.
+	TimeoutMS int `json:"timeout_ms"`
+
+	// text is the parsed text of Data.
+	text template
 }
 
-// scriptKVGet requests a blob that an earlier step stored, and verifies it. With Unknown it
-// requests one that was never stored, and accepts any answer; with NoID the request has no id,
-// which means id 0.
+// A scriptKVGet requests a blob that an earlier step stored with the client, and verifies it.
 type scriptKVGet struct {
-	Blob      string `json:"blob"`
-	Unknown   bool   `json:"unknown"`
-	NoID      bool   `json:"no_id"`
-	TimeoutMS int    `json:"timeout_ms"`
+	// Blob is the name that the earlier step gave to the blob.
+	Blob string `json:"blob"`
+
+	// Unknown requests a blob that was never stored, and accepts any response.
+	Unknown bool `json:"unknown"`
+
+	// NoID omits the number of the request, which means number 0.
+	NoID bool `json:"no_id"`
+
+	// TimeoutMS replaces answer_timeout_ms of the script, in milliseconds.
+	TimeoutMS int `json:"timeout_ms"`
 }
 
-// A scriptQuery is an interaction query: NAME_query or NAME of InteractionQuery is sent, and the
-// member of InteractionResponse with the same number comes back.
+// A scriptQuery is a question to the user: the server sends the member NAME_query or NAME of
+// InteractionQuery, and the client returns the member of InteractionResponse with the same number.
 type scriptQuery struct {
-	Name      string          `json:"name"`
-	As        string          `json:"as"`
-	Args      json.RawMessage `json:"args"`
-	TimeoutMS int             `json:"timeout_ms"`
+	// Name is the kind of question, such as ask_question.
+	Name string `json:"name"`
 
-	args          *dynamicpb.Message
-	queryField    protoreflect.FieldDescriptor // of InteractionQuery
-	responseField protoreflect.FieldDescriptor // of InteractionResponse
+	// As is the name by which placeholders refer to the response; "" for none.
+	As string `json:"as"`
+
+	// Args is the content of the question as JSON, with placeholders.
+	Args json.RawMessage `json:"args"`
+
+	// TimeoutMS replaces answer_timeout_ms of the script, in milliseconds.
+	TimeoutMS int `json:"timeout_ms"`
+
+	// args is the parsed content of the question.
+	args *dynamicpb.Message
+
+	// queryField is the field of InteractionQuery for the question.
+	queryField protoreflect.FieldDescriptor
+
+	// responseField is the field of InteractionResponse for the response.
+	responseField protoreflect.FieldDescriptor
 }
 
-// scriptHang sends only heartbeats, until the client gives up or for MS.
+// A scriptHang sends nothing but heartbeats.
 type scriptHang struct {
+	// HeartbeatEveryMS is the time between heartbeats in milliseconds; 0 means one second.
 	HeartbeatEveryMS int `json:"heartbeat_every_ms"`
-	MS               int `json:"ms"`
+
+	// MS is how long the step lasts, in milliseconds; 0 means until the client disconnects.
+	MS int `json:"ms"`
 }
 
 // A scriptWait is a pause during which heartbeats can be sent.
 type scriptWait struct {
-	MS               int `json:"ms"`
+	// MS is the duration of the pause in milliseconds.
+	MS int `json:"ms"`
+
+	// HeartbeatEveryMS is the time between heartbeats in milliseconds; 0 means no heartbeats.
 	HeartbeatEveryMS int `json:"heartbeat_every_ms"`
 }
 
-// A scriptFault is a Connect error with which a stream ends.
+// A scriptFault is an RPC error with which a call ends.
 type scriptFault struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
+	// Code is Connect's name of the error code.
+	Code string `json:"code"`
+
+	// Message is the error message.
+	Message string `json:"message"`
+
+	// Details are the details of the error.
 	Details []scriptDetail `json:"details"`
 
-	code    connect.Code
+	// code is the parsed Code.
+	code connect.Code
+
+	// details are the encoded Details.
 	details []*connect.ErrorDetail
 }
 
-// err returns the error that a handler returns for the fault.
+// err returns the error in the form that handlers return.
 func (f *scriptFault) err() error {
 	e := connect.NewError(f.code, errors.New(f.Message))
 	for _, d := range f.details {
@@ -367,8 +471,11 @@ func (f *scriptFault) err() error {
 	return e
 }
 
-// A scriptDetail is an error detail: a message type and the message in JSON.
+// A scriptDetail is a detail of an RPC error.
 type scriptDetail struct {
-	Type  string          `json:"type"`
+	// Type is the full name of the message type.
+	Type string `json:"type"`
+
+	// Value is the message as JSON.
 	Value json.RawMessage `json:"value"`
 }

@@ -14,16 +14,24 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// A binder resolves the names that occur in one turn of a script.
+// A binder resolves the names that occur in one turn of a script, and validates the turn.
 type binder struct {
-	api   *api
+	// api has the definitions of the messages.
+	api *api
+
+	// scope has the names that placeholders may use so far.
 	scope *scope
 	// message is the type of the messages that the steps "send" and "raw" send.
 	message protoreflect.MessageDescriptor
-	agent   bool
-	blobs   map[string]bool
+
+	// agent means that the turn is for the agent's stream and not for a chat.
+	agent bool
+
+	// blobs are the names of the blobs that steps so far have stored.
+	blobs map[string]bool
 }
 
+// turnScope returns the names that placeholders may use at the beginning of a turn.
 func turnScope() *scope {
 	return &scope{
 		names: map[string]bool{
@@ -34,6 +42,7 @@ func turnScope() *scope {
 	}
 }
 
+// turn resolves and validates a turn. Errors begin with path, its position in the script.
 func (b *binder) turn(path string, t *scriptTurn) error {
 	if len(t.Steps) > maxSteps {
 		return fmt.Errorf("%s: %d steps, more than %d", path, len(t.Steps), maxSteps)
@@ -52,6 +61,7 @@ func (b *binder) turn(path string, t *scriptTurn) error {
 	return nil
 }
 
+// step resolves and validates a step.
 func (b *binder) step(s *scriptStep) error {
 	actions := s.actions()
 	if len(actions) != 1 {
@@ -79,7 +89,7 @@ func (b *binder) step(s *scriptStep) error {
 	return nil
 }
 
-// action resolves the step's one action. Its errors start with ": " or ".member: ".
+// action resolves the single action of a step. Errors begin with ": " or ".member: ".
 func (b *binder) action(name string, s *scriptStep) (err error) {
 	// Resolve names and templates now, so that mistakes are reported before the server starts.
 	switch name {
@@ -124,6 +134,7 @@ func (b *binder) action(name string, s *scriptStep) (err error) {
 	return nil
 }
 
+// kvGet validates a step that requests a blob.
 func (b *binder) kvGet(g *scriptKVGet) error {
 	if err := times(".timeout_ms", g.TimeoutMS); err != nil {
 		return err
@@ -140,7 +151,7 @@ func (b *binder) kvGet(g *scriptKVGet) error {
 	return nil
 }
 
-// pause validates a step that waits and sends heartbeats.
+// pause validates the times of a step that waits and sends heartbeats.
 func (b *binder) pause(s *scriptStep) error {
 	switch {
 	case s.Hang != nil:
@@ -154,6 +165,7 @@ func (b *binder) pause(s *scriptStep) error {
 	return nil
 }
 
+// wait validates a pause.
 func (b *binder) wait(w *scriptWait) error {
 	if w.HeartbeatEveryMS > 0 && !b.agent {
 		return fmt.Errorf(".heartbeat_every_ms: not in a chat, only in a turn")
@@ -164,6 +176,7 @@ func (b *binder) wait(w *scriptWait) error {
 	return times(".ms", w.MS, ".heartbeat_every_ms", w.HeartbeatEveryMS)
 }
 
+// tool resolves a tool call: its fields in the API's messages and its arguments.
 func (b *binder) tool(t *scriptTool) (err error) {
 	if err := times(".timeout_ms", t.TimeoutMS, ".abort_ms", t.AbortMS); err != nil {
 		return err
@@ -210,7 +223,8 @@ func (b *binder) tool(t *scriptTool) (err error) {
 	return b.name(t.As, result)
 }
 
-// name makes a client's response available to later templates under the name as; "" does nothing.
+// name makes a response of the client, of type answer, available to later placeholders under the name
+// as; if as is "", it does nothing.
 func (b *binder) name(as string, answer protoreflect.MessageDescriptor) error {
 	if as == "" {
 		return nil
@@ -222,7 +236,7 @@ func (b *binder) name(as string, answer protoreflect.MessageDescriptor) error {
 	return nil
 }
 
-// firstField returns the first of the fields that exists; nil if none does.
+// firstField returns the first of the named fields that exists; nil if none does.
 func firstField(fields protoreflect.FieldDescriptors, names ...string) protoreflect.FieldDescriptor {
 	for _, name := range names {
 		if fd := fields.ByName(protoreflect.Name(name)); fd != nil && fd.Message() != nil {
@@ -232,7 +246,7 @@ func firstField(fields protoreflect.FieldDescriptors, names ...string) protorefl
 	return nil
 }
 
-// candidates resolves the alternative tools of a step: those in any, or the single one in args.
+// candidates resolves the alternative tools of a tool call: those in Any, or the single one in Args.
 func (b *binder) candidates(t *scriptTool) error {
 	if t.Any == nil {
 		if get(t.args, "name").String() == "" {
@@ -267,7 +281,7 @@ func (b *binder) candidates(t *scriptTool) error {
 	return nil
 }
 
-// query resolves an interaction query. Its response is the member with the same number.
+// query resolves a question to the user. The response is the member with the same number.
 func (b *binder) query(q *scriptQuery) (err error) {
 	if err := times(".timeout_ms", q.TimeoutMS); err != nil {
 		return err
@@ -291,9 +305,10 @@ func (b *binder) query(q *scriptQuery) (err error) {
 	return b.name(q.As, q.responseField.Message())
 }
 
-// maxParallelCalls is the maximum number of calls in one tools step.
+// maxParallelCalls limits the number of calls in one tools step.
 const maxParallelCalls = 100
 
+// tools resolves a step with several tool calls.
 func (b *binder) tools(t *scriptTools) error {
 	if n := len(t.Calls); n < 1 || n > maxParallelCalls {
 		return fmt.Errorf(".calls: %d is not in 1 to %d", n, maxParallelCalls)
@@ -306,8 +321,10 @@ func (b *binder) tools(t *scriptTools) error {
 	return nil
 }
 
+// variableName matches the names that steps can give to their results.
 var variableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
+// kvSet resolves a step that stores a blob.
 func (b *binder) kvSet(k *scriptKVSet) (err error) {
 	if err := times(".timeout_ms", k.TimeoutMS); err != nil {
 		return err
@@ -329,7 +346,7 @@ func (b *binder) kvSet(k *scriptKVSet) (err error) {
 	return nil
 }
 
-// template parses a message whose strings may contain placeholders.
+// template parses the JSON of a message of type md, whose strings may contain placeholders.
 func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessage) (*dynamicpb.Message, error) {
 	m := dynamicpb.NewMessage(md)
 	if data == nil {
@@ -341,7 +358,7 @@ func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessag
 	return m, walk.Strings(m, b.check)
 }
 
-// check is an expansion that only verifies that the placeholders are known.
+// check verifies that the placeholders in s are known, and returns s.
 func (b *binder) check(s string) (string, error) {
 	_, err := b.scope.parse(s)
 	return s, err

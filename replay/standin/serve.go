@@ -16,7 +16,7 @@ import (
 
 // New returns a server that does not listen yet.
 //
-// Errors: an inconsistent script, with the place (`standin: script:
+// Errors: an inconsistent script, with the position of the error (`standin: script:
 // turns[0].steps[3].tool.name: …`); a CAFile that cannot be written.
 func New(o Options) (*Server, error) {
 	a, err := loadAPI()
@@ -54,6 +54,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
+// writeCA writes the CA's certificate to Options.CAFile, or to a temporary file.
 func (s *Server) writeCA(ca []byte) error {
 	if s.CAFile != "" {
 		return os.WriteFile(s.CAFile, ca, 0o644)
@@ -67,7 +68,7 @@ func (s *Server) writeCA(ca []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Listen listens on an address, usually "127.0.0.1:0". URL is known afterwards.
+// Listen listens on an address, usually "127.0.0.1:0". URL returns the server's URL afterwards.
 func (s *Server) Listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -77,8 +78,7 @@ func (s *Server) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers calls that arrive at l until Shutdown. It returns nil only after
-// Shutdown.
+// Serve handles calls that arrive at l until Shutdown is called. It returns nil only after Shutdown.
 func (s *Server) Serve(l net.Listener) error {
 	s.setURL(l)
 	if err := s.http.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -87,8 +87,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown waits for the calls in progress until ctx ends, then aborts them. It removes
-// the CA file if it is a temporary one.
+// Shutdown stops the server. It waits for the calls in progress until ctx ends, then aborts them. A
+// temporary CA file is removed.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {
@@ -100,6 +100,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
+// setURL sets the server's URL from the address of a listener.
 func (s *Server) setURL(l net.Listener) {
 	host := l.Addr().String()
 	if a, ok := l.Addr().(*net.TCPAddr); ok && a.IP.IsUnspecified() {

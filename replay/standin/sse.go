@@ -29,6 +29,8 @@ const (
 	sessionIdle = time.Minute
 )
 
+// get returns the session for a request id, and creates it if there is none. It fails if there are too
+// many.
 func (ss *sessions) get(id string) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -49,7 +51,7 @@ func (ss *sessions) get(id string) (*session, error) {
 	return s, nil
 }
 
-// expire removes sessions for which the client never called RunSSE.
+// expire removes sessions for which the client never called RunSSE. The caller must hold the lock.
 func (ss *sessions) expire() {
 	for id, s := range ss.all {
 		s.mu.Lock()
@@ -60,19 +62,20 @@ func (ss *sessions) expire() {
 	}
 }
 
+// drop removes the session of a request id.
 func (ss *sessions) drop(id string) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	delete(ss.all, id)
 }
 
-// runSSE implements RunSSE: Run for clients without HTTP/2.
+// runSSE implements RunSSE, which carries the server's half of a turn for clients without HTTP/2.
 func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	return s.runSession(ctx, procedureRunSSE, stringField(req.Msg, "request_id"), req.Header(), stream.Send)
 }
 
-// runPoll is like runSSE with numbered messages in base64, and a last one that marks the
-// end.
+// runPoll implements RunPoll: it is like RunSSE, but messages are numbered and in base64, and the last
+// one marks the end.
 func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	md := s.api.Method("agent.v1.AgentService", "RunPoll").Output()
 	send := func(seqno int64, m *dynamicpb.Message, eof bool) error {
@@ -105,7 +108,8 @@ func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], str
 	return send(seqno, nil, true)
 }
 
-// runSession executes a turn whose client messages arrive as append calls.
+// runSession executes the turn of a split stream, whose client messages arrive in append calls. id is
+// the request id, and emit sends a server message.
 func (s *Server) runSession(ctx context.Context, procedure, id string, header http.Header, emit func(*dynamicpb.Message) error) error {
 	if id == "" {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("request_id is empty"))
@@ -126,6 +130,7 @@ func (s *Server) runSession(ctx context.Context, procedure, id string, header ht
 	return s.runTurn(ctx, procedure, header, in, emit)
 }
 
+// claim assigns the session to a RunSSE call; false if it already has one.
 func (ses *session) claim() bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
@@ -136,7 +141,7 @@ func (ses *session) claim() bool {
 	return true
 }
 
-// receive returns the next message in the order of the sequence numbers.
+// receive returns the client's next message, in the order of the sequence numbers.
 func (ses *session) receive(ctx context.Context) (*dynamicpb.Message, error) {
 	for {
 		ses.mu.Lock()
@@ -157,7 +162,7 @@ func (ses *session) receive(ctx context.Context) (*dynamicpb.Message, error) {
 	}
 }
 
-// bidiAppend handles an append call with one client message.
+// bidiAppend implements BidiAppend, a call that carries one client message.
 func (s *Server) bidiAppend(ctx context.Context, req *connect.Request[message]) (*connect.Response[message], error) {
 	m, err := s.appended(req.Msg)
 	if err != nil {
@@ -182,7 +187,7 @@ func (s *Server) bidiAppend(ctx context.Context, req *connect.Request[message]) 
 	return connect.NewResponse(dynamicpb.NewMessage(req.Spec().Schema.(protoreflect.MethodDescriptor).Output())), nil
 }
 
-// appended returns the client message in an append: hexadecimal text, or bytes.
+// appended returns the client message that an append request contains, as hexadecimal text or bytes.
 func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
 	data := get(append, "data_binary").Bytes()
 	if text := get(append, "data").String(); text != "" {
@@ -201,7 +206,7 @@ func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
 	return m, nil
 }
 
-// withhold reports whether the response to this append call is delayed, so that later ones overtake it.
+// withhold reports whether the response to an append call is delayed, so that later ones overtake it.
 func (ses *session) withhold() bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
@@ -209,8 +214,9 @@ func (ses *session) withhold() bool {
 	return ses.held%2 == 0
 }
 
-// addMessage stores an append, which may come early. A repeated one is answered like the
-// first, because the client did not see the answer.
+// addMessage stores the message of an append, which may come before earlier ones, at most window
+// numbers ahead. A repeated append succeeds like the first, because the client may not have received
+// the response.
 func (ses *session) addMessage(seqno int64, m *dynamicpb.Message, window int) error {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()

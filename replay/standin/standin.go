@@ -30,16 +30,16 @@ import (
 // Options configure a server. The zero value has the default script and accepts any
 // bearer token.
 type Options struct {
-	// Script is the conversation, as JSON; the README describes the format. Members that
+	// Script is the script of the conversation, as JSON; the README describes the format. Members that
 	// it lacks, or all of them if it is nil, come from the default script.
 	Script []byte
-	// Seed determines the generated identifiers.
+	// Seed determines the generated identifiers: the same seed gives the same ones.
 	Seed uint64
-	// Token is the bearer token that calls must have; if empty, any token is accepted, but
-	// one is required.
+	// Token is the bearer token that calls must have. If it is "", any token is accepted, but one is
+	// required.
 	Token string
-	// CAFile is the file to which the certificate of the throwaway authority is written, as
-	// PEM. If empty, it is a temporary file, which Shutdown removes.
+	// CAFile is the file to which the CA's certificate is written, as PEM. If it is "", a temporary
+	// file is created, which Shutdown removes.
 	CAFile string
 	// Hosts are names for which the certificate is valid, in addition to localhost,
 	// 127.0.0.1 and ::1.
@@ -48,23 +48,43 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Server serves the reconstructed API. Its methods may be called concurrently.
+// A Server is a local server of the reconstructed API, which plays a script. Its methods may be called
+// concurrently.
 type Server struct {
 	// CAFile is the PEM file with the certificate that a client must trust.
 	CAFile string
 
-	o      Options
-	api    *api
+	// o are the options.
+	o Options
+
+	// api has the definitions of the API.
+	api *api
+
+	// script is the parsed script.
 	script *script
-	http   *http.Server
-	ownCA  bool
 
+	// http is the HTTP server.
+	http *http.Server
+
+	// ownCA means that CAFile is a temporary file.
+	ownCA bool
+
+	// sessions are the split streams of clients without HTTP/2.
 	sessions sessions
-	polls    polls
-	ledger   ledger.Ledger
-	blobs    blobs
 
-	mu  sync.Mutex
+	// polls are the turns whose messages clients fetch by polling.
+	polls polls
+
+	// ledger counts events for the statistics.
+	ledger ledger.Ledger
+
+	// blobs are byte strings that were exchanged with clients.
+	blobs blobs
+
+	// mu guards url.
+	mu sync.Mutex
+
+	// url is the base URL; "" before Listen.
 	url string
 }
 

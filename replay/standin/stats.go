@@ -10,14 +10,14 @@ import (
 	"unwire/replay/standin/ledger"
 )
 
-// Stats count streams, tool calls, KV requests and heartbeats since the server started.
+// Stats are the numbers of streams, tool calls and other events since the server started.
 type Stats = ledger.Stats
 
 // Stats returns the statistics of the server so far.
 func (s *Server) Stats() Stats { return s.ledger.Stats() }
 
-// serveStats answers GET /standin/stats with the counts as JSON. It needs no token, because
-// conversation ids are the only client data in it.
+// serveStats handles GET /standin/stats: it returns the statistics as JSON. It requires no token,
+// because conversation ids are the only client data in them.
 func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

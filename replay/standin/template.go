@@ -13,25 +13,34 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// A template is a text with placeholders such as ${prompt}.
+// A template is a parsed text with placeholders such as ${prompt}.
 type template []part
 
-// A part is literal text, or a placeholder: a variable and, for the answer to a
-// tool call, the fields to follow in it.
+// A part of a template is literal text, or a placeholder: the name of a variable or of a result.
 type part struct {
+	// literal is the literal text; "" for a placeholder.
 	literal string
-	name    string
-	path    []protoreflect.Name
-	summary string // a key of summaries, instead of path
+
+	// name is the name of the variable, tool result or query response.
+	name string
+
+	// path are the fields to follow in the result.
+	path []protoreflect.Name
+
+	// summary is a key of summaries, such as "text", which is used instead of path.
+	summary string
 }
 
-// A scope has the names that placeholders may use at one step of a turn: variables, and
-// the results of tool calls with their types.
+// A scope has the names that placeholders may use at one step of a turn.
 type scope struct {
-	names   map[string]bool
+	// names are the names of the variables.
+	names map[string]bool
+
+	// results are the message types of tool results and query responses, by name.
 	results map[string]protoreflect.MessageDescriptor
 }
 
+// parse parses a text with placeholders, whose names must be in the scope.
 func (sc *scope) parse(text string) (template, error) {
 	var t template
 	for text != "" {
@@ -59,6 +68,7 @@ func (sc *scope) parse(text string) (template, error) {
 	return t, nil
 }
 
+// placeholder parses the text inside ${…}.
 func (sc *scope) placeholder(inside string) (part, error) {
 	name, path, dotted := strings.Cut(inside, ".")
 	p := part{name: name}
@@ -101,13 +111,17 @@ func (sc *scope) placeholder(inside string) (part, error) {
 
 // variables are the values of placeholders during a call.
 type variables struct {
-	text    map[string]string
+	// text are the values of variables.
+	text map[string]string
+
+	// results are the tool results and query responses, by name.
 	results map[string]protoreflect.Message
-	// outputs are texts that are not part of the answer itself: what a shell wrote before
-	// it ended, and results from a transcript.
+	// outputs are the texts of results that are not in the result message itself: the output of a shell
+	// before it ended, and results from a transcript.
 	outputs map[string]string
 }
 
+// expand returns the text of a template with the placeholders replaced by their values.
 func (v *variables) expand(t template) string {
 	var b strings.Builder
 	for _, p := range t {
@@ -125,6 +139,7 @@ func (v *variables) expand(t template) string {
 	return b.String()
 }
 
+// summarise returns the value of a placeholder for a whole result, such as its text.
 func (v *variables) summarise(p part) string {
 	if output, known := v.outputs[p.name]; known && p.summary == "text" {
 		return output
@@ -135,7 +150,8 @@ func (v *variables) summarise(p part) string {
 	return ""
 }
 
-// expandText expands a text that a binder has validated.
+// expandText returns a text with the placeholders replaced by their values. A binder has validated the
+// text.
 func (v *variables) expandText(text string) (string, error) {
 	sc := turnScope()
 	for name, m := range v.results {
@@ -148,8 +164,8 @@ func (v *variables) expandText(text string) (string, error) {
 	return v.expand(t), nil
 }
 
-// expandMessage returns a copy of a message that a binder has validated, with the
-// placeholders in its strings replaced.
+// expandMessage returns a copy of a message with the placeholders in its strings replaced by their
+// values. A binder has validated the message.
 func (v *variables) expandMessage(m *dynamicpb.Message) *dynamicpb.Message {
 	m = proto.Clone(m).(*dynamicpb.Message)
 	if err := walk.Strings(m, v.expandText); err != nil {
@@ -158,7 +174,8 @@ func (v *variables) expandMessage(m *dynamicpb.Message) *dynamicpb.Message {
 	return m
 }
 
-// field formats one field of a message; "" if a message on the path is not set.
+// field returns one field of a message as text; path leads to it. It is "" if a message on the path is
+// not set.
 func field(m protoreflect.Message, path []protoreflect.Name) string {
 	if m == nil || len(path) > 1 && !has(m, path[:len(path)-1]...) {
 		return ""

@@ -16,20 +16,29 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// A question is a tool call that was requested from the client.
+// A question is a tool call that the server has requested from the client.
 type question struct {
-	tool                *scriptTool
-	args                protoreflect.Message
+	// tool is the call in the script.
+	tool *scriptTool
+
+	// args are the arguments that were sent.
+	args protoreflect.Message
+
+	// callID and modelCallID are the ids of the call in messages that display it.
 	callID, modelCallID string
-	id                  uint32
-	output              strings.Builder // of a shell
+
+	// id is the number of the request; the client's response repeats it.
+	id uint32
+
+	// output is the output of a shell command so far.
+	output strings.Builder
 }
 
-// errAborted is the error for a call that the server aborted.
+// errAborted reports that the server aborted a tool call.
 var errAborted = errors.New("the server aborted the call")
 
-// tool makes the client execute a tool: the call is displayed, requested, awaited, and
-// displayed again with its result.
+// tool lets the client execute a tool: the server displays the call, requests it, waits for the result,
+// and displays the call again with the result.
 func (t *turn) tool(tool *scriptTool) error {
 	q, err := t.ask(tool)
 	if err != nil {
@@ -65,7 +74,7 @@ func (t *turn) tools(tools *scriptTools) error {
 	return nil
 }
 
-// ask announces a tool call, and requests it from the client.
+// ask displays a tool call, and requests it from the client.
 func (t *turn) ask(tool *scriptTool) (*question, error) {
 	q := &question{tool: tool, callID: t.ids.Call(), modelCallID: t.ids.UUID()}
 	args := t.vars.expandMessage(tool.args)
@@ -101,7 +110,8 @@ func (t *turn) ask(tool *scriptTool) (*question, error) {
 	return q, t.emit(root)
 }
 
-// answered waits for the result of a tool call, and sends the update that displays the result.
+// answered waits for the result of a tool call, and sends the update that displays the call with the
+// result.
 func (t *turn) answered(q *question) error {
 	result, err := t.await(q)
 	if errors.Is(err, errAborted) {
@@ -126,7 +136,7 @@ func (t *turn) answered(q *question) error {
 	return t.showCall("tool_call_completed", q, result)
 }
 
-// writeArgs streams the arguments of a tool call as JSON text, as a model generates them.
+// writeArgs sends the arguments of a tool call as JSON text in pieces, as a model generates them.
 func (t *turn) writeArgs(tool *scriptTool, callID, modelCallID string, args protoreflect.Message) error {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(args.Interface())
 	if err != nil {
@@ -150,8 +160,8 @@ func (t *turn) writeArgs(tool *scriptTool, callID, modelCallID string, args prot
 	return nil
 }
 
-// showCall sends the update that displays a tool call, with arguments and result if the update's type
-// has fields for them.
+// showCall sends the update kind, which displays a tool call, with its arguments and its result if the
+// update's type has fields for them. result may be nil.
 func (t *turn) showCall(kind protoreflect.Name, q *question, result protoreflect.Message) error {
 	if q.tool.callField == nil {
 		return nil
@@ -169,7 +179,7 @@ func (t *turn) showCall(kind protoreflect.Name, q *question, result protoreflect
 	return t.emit(root)
 }
 
-// await waits for the result of a tool call, and returns it.
+// await waits for the result of a tool call, and returns the result message.
 func (t *turn) await(q *question) (protoreflect.Message, error) {
 	id, tool := q.id, q.tool
 	limit := t.s.answerTimeout(tool.TimeoutMS)
@@ -205,7 +215,8 @@ func (t *turn) await(q *question) (protoreflect.Message, error) {
 	}
 }
 
-// unanswered aborts a tool call whose time limit has passed, and returns the error for it.
+// unanswered is called with the error of waiting for a result. After a timeout, it aborts the tool
+// call. It returns the error for the turn.
 func (t *turn) unanswered(q *question, err error) error {
 	if connect.CodeOf(err) != connect.CodeDeadlineExceeded || t.ctx.Err() != nil {
 		return err
@@ -216,7 +227,7 @@ func (t *turn) unanswered(q *question, err error) error {
 	return errors.Join(t.abort(q.id), err)
 }
 
-// keepOutput collects the output of a shell command; it returns false for the last event.
+// keepOutput stores the output in an event of a shell command; it returns false for the last event.
 func (q *question) keepOutput(event protoreflect.Message) bool {
 	kind, inner := member(event)
 	if kind == "stdout" && q.output.Len() < maxMessageBytes {
@@ -225,14 +236,14 @@ func (q *question) keepOutput(event protoreflect.Message) bool {
 	return kind == "stdout" || kind == "stderr" || kind == "start" || kind == ""
 }
 
-// abort tells the client that a tool call is cancelled.
+// abort tells the client that the tool call with this number is cancelled.
 func (t *turn) abort(id uint32) error {
 	root, leaf := t.s.api.message("exec_server_control_message", "abort")
 	set(leaf, "id", id)
 	return t.emit(root)
 }
 
-// kvSet stores a blob with the client and waits for the confirmation.
+// kvSet stores a blob with the client, and waits for the confirmation.
 func (t *turn) kvSet(k *scriptKVSet) error {
 	data := []byte(t.vars.expand(k.text))
 	if k.JSON != nil {
@@ -260,7 +271,7 @@ func (t *turn) kvSet(k *scriptKVSet) error {
 	return nil
 }
 
-// kvGet requests a blob that was stored with the client before.
+// kvGet requests a blob that was stored with the client before, and verifies it.
 func (t *turn) kvGet(k *scriptKVGet) error {
 	want := t.blobs[k.Blob]
 	if k.Unknown {
@@ -311,6 +322,8 @@ func (t *turn) query(q *scriptQuery) error {
 	return nil
 }
 
+// kv sends a request about a blob and waits for the response. ask and answer are the names of the
+// members for both, and fill sets the fields of the request.
 func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args protoreflect.Message)) (protoreflect.Message, error) {
 	id, err := t.askKV(ask, fill)
 	if err != nil {
@@ -319,7 +332,8 @@ func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args p
 	return t.awaitKV(id, timeoutMS, ask, answer)
 }
 
-// askKV sends a request about a blob, and returns the id of the request.
+// askKV sends a request about a blob, and returns its number. ask is the name of the member, and fill
+// sets its fields.
 func (t *turn) askKV(ask protoreflect.Name, fill func(args protoreflect.Message)) (uint32, error) {
 	t.kvID++
 	root, leaf := t.s.api.message("kv_server_message")
@@ -328,7 +342,7 @@ func (t *turn) askKV(ask protoreflect.Name, fill func(args protoreflect.Message)
 	return t.kvID, t.emit(root)
 }
 
-// awaitKV waits for the response to a request about a blob.
+// awaitKV waits for the response to request id about a blob; answer is the name of its member.
 func (t *turn) awaitKV(id uint32, timeoutMS int, ask, answer protoreflect.Name) (protoreflect.Message, error) {
 	what := fmt.Sprintf("kv %d (%s)", id, ask)
 	m, err := t.in.await(t.ctx, t.s.answerTimeout(timeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {

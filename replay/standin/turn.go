@@ -21,31 +21,64 @@ import (
 	"unwire/replay/standin/response"
 )
 
-// A turn is the execution of a script's turn in one call.
+// A turn is the execution of one turn of the script, in one call of a client.
 type turn struct {
-	s       *Server
-	ctx     context.Context
-	request protoreflect.Message // AgentRunRequest
-	in      *inbox
-	emit    func(*dynamicpb.Message) error
-	ids     *ids.IDs
-	vars    variables
-	answer  strings.Builder
-	// thinking means that thinking deltas were sent without a thinking_completed.
-	thinking bool
-	execID   uint32
-	kvID     uint32
-	queryID  uint32
-	blobs    map[string][]byte
-	roots    [][]byte // ids of all blobs stored, in order
+	// s is the server.
+	s *Server
 
-	stream      *ledger.Stream
-	openCalls   int                    // calls that have no answer yet
-	definitions []protoreflect.Message // McpToolDefinitions of the client
-	done        []history.Call         // calls whose results came with the request
+	// ctx is the context of the call.
+	ctx context.Context
+
+	// request is the client's AgentRunRequest.
+	request protoreflect.Message
+
+	// in has the client's further messages.
+	in *inbox
+
+	// emit sends a message to the client and counts it.
+	emit func(*dynamicpb.Message) error
+
+	// ids generates the identifiers.
+	ids *ids.IDs
+
+	// vars are the values of placeholders.
+	vars variables
+
+	// answer is the text of the answer so far.
+	answer strings.Builder
+	// thinking means that thinking was sent, but not yet a thinking_completed.
+	thinking bool
+
+	// execID is the number of the last tool request.
+	execID uint32
+
+	// kvID is the number of the last request about a blob.
+	kvID uint32
+
+	// queryID is the number of the last question to the user.
+	queryID uint32
+
+	// blobs are the blobs stored by the script, by name.
+	blobs map[string][]byte
+
+	// roots are the ids of all blobs that the script stored, in order.
+	roots [][]byte
+
+	// stream is the stream's entry in the ledger.
+	stream *ledger.Stream
+
+	// openCalls is the number of tool calls without a result.
+	openCalls int
+
+	// definitions are the client's tools, as McpToolDefinition messages.
+	definitions []protoreflect.Message
+
+	// done are tool calls whose results came with the request; the script's first calls use them.
+	done []history.Call
 }
 
-// runTurn plays the turn that the client's first message requests.
+// runTurn waits for the client's first message and plays the turn that it requests. procedure is the
+// URL path of the method, header the HTTP headers of the call, and emit sends a message to the client.
 func (s *Server) runTurn(ctx context.Context, procedure string, header http.Header, in *inbox, emit func(*dynamicpb.Message) error) error {
 	// Heartbeats and prewarming may precede the request.
 	request, err := in.await(ctx, s.answerTimeout(0), "the connection (run_request)", func(kind protoreflect.Name, _ protoreflect.Message) bool {
@@ -106,7 +139,7 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 	return err
 }
 
-// run executes the turn: first the messages before its first step, and then the steps.
+// run chooses the turn of the script and executes it.
 func (t *turn) run() error {
 	// Faults that the script simulates come first: a poisoned or an outdated conversation.
 	if t.s.script.Poison && t.stream.Poisoned() {
@@ -149,7 +182,7 @@ func (t *turn) run() error {
 	return t.play(chosen.Steps)
 }
 
-// calls returns the number of tool calls in the turn.
+// calls returns the number of tool calls in the steps of the turn.
 func (t *scriptTurn) calls() (n int) {
 	for i := range t.Steps {
 		if t.Steps[i].Tool != nil {
@@ -162,7 +195,9 @@ func (t *scriptTurn) calls() (n int) {
 	return n
 }
 
-// choose returns the turn of the script that matches a prompt; see the type script.
+// choose returns the turn of the script for a prompt; nil if there is none. place is the number of
+// turns that precede it in the conversation, and tools means that the client announced tools; see the
+// type script.
 func choose(turns []scriptTurn, prompt string, place int, tools bool) *scriptTurn {
 	var plain []*scriptTurn
 	for i := range turns {
@@ -181,6 +216,7 @@ func choose(turns []scriptTurn, prompt string, place int, tools bool) *scriptTur
 	return plain[min(place, len(plain)-1)]
 }
 
+// play executes steps, skipping those whose results came with the request.
 func (t *turn) play(steps []scriptStep) error {
 	for i := range steps {
 		st := &steps[i]
@@ -205,6 +241,7 @@ func (t *turn) play(steps []scriptStep) error {
 	return nil
 }
 
+// step executes one step.
 func (t *turn) step(st *scriptStep) error {
 	// Exactly one member is set; anything else ends the stream.
 	switch {
@@ -254,7 +291,8 @@ func (t *turn) step(st *scriptStep) error {
 	return endOf(t.ctx, st)
 }
 
-// endOf returns the error with which a step ends the stream.
+// endOf ends the stream in the way that a step defines: it returns the error, or makes the connection
+// break off.
 func endOf(ctx context.Context, st *scriptStep) error {
 	switch {
 	case st.Error != nil:
@@ -266,8 +304,8 @@ func endOf(ctx context.Context, st *scriptStep) error {
 	return nil
 }
 
-// deltas sends a text in pieces. kind is the field of the delta; every delta has its text
-// in "text".
+// deltas sends the text of a step in pieces. kind is the member of the update for one piece, which has
+// the text in its field "text".
 func (t *turn) deltas(st *scriptStep, kind protoreflect.Name) error {
 	return paced(t.ctx, t.vars.expand(st.text), st, func(piece string) error {
 		root, leaf := t.s.api.message("interaction_update", kind)
@@ -280,7 +318,7 @@ func (t *turn) deltas(st *scriptStep, kind protoreflect.Name) error {
 	})
 }
 
-// paced sends the text of a step in pieces, with the pauses that the step defines.
+// paced calls emit with the pieces of a text, with the sizes and pauses that the step defines.
 func paced(ctx context.Context, text string, st *scriptStep, emit func(string) error) error {
 	pause := 0
 	for piece := range pieces(text, st.Split) {
@@ -295,8 +333,8 @@ func paced(ctx context.Context, text string, st *scriptStep, emit func(string) e
 	return nil
 }
 
-// thought ends a run of thinking deltas. The duration is made up, like every time in an
-// answer.
+// thought ends a sequence of thinking messages. The duration in it is made up, like all durations that
+// the server reports.
 func (t *turn) thought() error {
 	t.thinking = false
 	root, leaf := t.s.api.message("interaction_update", "thinking_completed")
@@ -304,6 +342,7 @@ func (t *turn) thought() error {
 	return t.emit(root)
 }
 
+// heartbeats sends n heartbeats, each after a pause of everyMS milliseconds.
 func (t *turn) heartbeats(n, everyMS int) error {
 	for range n {
 		if err := t.in.sleep(t.ctx, everyMS); err != nil {
@@ -317,6 +356,7 @@ func (t *turn) heartbeats(n, everyMS int) error {
 	return nil
 }
 
+// wait executes a pause, in which heartbeats may be sent.
 func (t *turn) wait(w *scriptWait) error {
 	left := w.MS
 	if w.HeartbeatEveryMS > 0 {
@@ -329,7 +369,7 @@ func (t *turn) wait(w *scriptWait) error {
 	return t.in.sleep(t.ctx, left)
 }
 
-// hangHeartbeatMS is the time between the heartbeats of a stream that hangs.
+// hangHeartbeatMS is the default time between the heartbeats of a stream that hangs.
 const hangHeartbeatMS = 1000
 
 // hang sends heartbeats until the client disconnects, or until the time in the script has
@@ -347,8 +387,8 @@ func (t *turn) hang(h *scriptHang) error {
 	return nil
 }
 
-// checkpoint sends the conversation's state: the client's state with this turn and its
-// blobs added, and the script's values on top.
+// checkpoint sends the conversation's state: the state that the client sent, with this turn and its
+// blobs added, and with the script's values.
 func (t *turn) checkpoint(st *scriptStep) error {
 	root, state := t.s.api.message("conversation_checkpoint_update")
 	if has(t.request, "conversation_state") {
@@ -366,6 +406,8 @@ func (t *turn) checkpoint(st *scriptStep) error {
 	return t.emit(root)
 }
 
+// answerTimeout returns the time limit for a response of the client: ms milliseconds, or the script's
+// default if ms is 0.
 func (s *Server) answerTimeout(ms int) time.Duration {
 	if ms == 0 {
 		ms = s.script.AnswerTimeoutMS
@@ -373,6 +415,7 @@ func (s *Server) answerTimeout(ms int) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
+// sleep waits for a number of milliseconds. It returns the error of ctx if that ends first.
 func sleep(ctx context.Context, ms int) error {
 	if ms == 0 {
 		return ctx.Err()
@@ -387,8 +430,8 @@ func sleep(ctx context.Context, ms int) error {
 	}
 }
 
-// pieces splits a text into pieces of the given sizes in characters; the last size is
-// repeated.
+// pieces yields a text in pieces of the given sizes in characters; the last size is repeated. Without
+// sizes, it yields the whole text.
 func pieces(text string, sizes []int) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		if len(sizes) == 0 {

@@ -13,39 +13,47 @@ import (
 	"unwire/replay/edit"
 )
 
-// An Experiment is a replay with expectations about its result, stored in a file.
+// An Experiment is a file that describes a replay with edits, and expectations about its result.
 type Experiment struct {
 	// About is the description of the experiment: the first comment of its file.
 	About string
-	// Capture is the path of the capture as written in the file; "" means the suite's capture.
+	// Capture is the path of the capture as written in the file; "" means the suite's default capture.
 	Capture string
 	// Exchange is the number of the exchange that the experiment replays.
 	Exchange int64
-	// After are the exchanges to send first: numbers, or "auto" for the exchanges that issued ids
+	// After are the exchanges to send before: numbers, or "auto" for the exchanges that issued ids
 	// which this one uses.
 	After []string
-	// Edits are applied to the captured request.
+	// Edits are the edits to the captured request.
 	Edits []edit.Edit
 	// Expect are the expectations, in the order of the file.
 	Expect []expectation
 }
 
-// An expectation is a statement about the replay's result that must be true.
+// An expectation is a condition that the result of the replay must meet.
 type expectation struct {
+	// Line is the number of the line in the file, from 1.
 	Line int
 	// Text is the source line of the expectation without the word "expect".
 	Text string
 
-	// what is the kind of statement: verdict, code, origin, status, differs, same or value.
+	// what is the kind of condition: verdict, code, origin, status, differs, same or value.
 	what string
+
+	// want is the expected value or, for differs and same, the path of a change.
 	want string
+
+	// path selects the value in the response, for value.
 	path fieldpath.Path
-	// frame is the frame whose value is compared; FirstFrame means any frame.
+	// frame is the number of the server's frame with the value; edit.FirstFrame means any frame.
 	frame int
+
+	// match is the regular expression that the value must match; nil if it must equal want.
 	match *regexp.Regexp
 }
 
-// parse parses an experiment: lines for the capture, the exchange, the edits, and the expectations.
+// parse parses the file of an experiment: lines for the capture, the exchange, the edits, and the
+// expectations.
 //
 //	# Another model is another answer.
 //	capture turn.uwc
@@ -58,11 +66,11 @@ type expectation struct {
 //	expect value 1.1.1~composer
 //	expect value @0 1=hello
 //
-// Shape: after names exchanges that are sent first, as in "after 1". Edits have the syntax of
-// ReadPatch. differs and same take the path of a change as a replay prints it, or a prefix of one;
-// without a path they apply to the whole answer. value takes a path in a message of the answer,
+// Shape: "after" names exchanges that are sent before, as in "after 1". Edits have the syntax of
+// ReadPatch. "differs" and "same" take the path of a change as a replay prints it, or a prefix of one;
+// without a path they apply to the whole response. "value" takes a path in a message of the response,
 // followed by = and a value or ~ and a regular expression. It applies to frame down/N after @N, and
-// otherwise to any frame or to all joined.
+// otherwise to any frame or to all frames joined.
 // Limits: those of ReadPatch.
 // Errors: they name the line.
 func parse(r io.Reader) (*Experiment, error) {
@@ -80,7 +88,8 @@ func parse(r io.Reader) (*Experiment, error) {
 	return x, nil
 }
 
-// directive parses a line that is not an edit; ok is false if it is not a directive either.
+// directive parses line number n; ok is false if it is not one for the capture, the exchange or an
+// expectation.
 func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 	word, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -110,6 +119,7 @@ func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 	// Words with a fixed set of values are checked while parsing.
 }
 
+// parseExpectation parses the text after "expect".
 func parseExpectation(text string) (expectation, error) {
 	e := expectation{Text: text, frame: edit.FirstFrame}
 	what, rest, _ := strings.Cut(text, " ")
@@ -147,6 +157,7 @@ func parseExpectation(text string) (expectation, error) {
 	return e, fmt.Errorf("expect %q: none of verdict code origin status differs same value", what)
 }
 
+// parseValue parses want for an expectation of kind value: [@FRAME ]PATH=VALUE or [@FRAME ]PATH~REGEXP.
 func (e *expectation) parseValue() error {
 	frame, rest, err := edit.CutFrame(e.want)
 	if err != nil {
@@ -170,7 +181,7 @@ func (e *expectation) parseValue() error {
 	return nil
 }
 
-// check returns descriptions of the expectations that a result does not meet.
+// check returns descriptions of the expectations that the result r does not meet.
 func (x *Experiment) check(r *replay.Result) (failed []string) {
 	for i := range x.Expect {
 		e := &x.Expect[i]
@@ -181,7 +192,7 @@ func (x *Experiment) check(r *replay.Result) (failed []string) {
 	return failed
 }
 
-// met reports whether a result meets the expectation, and describes the result.
+// met reports whether the result r meets the expectation; got describes the actual result.
 func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	switch e.what {
 	case "verdict":
@@ -220,7 +231,7 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	return fmt.Sprintf("%.200q", values[:min(len(values), most)]), false
 }
 
-// changed returns the paths of significant changes that match the expectation.
+// changed returns the paths of the differences in r that are not ignored and match want.
 func (e *expectation) changed(r *replay.Result) (paths []string) {
 	for i := range r.Diff {
 		c := &r.Diff[i]

@@ -22,21 +22,22 @@ import (
 // Suffix is the file name extension of experiments.
 const Suffix = ".replay"
 
-// Options describe how the experiments of a suite are run. Open is required.
+// Options describe how a suite, i.e. a list of experiments, is run. Open is required.
 type Options struct {
-	// Changes and Replay apply to every request of the suite; each experiment adds its own edits.
+	// Changes apply to every request of the suite; each experiment adds its own edits.
 	Changes replay.Changes
 	// Replay are the options for each replay.
 	Replay replay.Options
 
-	// Capture is the capture for experiments that name none; if it is "", these experiments fail.
+	// Capture is the path of the capture for experiments that name none; if it is "", these experiments
+	// fail.
 	Capture string
 
 	// Open opens a capture file for reading.
 	Open func(path string) (*store.Store, error)
 
-	// Learn sends each unedited request twice first, once for all experiments of an exchange, and
-	// ignores the differences that occur without the edit.
+	// Learn sends each unedited request twice before, once for all experiments of an exchange, and
+	// ignores the differences that occur even without the edit.
 	Learn bool
 
 	// Answers is the capture in which responses are recorded; nil records nothing.
@@ -63,7 +64,7 @@ type Outcome struct {
 	Duration time.Duration
 }
 
-// An UnansweredError means that an exchange that had to be sent before the experiment got no usable
+// An UnansweredError reports that an exchange that had to be sent before the experiment got no usable
 // response.
 type UnansweredError struct {
 	// Exchange is the number of the exchange without a response.
@@ -72,12 +73,12 @@ type UnansweredError struct {
 	Result *replay.Result
 }
 
-// Error formats the number of the exchange and the failure.
+// Error describes the exchange and the failure.
 func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("exchange %d, sent first: %s", e.Exchange, e.Result.Comparison)
 }
 
-// Run executes experiments one after the other, and calls each with every outcome.
+// Run executes the experiments in files one after the other, and calls each with every outcome.
 //
 // Errors: the error of ctx, or of each, which ends the run.
 func Run(ctx context.Context, files []string, o Options, each func(*Outcome) error) error {
@@ -94,21 +95,25 @@ func Run(ctx context.Context, files []string, o Options, each func(*Outcome) err
 	return nil
 }
 
-// A runner is the execution of a suite.
+// A runner executes a suite.
 type runner struct {
+	// Options are the options of the suite.
 	Options
 
-	// lessons caches, by capture and exchange, which values of a response vary.
+	// lessons caches, by capture and exchange, the differences that occur without any edit.
 	lessons map[string]lesson
 }
 
-// A lesson records which values vary in the response to an unedited request, or the error of finding
-// that out.
+// A lesson is the result of replay.Learn for an exchange, or its error.
 type lesson struct {
+	// Lesson is the result; nil if there was an error.
 	*replay.Lesson
+
+	// err is the error of replay.Learn; nil for none.
 	err error
 }
 
+// run executes the experiment in a file, and returns its outcome.
 func (r *runner) run(ctx context.Context, file string) *Outcome {
 	start := time.Now()
 	o := &Outcome{File: filepath.Base(file)}
@@ -123,7 +128,7 @@ func (r *runner) run(ctx context.Context, file string) *Outcome {
 	return o
 }
 
-// send runs an experiment. The experiment is returned with an error too, once it was parsed.
+// send executes an experiment. Once the file was parsed, the experiment is also returned with an error.
 func (r *runner) send(ctx context.Context, file string) (*Experiment, *replay.Result, error) {
 	x, path, err := Read(file, r.Capture)
 	if err != nil {
@@ -164,7 +169,8 @@ func (r *runner) send(ctx context.Context, file string) (*Experiment, *replay.Re
 	return x, result, err
 }
 
-// sendBefore returns the function that sends the exchanges before an experiment's own request.
+// sendBefore returns the function that sends the exchanges which an experiment needs before its own
+// request.
 func (r *runner) sendBefore(ctx context.Context) func(int64, *replay.Plan) (*replay.Result, error) {
 	return func(id int64, plan *replay.Plan) (*replay.Result, error) {
 		result, err := plan.Send(ctx, r.Answers)
@@ -175,8 +181,8 @@ func (r *runner) sendBefore(ctx context.Context) func(int64, *replay.Plan) (*rep
 	}
 }
 
-// lesson returns the lesson for an exchange. The request is sent for the first experiment that
-// needs it.
+// lesson returns the lesson for exchange id of the capture at path. The requests are sent when the
+// first experiment needs it.
 func (r *runner) lesson(ctx context.Context, store *store.Store, path string, id int64, c replay.Changes, o replay.Options) (*replay.Lesson, error) {
 	key := fmt.Sprintf("%s#%d", filepath.Clean(path), id)
 	l, ok := r.lessons[key]
@@ -191,7 +197,7 @@ func (r *runner) lesson(ctx context.Context, store *store.Store, path string, id
 }
 
 // Read parses the file of an experiment, and returns the experiment with the path of its capture. suite
-// is the capture for experiments that name none.
+// is the path for experiments that name none.
 func Read(file, suite string) (x *Experiment, capture string, err error) {
 	r, err := os.Open(file)
 	if err != nil {
@@ -213,7 +219,7 @@ func Read(file, suite string) (x *Experiment, capture string, err error) {
 	return x, capture, nil
 }
 
-// Files lists the experiments of a folder, sorted by name.
+// Files returns the experiment files in a folder, sorted by name.
 func Files(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+Suffix))
 	if err == nil && len(files) == 0 {

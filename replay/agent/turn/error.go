@@ -30,7 +30,7 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Kind is a class of errors of the agent, which corresponds to an HTTP status.
+// A Kind is a class of errors; each corresponds to an HTTP status.
 type Kind int
 
 // The kinds. Each has one HTTP status.
@@ -59,7 +59,7 @@ const (
 	ContextTooLong
 )
 
-// statuses are the HTTP statuses by Kind.
+// statuses are the HTTP statuses, indexed by Kind.
 var statuses = [...]int{500, 400, 401, 403, 404, 413, 429, 503, 502, 504, 400}
 
 // Status returns the HTTP status that corresponds to the kind.

@@ -20,8 +20,8 @@ import "encoding/json"
 // A Role is the author of a message in a conversation, such as user or assistant.
 type Role string
 
-// The roles of messages. A developer message of an API is a System message. System messages may
-// occur anywhere in a transcript; those before the first other message are the system prompt.
+// The authors of messages. A developer message of an API is a System message. System messages may occur
+// anywhere in a transcript; those before the first other message are the system prompt.
 const (
 	System    Role = "system"
 	User      Role = "user"
@@ -65,7 +65,7 @@ type Image struct {
 
 // A Call is a request from the model to run one of the client's tools.
 type Call struct {
-	// ID is the id that the result must carry. An agent uses the upstream's own id; the
+	// ID identifies the call; its result repeats it. An agent uses the upstream server's own id; the
 	// gateway replaces it by an id that every public API accepts.
 	ID string
 	// Name is the name of the client's tool.
@@ -113,20 +113,32 @@ type Request struct {
 	MaxTokens int64
 }
 
-// An Event is one piece of an answer: Text, Thinking, Tokens, Calling, or Ended.
+// An Event is one piece of the server's answer: a Text, Thinking, Tokens, Calling, or Ended.
 type Event interface{ event() }
 
-// A Text event continues the visible answer with more Text.
-type Text struct{ Text string }
+// A Text event appends its Text to the visible answer.
+type Text struct {
+	// Text is the text to be appended.
+	Text string
+}
 
-// A Thinking event continues the reasoning with more Text.
-type Thinking struct{ Text string }
+// A Thinking event appends its Text to the displayed reasoning of the model.
+type Thinking struct {
+	// Text is the text to be appended.
+	Text string
+}
 
-// A Tokens event counts the N tokens that the model has written since the last one.
-type Tokens struct{ N int64 }
+// A Tokens event reports that the model has written N tokens since the last Tokens event.
+type Tokens struct {
+	// N is the number of tokens since the last Tokens event.
+	N int64
+}
 
-// A Calling event is the Call of a client's tool, with complete arguments.
-type Calling struct{ Call Call }
+// A Calling event asks the client to run a tool. Its Call has complete arguments.
+type Calling struct {
+	// Call is the tool call.
+	Call Call
+}
 
 // An Ended event is the last event of a turn.
 type Ended struct {
@@ -135,14 +147,14 @@ type Ended struct {
 	// Usage is the number of tokens as reported by the upstream server; nil if it reported none, as is
 	// always the case if the turn ends with tool calls.
 	Usage *Usage
-	// Stop is the text of Request.Stop that ended the turn, with StoppedBy.
+	// Stop is the text of Request.Stop at which the answer ended, if Reason is StoppedBy.
 	Stop string
 }
 
 // A Reason is the reason why a turn ended.
 type Reason string
 
-// The reasons.
+// The reasons why a turn ended.
 const (
 	// Finished means that the model completed its answer.
 	Finished Reason = "finished"
@@ -165,11 +177,20 @@ type Usage struct {
 	Reasoning int64
 }
 
-func (Text) event()     {}
+// event marks Text as an Event.
+func (Text) event() {}
+
+// event marks Thinking as an Event.
 func (Thinking) event() {}
-func (Tokens) event()   {}
-func (Calling) event()  {}
-func (Ended) event()    {}
+
+// event marks Tokens as an Event.
+func (Tokens) event() {}
+
+// event marks Calling as an Event.
+func (Calling) event() {}
+
+// event marks Ended as an Event.
+func (Ended) event() {}
 
 // A Model is a language model that the upstream server offers.
 type Model struct {

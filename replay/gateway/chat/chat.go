@@ -25,10 +25,14 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-type handler struct{ core front.Core }
+// A handler serves OpenAI's Chat Completions API; core runs the turns.
+type handler struct {
+	// core runs the turns.
+	core front.Core
+}
 
-// New returns the handler of the API's paths, which begin with /v1/. Other paths get an
-// error in the API's form.
+// New returns a handler for OpenAI's Chat Completions API and its list of models, whose paths begin
+// with /v1/. For other paths it responds with an error in the API's form.
 func New(core front.Core) http.Handler {
 	h := &handler{core: core}
 	mux := http.NewServeMux()
@@ -39,14 +43,18 @@ func New(core front.Core) http.Handler {
 	return mux
 }
 
-// A request is a translated request of the API.
+// A request is the parsed body of POST /v1/chat/completions.
 type request struct {
+	// turn is the request in the form for the gateway's core.
 	turn turn.Request
 	// stream asks for server-sent events, and includeUsage for a last event with the token usage.
 	stream, includeUsage bool
-	notes                openai.Notes
+
+	// notes are the parameters that had no effect, for a response header.
+	notes openai.Notes
 }
 
+// completions handles POST /v1/chat/completions.
 func (h *handler) completions(w http.ResponseWriter, r *http.Request) {
 	body, err := front.ReadBody(w, r)
 	if err != nil {

@@ -2,8 +2,8 @@ package chat
 
 import "unwire/replay/gateway/front"
 
-// Params is the table of the request's parameters. It lists what opencode, the ai SDK,
-// the openai SDKs and LangChain can send.
+// Params lists the parameters of POST /v1/chat/completions with their treatment. It has all that
+// opencode, the AI SDK, the OpenAI SDKs and LangChain can send.
 var Params = front.Params{
 	{Name: "model", Treatment: front.Honoured, Note: "an id or an alias of the upstream's models"},
 	{Name: "messages", Treatment: front.Honoured},
@@ -47,6 +47,7 @@ var Params = front.Params{
 
 // The tables of the objects within a request.
 var (
+	// The treatment of the members of objects within a request, such as one message.
 	streamOptionsParams = front.Params{
 		{Name: "include_usage", Treatment: front.Honoured},
 		{Name: "include_obfuscation", Treatment: front.Ignored, Allowed: []string{"false"}, Note: "chunks are not padded"},

@@ -9,7 +9,7 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// parse translates the members of a request.
+// parse reads the parameters of a request body, given as its JSON members.
 //
 // Errors: kind Invalid, with the path of the parameter.
 func parse(body map[string]json.RawMessage) (*request, *turn.Error) {
@@ -26,6 +26,7 @@ func parse(body map[string]json.RawMessage) (*request, *turn.Error) {
 	return req, nil
 }
 
+// readOptions reads model, stream and stream_options.
 func (req *request) readOptions(o openai.Object) (err *turn.Error) {
 	if req.turn.Model, err = o.Need("model"); err != nil {
 		return err
@@ -47,6 +48,7 @@ func (req *request) readOptions(o openai.Object) (err *turn.Error) {
 	return options.Read("include_usage", &req.includeUsage)
 }
 
+// readLimits reads stop, max_tokens and response_format.
 func (req *request) readLimits(o openai.Object) (err *turn.Error) {
 	if req.turn.Stop, err = openai.Stop(o, "stop"); err != nil {
 		return err
@@ -82,6 +84,7 @@ func (req *request) readLimits(o openai.Object) (err *turn.Error) {
 	return req.notes.Check(formatParams, format, "response_format")
 }
 
+// readTools reads tools and tool_choice.
 func (req *request) readTools(o openai.Object) *turn.Error {
 	none, err := openai.ToolChoice(o)
 	if err != nil {
@@ -107,6 +110,7 @@ func (req *request) readTools(o openai.Object) *turn.Error {
 	return nil
 }
 
+// readTool reads one element of tools, and adds it to tools.
 func (req *request) readTool(o openai.Object, tools *openai.Tools) *turn.Error {
 	typ, err := o.Text("type")
 	if err != nil {
@@ -132,6 +136,7 @@ func (req *request) readTool(o openai.Object, tools *openai.Tools) *turn.Error {
 	return tools.Add(read, function.At("name"))
 }
 
+// readMessages reads messages.
 func (req *request) readMessages(o openai.Object) *turn.Error {
 	list, err := o.List("messages")
 	if err != nil {
@@ -157,6 +162,7 @@ func (req *request) readMessages(o openai.Object) *turn.Error {
 	return err
 }
 
+// readMessage reads one element of messages, and adds it to the transcript t.
 func (req *request) readMessage(o openai.Object, t *openai.Transcript) *turn.Error {
 	role, err := o.Text("role")
 	if err != nil {
@@ -183,7 +189,8 @@ func (req *request) readMessage(o openai.Object, t *openai.Transcript) *turn.Err
 	return o.OneOf("role", role, "system", "developer", "user", "assistant", "tool")
 }
 
-// addContent adds a message that must have content.
+// addContent adds a message with this role, whose content must be present and consist of parts of the
+// given types.
 func (req *request) addContent(o openai.Object, t *openai.Transcript, role turn.Role, types ...string) *turn.Error {
 	parts, err := req.content(o, types...)
 	if err != nil {
@@ -196,7 +203,8 @@ func (req *request) addContent(o openai.Object, t *openai.Transcript, role turn.
 	return nil
 }
 
-// readAssistant adds a message of the assistant: its reasoning, text and tool calls.
+// readAssistant adds a message of the assistant with its reasoning, text and tool calls to the
+// transcript t.
 func (req *request) readAssistant(o openai.Object, t *openai.Transcript) *turn.Error {
 	// Reasoning comes first, because the model produced it first.
 	var parts []turn.Part
@@ -237,6 +245,7 @@ func (req *request) readAssistant(o openai.Object, t *openai.Transcript) *turn.E
 	return nil
 }
 
+// readCall reads one tool call of an assistant message. path names it in errors.
 func (req *request) readCall(raw json.RawMessage, path string) (*turn.Call, *turn.Error) {
 	o, err := openai.ReadObject(raw, path)
 	if err != nil {
@@ -274,9 +283,9 @@ func (req *request) readCall(raw json.RawMessage, path string) (*turn.Call, *tur
 	return &turn.Call{ID: id, Name: name, Arguments: front.Arguments(arguments)}, nil
 }
 
-// content returns the content of a message, which is a string or a list of parts of the given types.
-// The result is nil if the member is missing. An empty string is one part, since a tool result may be
-// empty.
+// content returns the content of a message, which is a string or a list of parts of the given types. If
+// the content is missing, the result is nil. An empty string gives one empty part, since a tool result
+// may be empty.
 func (req *request) content(o openai.Object, types ...string) ([]turn.Part, *turn.Error) {
 	if !o.Has("content") {
 		return nil, nil
@@ -300,6 +309,8 @@ func (req *request) content(o openai.Object, types ...string) ([]turn.Part, *tur
 	return parts, nil
 }
 
+// readPart reads one part of a message's content, which must have one of the given types. path names it
+// in errors.
 func (req *request) readPart(raw json.RawMessage, path string, types []string) (part turn.Part, err *turn.Error) {
 	o, err := openai.ReadObject(raw, path)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A Core runs turns of conversations. The gateway implements it.
+// A Core runs turns of conversations for the front ends, each of which translates a public API. The
+// gateway implements it.
 type Core interface {
 	// Models returns the models that the upstream server offers.
 	Models(ctx context.Context) ([]turn.Model, error)
@@ -33,21 +34,20 @@ type Core interface {
 	Turn(ctx context.Context, r *turn.Request) (Turn, error)
 }
 
-// A Turn is the streamed answer to one request.
+// A Turn is the answer to one request, as a stream of events.
 type Turn interface {
-	// Next waits for the next event. After Ended it returns io.EOF. If ctx ends first,
-	// nothing is lost and Next may be called again.
+	// Next waits for the next event of the answer. After Ended it returns io.EOF. If ctx ends first, no
+	// event is lost, and Next may be called again.
 	//
 	// Errors: ctx's, or a *turn.Error, which ends the turn.
 	Next(ctx context.Context) (turn.Event, error)
 
-	// Close ends the turn for this client. A turn that has not reached Ended is
-	// cancelled upstream.
+	// Close releases the turn. If Ended was not reached, the turn is cancelled upstream.
 	Close()
 }
 
-// ChooseModel replaces the name of a request's model by the id of the model that answers,
-// and returns a note if that is another model than the client named.
+// ChooseModel replaces r.Model by the id of the model that will answer. If that is another model than
+// the client named, it returns a note about it.
 //
 // Errors: kind NotFound.
 func ChooseModel(ctx context.Context, core Core, r *turn.Request) (notes []string, err *turn.Error) {

@@ -11,15 +11,16 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// NoteHeader is the response header that names each parameter that had no effect, and
-// why.
+// NoteHeader is the response header that lists the request's parameters that had no effect, with the
+// reasons.
 const NoteHeader = "Unwire-Note"
 
-// A Treatment is how a front end handles a parameter of a request: used, ignored or refused.
+// A Treatment is how a front end handles a parameter of a request.
 type Treatment string
 
 // The treatments.
 const (
+	// Honoured parameters have the effect that the API defines.
 	Honoured Treatment = "honoured"
 	// Emulated parameters are carried out by unwire, not by the upstream.
 	Emulated Treatment = "emulated"
@@ -29,10 +30,13 @@ const (
 	Refused Treatment = "refused"
 )
 
-// A Param is one parameter of an API's requests. Null always counts as absent.
+// A Param describes how one parameter of an API's requests is handled. A parameter that is null always
+// counts as absent.
 type Param struct {
-	// Name is the parameter's name, and Treatment is how the front end handles it.
-	Name      string
+	// Name is the parameter's name.
+	Name string
+
+	// Treatment is how the front end handles the parameter.
 	Treatment Treatment
 	// Allowed are JSON values with default behaviour, such as 1 for n. A refused parameter is accepted
 	// with such a value, and an ignored one is not listed.
@@ -41,11 +45,11 @@ type Param struct {
 	Note string
 }
 
-// Params lists all parameters of an API with their treatment.
+// Params are all parameters of an API's requests, or all members of an object in them.
 type Params []Param
 
-// Check applies the table to a request. It returns the notes for the parameters that
-// have no effect; a parameter that the table does not know is one of them.
+// Check compares the members of a request, body, with the table. It returns notes about the parameters
+// that have no effect, including those that the table does not list.
 //
 // Errors: kind Invalid for the first refused parameter.
 func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *turn.Error) {
@@ -80,8 +84,8 @@ func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *tur
 	return notes, nil
 }
 
-// compact returns a short value without its blanks, to be compared with Allowed. Of a
-// long value it returns the beginning, which equals no allowed one.
+// compact returns a JSON value without white space, for comparison with Param.Allowed. A long value is
+// truncated; it then equals no allowed one.
 func compact(raw json.RawMessage) string {
 	const longest = 256
 	var b bytes.Buffer

@@ -22,10 +22,10 @@ const (
 	MaxMessages = 20_000
 )
 
-// ReadBody reads the body of a request: a JSON object, as its members.
+// ReadBody reads a request body that must be a JSON object, and returns its members.
 //
-// Errors: kind TooLarge above maxBody; kind Invalid for what is not a JSON object, with
-// the offset, for a body that is compressed, and for one that the client did not finish.
+// Errors: kind TooLarge above maxBody; kind Invalid if the body is not a JSON object (with the offset),
+// is compressed, or was not sent completely.
 func ReadBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *turn.Error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, &turn.Error{Kind: turn.Invalid, Code: "unsupported_content_encoding", Message: fmt.Sprintf("the request body is compressed (%.40q); send it uncompressed", encoding)}
@@ -48,6 +48,8 @@ func ReadBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessag
 	return members, nil
 }
 
+// invalidJSON converts an error of parsing the request body to one for the client, with the offset if
+// it is known.
 func invalidJSON(err error) *turn.Error {
 	message := "the request body is not valid JSON: " + err.Error()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -97,11 +99,10 @@ func DataImage(url, path string) (*turn.Image, *turn.Error) {
 	return Base64Image(mime, data, path)
 }
 
-// Base64Image reads an image from base64 text with its media type. path names the
-// parameter in errors.
+// Base64Image decodes an image given as base64 text and media type. path names the parameter in errors.
 //
-// Errors: kind Invalid for another media type than image/*, for text that is not
-// base64, and for an image above maxImage.
+// Errors: kind Invalid for another media type than image/*, for text that is not base64, and for an
+// image above maxImage.
 func Base64Image(mime, data, path string) (*turn.Image, *turn.Error) {
 	if !strings.HasPrefix(mime, "image/") {
 		return nil, &turn.Error{Kind: turn.Invalid, Param: path, Code: "invalid_image", Message: fmt.Sprintf("%s: %.40q is not an image type", path, mime)}
@@ -116,9 +117,8 @@ func Base64Image(mime, data, path string) (*turn.Image, *turn.Error) {
 	return &turn.Image{MIME: mime, Data: b}, nil
 }
 
-// Arguments returns the arguments of a call that an API carries as text: the text if it
-// is a JSON object, and otherwise an object with the text as its member "input", since
-// an interrupted answer leaves arguments that are cut short.
+// Arguments converts the arguments of a tool call from text to a JSON object. Text that is not a JSON
+// object, such as truncated JSON from an interrupted answer, becomes the member "input" of an object.
 func Arguments(text string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) == nil && object != nil {

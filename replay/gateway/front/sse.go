@@ -12,25 +12,34 @@ import (
 	"unwire/replay/agent/turn"
 )
 
+// Time limits of streamed responses.
 const (
-	// PingInterval is how long a stream may be silent before the client gets a sign of
-	// life.
+	// PingInterval is how long a stream may be silent before something is sent to the client to keep
+	// the connection alive.
 	PingInterval = 10 * time.Second
 
-	// writeTimeout ends a stream whose client does not read.
+	// writeTimeout limits the duration of one write; a stream whose client does not read is then
+	// closed.
 	writeTimeout = 30 * time.Second
 )
 
-// Events writes a stream of server-sent events. Each event is flushed.
+// An Events writes a response that is a stream of server-sent events. Each event is flushed.
 type Events struct {
-	w       http.ResponseWriter
+	// w is the response.
+	w http.ResponseWriter
+
+	// control flushes w and sets its deadlines.
 	control *http.ResponseController
-	buf     bytes.Buffer
+
+	// buf is the buffer for encoding one event.
+	buf bytes.Buffer
+
+	// started means that the response header was written.
 	started bool
 }
 
-// NewEvents returns a writer of events. The response's header is written with the first
-// event, so an error before it can still have a status.
+// NewEvents returns a writer of events. It writes the response header together with the first event, so
+// that an earlier error can still have its own HTTP status.
 func NewEvents(w http.ResponseWriter) *Events {
 	return &Events{w: w, control: http.NewResponseController(w)}
 }
@@ -62,13 +71,14 @@ func (e *Events) SendText(data string) error {
 	return e.flush()
 }
 
-// Comment writes a line that clients skip: a sign of life.
+// Comment writes a comment line, which clients ignore, to keep the connection alive.
 func (e *Events) Comment(text string) error {
 	e.buf.Reset()
 	e.buf.WriteString(": " + text + "\n\n")
 	return e.flush()
 }
 
+// flush writes the buffer to the client. It first writes the response header if that was not done yet.
 func (e *Events) flush() error {
 	if !e.started {
 		e.started = true
@@ -89,8 +99,8 @@ func (e *Events) flush() error {
 	return e.control.Flush()
 }
 
-// Each calls onEvent for each event of a turn until it has ended, and onIdle whenever PingInterval
-// passes without one. onIdle may be nil.
+// Each calls onEvent for each event of a turn until the turn has ended. It calls onIdle, which may be
+// nil, whenever PingInterval passes without an event.
 //
 // Errors: the error of ctx, of a callback, or the *turn.Error that ended the turn.
 func Each(ctx context.Context, t Turn, onEvent func(turn.Event) error, onIdle func() error) error {

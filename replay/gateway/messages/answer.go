@@ -10,63 +10,120 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// signature is the constant signature of thinking blocks. Clients send it back unchanged. Anthropic's
-// own service would reject a block with it.
+// signature is the constant signature of all thinking blocks. Clients only return it unchanged;
+// Anthropic's own service would reject a block with it.
 const signature = "dW53aXJl"
 
-// A message is a response, complete or at the beginning of a stream. It includes members that are
-// always null, because clients of the API expect them.
+// A message is the response of POST /v1/messages, complete or at the beginning of a stream. It includes
+// members that are always null, because clients of the API expect them.
 type message struct {
-	ID           string  `json:"id"`
-	Type         string  `json:"type"`
-	Role         string  `json:"role"`
-	Model        string  `json:"model"`
-	Content      []any   `json:"content"`
-	Container    any     `json:"container"`
-	Diagnostics  any     `json:"diagnostics"`
-	StopDetails  any     `json:"stop_details"`
-	StopReason   *string `json:"stop_reason"`
+	// ID is the id of the message, msg_….
+	ID string `json:"id"`
+
+	// Type is always "message".
+	Type string `json:"type"`
+
+	// Role is always "assistant".
+	Role string `json:"role"`
+
+	// Model is the id of the model that answers.
+	Model string `json:"model"`
+
+	// Content are the content blocks: pointers to textBlock, thinkingBlock or toolUseBlock.
+	Content []any `json:"content"`
+
+	// Container is always null, like Diagnostics and StopDetails.
+	Container any `json:"container"`
+
+	// Diagnostics is always null.
+	Diagnostics any `json:"diagnostics"`
+
+	// StopDetails is always null.
+	StopDetails any `json:"stop_details"`
+
+	// StopReason is the reason why the message ended; null at the beginning of a stream.
+	StopReason *string `json:"stop_reason"`
+
+	// StopSequence is the stop text that ended the message; null if none did.
 	StopSequence *string `json:"stop_sequence"`
-	Usage        usage   `json:"usage"`
+
+	// Usage is the token usage of the turn.
+	Usage usage `json:"usage"`
+
+	// betaMessage is only set in the beta form of the API.
 	*betaMessage
 }
 
 // The beta form of the API, which clients ask for with ?beta=true, has some fields more.
 // They are always null here.
 type (
+	// A betaMessage has the members that messages have in addition in the beta form of the API.
 	betaMessage struct {
+		// ContextManagement is always null.
 		ContextManagement any `json:"context_management"`
 	}
+
+	// A betaUsage has the members that a usage has in addition in the beta form.
 	betaUsage struct {
+		// FallbackCredit is always null.
 		FallbackCredit any `json:"fallback_credit"`
-		Iterations     any `json:"iterations"`
+
+		// Iterations is always null.
+		Iterations any `json:"iterations"`
 	}
+
+	// A betaThinkingDelta has the members that a thinking delta has in addition in the beta form.
 	betaThinkingDelta struct {
+		// EstimatedTokens is always null.
 		EstimatedTokens any `json:"estimated_tokens"`
 	}
 )
 
-// A usage is the token usage of a turn, in the form for non-streamed responses.
+// A usage is the token usage of a turn, in the form for messages.
 type usage struct {
+	// deltaUsage has the numbers of tokens.
 	deltaUsage
+
+	// CacheCreation and the members below are always null, but the API's clients expect them.
 	CacheCreation any `json:"cache_creation"`
-	InferenceGeo  any `json:"inference_geo"`
-	ServiceTier   any `json:"service_tier"`
-	Speed         any `json:"speed"`
+
+	// InferenceGeo is always null.
+	InferenceGeo any `json:"inference_geo"`
+
+	// ServiceTier is always null.
+	ServiceTier any `json:"service_tier"`
+
+	// Speed is always null.
+	Speed any `json:"speed"`
 }
 
-// A deltaUsage is the tokens of a turn, in the form that a stream's end has.
+// A deltaUsage is the token usage of a turn, in the form for the end of a stream.
 type deltaUsage struct {
-	InputTokens              int64           `json:"input_tokens"`
-	OutputTokens             int64           `json:"output_tokens"`
-	CacheCreationInputTokens int64           `json:"cache_creation_input_tokens"`
-	CacheReadInputTokens     int64           `json:"cache_read_input_tokens"`
-	OutputTokensDetails      *thinkingTokens `json:"output_tokens_details"`
-	ServerToolUse            any             `json:"server_tool_use"`
+	// InputTokens is the number of tokens that the model read.
+	InputTokens int64 `json:"input_tokens"`
+
+	// OutputTokens is the number of tokens that the model wrote.
+	OutputTokens int64 `json:"output_tokens"`
+
+	// CacheCreationInputTokens is the number of tokens written to the upstream's cache.
+	CacheCreationInputTokens int64 `json:"cache_creation_input_tokens"`
+
+	// CacheReadInputTokens is the number of tokens read from the upstream's cache.
+	CacheReadInputTokens int64 `json:"cache_read_input_tokens"`
+
+	// OutputTokensDetails is the number of tokens of reasoning; null if unknown.
+	OutputTokensDetails *thinkingTokens `json:"output_tokens_details"`
+
+	// ServerToolUse is always null.
+	ServerToolUse any `json:"server_tool_use"`
+
+	// betaUsage is only set in the beta form of the API.
 	*betaUsage
 }
 
+// thinkingTokens are details about the output tokens.
 type thinkingTokens struct {
+	// ThinkingTokens is the number of tokens of reasoning.
 	ThinkingTokens int64 `json:"thinking_tokens"`
 }
 
@@ -80,7 +137,7 @@ func (d *deltaUsage) set(u *turn.Usage) {
 	d.OutputTokensDetails = &thinkingTokens{ThinkingTokens: u.Reasoning}
 }
 
-// stopReasons are the API's words for the ends of turns.
+// stopReasons are the API's names for the reasons why a turn ended.
 var stopReasons = map[turn.Reason]string{
 	turn.Finished:  "end_turn",
 	turn.ToolCalls: "tool_use",
@@ -88,40 +145,63 @@ var stopReasons = map[turn.Reason]string{
 	turn.StoppedBy: "stop_sequence",
 }
 
+// A textBlock is a content block with visible text. Citations are always null.
 type textBlock struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	Citations any    `json:"citations"`
+	Type string `json:"type"`
+	Text string `json:"text"`
+
+	// Citations is always null.
+	Citations any `json:"citations"`
 }
 
+// A thinkingBlock is a content block with the model's reasoning.
 type thinkingBlock struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
+	Type     string `json:"type"`
+	Thinking string `json:"thinking"`
+
+	// Signature is always the constant signature.
 	Signature string `json:"signature"`
 }
 
+// A toolUseBlock is a content block with a tool call.
 type toolUseBlock struct {
-	Type   string          `json:"type"`
-	ID     string          `json:"id"`
-	Name   string          `json:"name"`
-	Input  json.RawMessage `json:"input"`
-	Caller caller          `json:"caller"`
+	Type string `json:"type"`
+
+	// ID is the id of the call, which its result must repeat.
+	ID string `json:"id"`
+
+	// Name is the name of the called tool.
+	Name string `json:"name"`
+
+	// Input are the arguments of the call, a JSON object.
+	Input json.RawMessage `json:"input"`
+
+	// Caller says who called the tool.
+	Caller caller `json:"caller"`
 }
 
-// A caller is who called a tool: always the model itself.
+// A caller says who called a tool: always "direct", i.e. the model itself.
 type caller struct {
+	// Type is always "direct".
 	Type string `json:"type"`
 }
 
-// An answer is the state shared by streamed and non-streamed responses.
+// An answer builds the response to a turn; both streamed and non-streamed responses use it.
 type answer struct {
-	message  message
+	// message is the response as far as it is known.
+	message message
+
+	// thinking is how the model's reasoning appears in the response.
 	thinking display
-	ended    bool
+
+	// ended means that the turn's Ended event was processed.
+	ended bool
 	// text accumulates the text of the last block in a non-streamed response.
 	text strings.Builder
 }
 
+// newAnswer returns an answer without content. id is the id of the message; beta asks for the beta form
+// of the API.
 func newAnswer(id, model string, thinking display, beta bool) *answer {
 	a := &answer{
 		message:  message{ID: id, Type: "message", Role: "assistant", Model: model, Content: []any{}},
@@ -134,7 +214,7 @@ func newAnswer(id, model string, thinking display, beta bool) *answer {
 	return a
 }
 
-// end records the reason and usage at the end of the turn.
+// end stores the reason why the turn ended and its token usage in the message.
 func (a *answer) end(e turn.Ended) {
 	a.ended = true
 	reason, ok := stopReasons[e.Reason]
@@ -148,8 +228,8 @@ func (a *answer) end(e turn.Ended) {
 	a.message.Usage.set(e.Usage)
 }
 
-// failure returns the error of an incomplete response, nil if it is complete. err is the error of
-// reading the turn. A turn that breaks off must never look complete.
+// failure returns the error to report if the response is incomplete; nil if it is complete. err is the
+// error of reading the turn. It ensures that an interrupted turn never looks complete.
 func (a *answer) failure(err error) error {
 	if err == nil && !a.ended {
 		return &turn.Error{Kind: turn.Upstream, Message: "the turn broke off without an end"}
@@ -157,7 +237,7 @@ func (a *answer) failure(err error) error {
 	return err
 }
 
-// whole writes the response as one JSON message.
+// whole waits for the end of the turn and writes the response as one JSON message.
 func whole(ctx context.Context, w http.ResponseWriter, requestID string, t front.Turn, a *answer) {
 	err := front.Each(ctx, t, func(event turn.Event) error {
 		a.add(event)
@@ -173,7 +253,7 @@ func whole(ctx context.Context, w http.ResponseWriter, requestID string, t front
 	_ = front.WriteJSON(w, http.StatusOK, a.message)
 }
 
-// add adds an event of the turn to the message.
+// add adds the content of an event to a message that is not streamed.
 func (a *answer) add(event turn.Event) {
 	switch e := event.(type) {
 	case turn.Text:
@@ -207,13 +287,13 @@ func (a *answer) lastBlock() any {
 	return a.message.Content[len(a.message.Content)-1]
 }
 
-// append starts a new content block.
+// append starts a new content block of the message.
 func (a *answer) append(block any) {
 	a.finishBlock()
 	a.message.Content = append(a.message.Content, block)
 }
 
-// finishBlock stores the accumulated text in the last content block.
+// finishBlock stores the accumulated text in the last content block, before another one starts.
 func (a *answer) finishBlock() {
 	switch b := a.lastBlock().(type) {
 	case *textBlock:
@@ -224,6 +304,7 @@ func (a *answer) finishBlock() {
 	a.text.Reset()
 }
 
+// newToolUse returns the content block for a tool call.
 func newToolUse(c turn.Call) *toolUseBlock {
 	return &toolUseBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: front.Arguments(string(c.Arguments)), Caller: caller{Type: "direct"}}
 }

@@ -10,29 +10,56 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A block is one content block of a message, with the fields of all types that are
-// understood.
+// A block is one content block in a request, with the members of all supported types of blocks.
 type block struct {
-	Type         string          `json:"type"`
-	Text         string          `json:"text"`
-	Thinking     string          `json:"thinking"`
-	Source       json.RawMessage `json:"source"`
-	Title        string          `json:"title"`
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Input        json.RawMessage `json:"input"`
-	ToolUseID    string          `json:"tool_use_id"`
-	Content      json.RawMessage `json:"content"`
-	IsError      bool            `json:"is_error"`
-	ToolName     string          `json:"tool_name"`
-	Tool         json.RawMessage `json:"tool"`
+	// Type is the type of the block, such as "text"; it determines which other members are set.
+	Type string `json:"type"`
+
+	// Text is the text of a text block.
+	Text string `json:"text"`
+
+	// Thinking is the reasoning in a thinking block.
+	Thinking string `json:"thinking"`
+
+	// Source has the data of an image or document.
+	Source json.RawMessage `json:"source"`
+
+	// Title is the title of a document or search result.
+	Title string `json:"title"`
+
+	// ID is the id of a tool call.
+	ID string `json:"id"`
+
+	// Name is the name of the called tool.
+	Name string `json:"name"`
+
+	// Input are the arguments of a tool call.
+	Input json.RawMessage `json:"input"`
+
+	// ToolUseID is the id of the tool call to which a result belongs.
+	ToolUseID string `json:"tool_use_id"`
+
+	// Content is the output in a tool result: a text or a list of blocks.
+	Content json.RawMessage `json:"content"`
+
+	// IsError means that the tool failed.
+	IsError bool `json:"is_error"`
+
+	// ToolName is the name of the tool to which a tool reference refers.
+	ToolName string `json:"tool_name"`
+
+	// Tool is the tool that a block adds or removes.
+	Tool json.RawMessage `json:"tool"`
+
+	// CacheControl asks for caching; it has no effect.
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// resultRole is the role of the content of a tool_result block, for reading only.
+// resultRole stands for the content of a tool_result block when blocks are parsed; no message has this
+// role.
 const resultRole turn.Role = "result"
 
-// blockTypes are the types of blocks that each role's content may have.
+// blockTypes are the types of content blocks that messages of each role may have.
 var blockTypes = map[turn.Role][]string{
 	turn.System:    {"text", "tool_addition", "tool_removal"},
 	turn.User:      {"text", "image", "document", "search_result", "tool_result", "tool_addition", "tool_removal"},
@@ -40,7 +67,7 @@ var blockTypes = map[turn.Role][]string{
 	resultRole:     {"text", "image", "document", "search_result", "tool_reference"},
 }
 
-// block parses one content block of a request's message.
+// block parses one content block of a message with this role. path names it in errors.
 func (t *transcript) block(b *block, path string, role turn.Role) ([]turn.Part, *turn.Error) {
 	if present(b.CacheControl) {
 		t.note("cache_control: the upstream decides by itself what it caches")
@@ -59,7 +86,7 @@ func (t *transcript) block(b *block, path string, role turn.Role) ([]turn.Part, 
 	return nil, invalid(path+".type", "%.40q is not supported in %s", b.Type, where)
 }
 
-// known parses a content block with one of blockTypes.
+// known parses a content block whose type is in blockTypes.
 func (t *transcript) known(b *block, path string) ([]turn.Part, *turn.Error) {
 	// Empty texts are dropped: the upstream rejects them.
 	switch b.Type {
@@ -91,7 +118,7 @@ func (t *transcript) known(b *block, path string) ([]turn.Part, *turn.Error) {
 	return nil, nil
 }
 
-// image parses an image that is embedded in the request.
+// image parses an image block. The image must be embedded in the request as base64.
 func (t *transcript) image(b *block, path string) ([]turn.Part, *turn.Error) {
 	path += ".source"
 	var source struct {
@@ -115,9 +142,9 @@ func (t *transcript) image(b *block, path string) ([]turn.Part, *turn.Error) {
 	return nil, invalid(path, "an image by %.40q is not supported; unwire fetches nothing, so send the image itself with the type base64", source.Type)
 }
 
-// document reads a document whose text the request contains. Another one is replaced by
-// a notice that the model sees: a client that has read a PDF keeps it in its transcript,
-// so a refusal would end the conversation for ever.
+// document parses a document block. If the request does not contain the document's text, it is replaced
+// by a notice that the model sees: a client that has read a PDF keeps it in its transcript, so refusing
+// it would make the conversation impossible to continue.
 func (t *transcript) document(b *block, path string) ([]turn.Part, *turn.Error) {
 	path += ".source"
 	var source struct {
@@ -162,6 +189,7 @@ func (t *transcript) searchResult(b *block, path string) ([]turn.Part, *turn.Err
 	return append([]turn.Part{{Text: fmt.Sprintf("Search result %s (%s):", b.Title, source)}}, parts...), err
 }
 
+// toolUse parses a tool call in an assistant's message.
 func (t *transcript) toolUse(b *block, path string) ([]turn.Part, *turn.Error) {
 	if b.ID == "" {
 		return nil, invalid(path+".id", "is required")
@@ -181,6 +209,7 @@ func (t *transcript) toolUse(b *block, path string) ([]turn.Part, *turn.Error) {
 	return []turn.Part{{Call: &turn.Call{ID: b.ID, Name: b.Name, Arguments: arguments}}}, nil
 }
 
+// toolResult parses the result of a tool call.
 func (t *transcript) toolResult(b *block, path string) ([]turn.Part, *turn.Error) {
 	if b.ToolUseID == "" {
 		return nil, invalid(path+".tool_use_id", "is required")
@@ -195,8 +224,8 @@ func (t *transcript) toolResult(b *block, path string) ([]turn.Part, *turn.Error
 	return []turn.Part{{Result: &turn.Result{CallID: b.ToolUseID, Parts: parts, IsError: b.IsError}}}, nil
 }
 
-// toolReference reads the answer of a client's search for tools: the tool with this name
-// can be called from now on.
+// toolReference parses a reference in the result of a client's tool search: the tool with this name can
+// be called from now on.
 func (t *transcript) toolReference(b *block, path string) ([]turn.Part, *turn.Error) {
 	if b.ToolName == "" {
 		return nil, invalid(path+".tool_name", "is required")
@@ -205,7 +234,7 @@ func (t *transcript) toolReference(b *block, path string) ([]turn.Part, *turn.Er
 	return []turn.Part{{Text: "The tool " + b.ToolName + " can be called now."}}, nil
 }
 
-// toolChange reads a block that adds or removes a tool in mid-conversation.
+// toolChange parses a block that adds or removes a tool in the middle of a conversation.
 func (t *transcript) toolChange(b *block, path string) ([]turn.Part, *turn.Error) {
 	path += ".tool"
 	var change struct {

@@ -9,15 +9,14 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// methodNotAllowed is the code of the error for a wrong method, which has a status of
-// its own.
+// methodNotAllowed is the code of the error for a wrong HTTP method; its status is 405.
 const methodNotAllowed = "method_not_allowed"
 
-// statusOverloaded is the status that the API has for an overloaded service. Clients
-// treat it differently from 503.
+// statusOverloaded is the HTTP status that this API uses for an overloaded service. Clients treat it
+// differently from 503.
 const statusOverloaded = 529
 
-// errorTypes are the API's words for the kinds of errors.
+// errorTypes are the API's names for the kinds of errors, indexed by turn.Kind.
 var errorTypes = [...]string{
 	turn.Internal:       "api_error",
 	turn.Invalid:        "invalid_request_error",
@@ -32,18 +31,27 @@ var errorTypes = [...]string{
 	turn.ContextTooLong: "invalid_request_error",
 }
 
-// An errorBody is the API's form of an error, as an answer and as an event.
+// An errorBody is an error in the form of this API, both as a response body and as an event of a
+// stream.
 type errorBody struct {
-	Type      string      `json:"type"`
-	Error     errorDetail `json:"error"`
-	RequestID string      `json:"request_id"`
+	// Type is always "error".
+	Type string `json:"type"`
+
+	// Error describes the error.
+	Error errorDetail `json:"error"`
+
+	// RequestID is the id of the response.
+	RequestID string `json:"request_id"`
 }
 
+// An errorDetail is the type and the text of an error.
 type errorDetail struct {
+	// Type is the API's name for the kind of error.
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
+// newErrorBody converts an error to the form of this API. requestID is the id of the response.
 func newErrorBody(requestID string, e *turn.Error) errorBody {
 	kind := e.Kind
 	if kind < 0 || int(kind) >= len(errorTypes) {
@@ -57,12 +65,13 @@ func newErrorBody(requestID string, e *turn.Error) errorBody {
 	return errorBody{Type: "error", Error: errorDetail{Type: errorTypes[kind], Message: message}, RequestID: requestID}
 }
 
-// WriteError answers with e in the form of this API. It must be called before anything
-// else is written.
+// WriteError writes e as the response, in the form of this API and with its HTTP status. Nothing may
+// have been written before.
 func WriteError(w http.ResponseWriter, e *turn.Error) {
 	writeError(w, randomID("req_"), e)
 }
 
+// writeError is WriteError with the id of the request.
 func writeError(w http.ResponseWriter, requestID string, e *turn.Error) {
 	status := e.Kind.Status()
 	switch {

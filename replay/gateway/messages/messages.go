@@ -21,12 +21,13 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// VersionHeader is the header that every request of this API has. A server that also
-// serves OpenAI's API can tell by it who asks for /v1/models.
+// VersionHeader is a header that every request of this API has. It distinguishes requests for
+// /v1/models from those of OpenAI's API, which has the same path.
 const VersionHeader = "Anthropic-Version"
 
-// A handler serves the API. Its fields do not change.
+// A handler serves Anthropic's Messages API.
 type handler struct {
+	// core runs the turns.
 	core front.Core
 	// newID returns a new identifier that begins with prefix.
 	newID func(prefix string) string
@@ -38,6 +39,7 @@ func New(core front.Core) http.Handler {
 	return newHandler(core, randomID)
 }
 
+// newHandler is New with a function that generates ids, which tests replace.
 func newHandler(core front.Core, newID func(prefix string) string) http.Handler {
 	h := &handler{core: core, newID: newID}
 	mux := http.NewServeMux()
@@ -60,8 +62,7 @@ func newHandler(core front.Core, newID func(prefix string) string) http.Handler 
 	})
 }
 
-// noRoute is the error for a request that no route takes: a wrong method, or a wrong
-// path.
+// noRoute returns the error for a request with an unknown path or a wrong method.
 func (h *handler) noRoute(mux *http.ServeMux, r *http.Request) *turn.Error {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := r.Clone(r.Context())
@@ -81,7 +82,7 @@ func (h *handler) countTokens(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// messages handles a request to POST /v1/messages.
+// messages handles POST /v1/messages.
 func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	w.Header().Set("Request-Id", id)
@@ -119,12 +120,13 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 	whole(r.Context(), w, id, t, a)
 }
 
-// isBeta reports whether a request asks for a beta version of the API.
+// isBeta reports whether a request asks for the beta form of the API, with ?beta=true.
 func isBeta(r *http.Request) bool { return r.URL.Query().Get("beta") == "true" }
 
+// base62 are the characters of random ids.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// randomID returns an identifier in the format of the API's own identifiers.
+// randomID returns a random id with this prefix, in the format of the API's own ids.
 func randomID(prefix string) string {
 	id := []byte(prefix)
 	for range 24 {

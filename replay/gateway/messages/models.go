@@ -9,14 +9,17 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A modelInfo is a model in the API's form. The upstream reports neither dates nor
-// limits: the API's word for an unknown date of creation is the epoch, and the rest is
-// null.
+// A modelInfo is an entry in the API's list of models. The upstream reports only id and name: the
+// creation date is the epoch, which the API uses for unknown dates, and the other members are null.
 type modelInfo struct {
-	Type           string `json:"type"`
-	ID             string `json:"id"`
-	DisplayName    string `json:"display_name"`
-	CreatedAt      string `json:"created_at"`
+	Type        string `json:"type"`
+	ID          string `json:"id"`
+	DisplayName string `json:"display_name"`
+
+	// CreatedAt is the epoch, which stands for an unknown date.
+	CreatedAt string `json:"created_at"`
+
+	// Capabilities is always null, like the other members that the upstream does not report.
 	Capabilities   any    `json:"capabilities"`
 	DeprecatedAt   any    `json:"deprecated_at"`
 	Lifecycle      string `json:"lifecycle"`
@@ -24,13 +27,17 @@ type modelInfo struct {
 	MaxInputTokens any    `json:"max_input_tokens"`
 	MaxTokens      any    `json:"max_tokens"`
 	RetiresAt      any    `json:"retires_at"`
+
+	// betaModel is only set in the beta form of the API.
 	*betaModel
 }
 
+// A betaModel has the members that a modelInfo has in addition in the beta form of the API.
 type betaModel struct {
 	AllowedFallbackModels any `json:"allowed_fallback_models"`
 }
 
+// newModelInfo converts a model to the API's form. beta asks for the beta form.
 func newModelInfo(m turn.Model, beta bool) modelInfo {
 	name := m.Name
 	if name == "" {
@@ -45,19 +52,27 @@ func newModelInfo(m turn.Model, beta bool) modelInfo {
 
 // A modelPage is one page of the API's list of models.
 type modelPage struct {
-	Data    []modelInfo `json:"data"`
-	HasMore bool        `json:"has_more"`
-	FirstID *string     `json:"first_id"`
-	LastID  *string     `json:"last_id"`
+	// Data are the models on the page.
+	Data []modelInfo `json:"data"`
+
+	// HasMore means that there are models after those on the page.
+	HasMore bool `json:"has_more"`
+
+	// FirstID is the id of the first model on the page; null if the page is empty.
+	FirstID *string `json:"first_id"`
+
+	// LastID is the id of the last model on the page; null if the page is empty.
+	LastID *string `json:"last_id"`
 }
 
 // The API's limits of a page.
 const (
+	// The default and the largest number of models on a page of the list.
 	pageDefault = 20
 	pageMax     = 1000
 )
 
-// models responds with a page of the list of models.
+// models handles GET /v1/models: it responds with a page of the list of models.
 func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	limit := pageDefault
@@ -103,7 +118,7 @@ func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	_ = front.WriteJSON(w, http.StatusOK, page)
 }
 
-// withAliases adds a list entry for each alias after its model.
+// withAliases returns the models, each followed by an entry for each of its aliases.
 func withAliases(models []turn.Model) []turn.Model {
 	var all []turn.Model
 	for _, m := range models {
@@ -117,12 +132,12 @@ func withAliases(models []turn.Model) []turn.Model {
 	return all
 }
 
-// indexOf returns the index of the model with an id, or -1.
+// indexOf returns the index of the model with this id, or -1.
 func indexOf(models []turn.Model, id string) int {
 	return slices.IndexFunc(models, func(m turn.Model) bool { return m.ID == id })
 }
 
-// model responds with the model of an id or alias.
+// model handles GET /v1/models/{id}, where id may be an alias.
 func (h *handler) model(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	m, err := h.core.Model(r.Context(), r.PathValue("id"))

@@ -2,8 +2,8 @@ package messages
 
 import "unwire/replay/gateway/front"
 
-// Params lists how each parameter of POST /v1/messages is treated. It has all parameters that
-// Claude Code 2.1, @anthropic-ai/sdk 1.12 and anthropic-sdk-go 1.84 send.
+// Params lists the parameters of POST /v1/messages with their treatment. It has all that Claude Code
+// 2.1, @anthropic-ai/sdk 1.12 and anthropic-sdk-go 1.84 send.
 var Params = front.Params{
 	{Name: "model", Treatment: front.Honoured, Note: "an id or an alias of GET /v1/models"},
 	{Name: "messages", Treatment: front.Honoured, Note: "text, images as base64, tool calls and their results, thinking; a role system entry in the middle is delivered with the message before it"},

@@ -13,25 +13,33 @@ import (
 
 // A request is the parsed body of POST /v1/messages.
 type request struct {
-	turn     turn.Request
-	stream   bool
+	// turn is the request in the form for the gateway's core.
+	turn turn.Request
+
+	// stream asks for a streamed response.
+	stream bool
+
+	// thinking is how the model's reasoning appears in the response.
 	thinking display
 	// notes are the parameters that had no effect, for the response header.
 	notes []string
 }
 
-// A display is the way in which thinking appears in a response.
+// A display is how the model's reasoning ("thinking") appears in a response.
 type display int
 
+// The forms in which reasoning appears.
 const (
-	// hidden thinking has no block: the client did not ask for thinking.
+	// hidden: there are no thinking blocks, because the client did not ask for thinking.
 	hidden display = iota
-	// omitted means that thinking blocks are included without their text.
+	// omitted: there are thinking blocks, but without text.
 	omitted
+
+	// shown: there are thinking blocks with text.
 	shown
 )
 
-// parse reads a request.
+// parse reads the parameters of a request body, given as its JSON members.
 //
 // Errors: kind Invalid, with the path of the value that is wrong.
 func parse(body map[string]json.RawMessage) (*request, *turn.Error) {
@@ -61,7 +69,7 @@ func parse(body map[string]json.RawMessage) (*request, *turn.Error) {
 	return r, r.toolChoice(body["tool_choice"])
 }
 
-// settings reads the parameters that are neither the transcript nor tools.
+// settings reads all parameters except the transcript and the tools.
 func (r *request) settings(body map[string]json.RawMessage) *turn.Error {
 	if err := required(body, "model", &r.turn.Model); err != nil {
 		return err
@@ -102,7 +110,7 @@ func (r *request) settings(body map[string]json.RawMessage) *turn.Error {
 	return r.readThinking(body["thinking"])
 }
 
-// readThinking parses the parameter thinking.
+// readThinking reads the parameter thinking, and sets r.thinking.
 func (r *request) readThinking(raw json.RawMessage) *turn.Error {
 	var thinking struct {
 		Type    string `json:"type"`
@@ -124,7 +132,7 @@ func (r *request) readThinking(raw json.RawMessage) *turn.Error {
 	return nil
 }
 
-// toolChoice applies the parameter tool_choice to the tools.
+// toolChoice reads the parameter tool_choice. The value none removes the tools.
 func (r *request) toolChoice(raw json.RawMessage) *turn.Error {
 	var choice struct {
 		Type            string `json:"type"`
@@ -157,14 +165,14 @@ func (r *request) toolChoice(raw json.RawMessage) *turn.Error {
 	return nil
 }
 
-// note adds a note unless it was added before.
+// note adds a note about a parameter without effect, unless it was added before.
 func (r *request) note(text string) {
 	if !slices.Contains(r.notes, text) {
 		r.notes = append(r.notes, text)
 	}
 }
 
-// required decodes a member of the request that must be present.
+// required decodes the member name of the request into v; it must be present.
 func required(body map[string]json.RawMessage, name string, v any) *turn.Error {
 	if !present(body[name]) {
 		return invalid(name, "is required")
@@ -172,12 +180,12 @@ func required(body map[string]json.RawMessage, name string, v any) *turn.Error {
 	return front.Member(body[name], name, v)
 }
 
-// present reports whether a member is present and not null.
+// present reports whether a JSON member is present and not null.
 func present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
 
-// list reads a list of at most front.MaxMessages values.
+// list decodes a JSON array of at most front.MaxMessages values. path names it in errors.
 func list[T any](raw json.RawMessage, path string) ([]T, *turn.Error) {
 	if !present(raw) {
 		return nil, nil
@@ -215,7 +223,7 @@ func list[T any](raw json.RawMessage, path string) ([]T, *turn.Error) {
 	return entries, nil
 }
 
-// invalid returns the error for an invalid value at path.
+// invalid returns the error for an invalid value at path, with a text formatted as by fmt.Sprintf.
 func invalid(path, format string, args ...any) *turn.Error {
 	return &turn.Error{Kind: turn.Invalid, Param: path, Message: path + ": " + fmt.Sprintf(format, args...)}
 }

@@ -9,11 +9,14 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A streamer writes a response as server-sent events.
+// A streamer writes the response to one turn as server-sent events.
 type streamer struct {
+	// events writes the server-sent events.
 	events *front.Events
+
+	// answer has the state of the response.
 	answer *answer
-	// open is the type of the block that has begun; "" for none.
+	// open is the type of the content block that has begun and not ended; "" for none.
 	open string
 	// index is the index of the open content block or, if none is open, of the next one.
 	index int
@@ -23,61 +26,106 @@ type streamer struct {
 
 // The server-sent events of a streamed response.
 type (
+	// A startEvent is the event message_start, with a message without content.
 	startEvent struct {
 		Type    string  `json:"type"`
 		Message message `json:"message"`
 	}
+
+	// A blockStart is the event content_block_start, with an empty block.
 	blockStart struct {
-		Type  string `json:"type"`
-		Index int    `json:"index"`
-		Block any    `json:"content_block"`
+		Type string `json:"type"`
+
+		// Index is the index of the block in the message's content.
+		Index int `json:"index"`
+
+		// Block is the block without its content.
+		Block any `json:"content_block"`
 	}
+
+	// A blockDelta is the event content_block_delta, which appends to the open block.
 	blockDelta struct {
-		Type  string `json:"type"`
-		Index int    `json:"index"`
-		Delta any    `json:"delta"`
+		Type string `json:"type"`
+
+		// Index is the index of the block in the message's content.
+		Index int `json:"index"`
+
+		// Delta is the piece that is appended to the block, such as a textDelta.
+		Delta any `json:"delta"`
 	}
+
+	// A blockStop is the event content_block_stop.
 	blockStop struct {
-		Type  string `json:"type"`
-		Index int    `json:"index"`
+		Type string `json:"type"`
+
+		// Index is the index of the block in the message's content.
+		Index int `json:"index"`
 	}
+
+	// A messageDelta is the event message_delta, with the end of the message.
 	messageDelta struct {
-		Type  string     `json:"type"`
-		Delta endDelta   `json:"delta"`
+		Type string `json:"type"`
+
+		// Delta has the reason why the message ended.
+		Delta endDelta `json:"delta"`
+
+		// Usage is the token usage of the turn.
 		Usage deltaUsage `json:"usage"`
+
+		// betaMessage is only set in the beta form of the API.
 		*betaMessage
 	}
+
+	// A bare event has no other members, such as ping.
 	bare struct {
 		Type string `json:"type"`
 	}
 
+	// A textDelta is a piece of a text block.
 	textDelta struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
+
+	// A thinkingDelta is a piece of a thinking block.
 	thinkingDelta struct {
 		Type     string `json:"type"`
 		Thinking string `json:"thinking"`
+
+		// betaThinkingDelta is only set in the beta form of the API.
 		*betaThinkingDelta
 	}
+
+	// A signatureDelta is the signature of a thinking block.
 	signatureDelta struct {
 		Type      string `json:"type"`
 		Signature string `json:"signature"`
 	}
+
+	// An inputDelta is a piece of a tool call's JSON arguments.
 	inputDelta struct {
 		Type string `json:"type"`
+
+		// JSON is a piece of the JSON text.
 		JSON string `json:"partial_json"`
 	}
+
+	// An endDelta has the members that a message gets at its end.
 	endDelta struct {
-		StopReason   *string `json:"stop_reason"`
+		// StopReason is the reason why the message ended.
+		StopReason *string `json:"stop_reason"`
+
+		// StopSequence is the stop text that ended the message; null if none did.
 		StopSequence *string `json:"stop_sequence"`
-		StopDetails  any     `json:"stop_details"`
-		Container    any     `json:"container"`
+
+		// StopDetails is always null, like Container.
+		StopDetails any `json:"stop_details"`
+		Container   any `json:"container"`
 	}
 )
 
-// stream answers with server-sent events. Their header is written with the first event,
-// so that a turn that fails at once has a status.
+// stream writes the response to a turn as server-sent events. If the turn fails before the first event,
+// the response is an error with its HTTP status.
 func stream(ctx context.Context, w http.ResponseWriter, requestID string, t front.Turn, a *answer) {
 	s := &streamer{events: front.NewEvents(w), answer: a, last: time.Now()}
 	err := front.Each(ctx, t, s.add, s.ping)
@@ -92,7 +140,7 @@ func stream(ctx context.Context, w http.ResponseWriter, requestID string, t fron
 	}
 }
 
-// send writes an event, preceded by message_start if it is the first.
+// send writes an event, after message_start if that was not written yet.
 func (s *streamer) send(name string, event any) error {
 	if err := s.startMessage(); err != nil {
 		return err
@@ -101,7 +149,7 @@ func (s *streamer) send(name string, event any) error {
 	return s.events.Send(name, event)
 }
 
-// startMessage writes the event message_start once.
+// startMessage writes the event message_start, unless it was written before.
 func (s *streamer) startMessage() error {
 	if s.events.Started() {
 		return nil
@@ -109,10 +157,10 @@ func (s *streamer) startMessage() error {
 	return s.events.Send("message_start", startEvent{Type: "message_start", Message: s.answer.message})
 }
 
-// ping writes a ping event, so that clients do not time out.
+// ping writes a ping event, to keep the client's connection alive.
 func (s *streamer) ping() error { return s.send("ping", bare{Type: "ping"}) }
 
-// add converts one event of the turn to server-sent events.
+// add writes the server-sent events for one event of the turn.
 func (s *streamer) add(event turn.Event) error {
 	switch e := event.(type) {
 	case turn.Text:
@@ -135,7 +183,7 @@ func (s *streamer) add(event turn.Event) error {
 	return nil
 }
 
-// thinking writes thinking text, if the client wants to see it.
+// thinking writes a piece of the model's reasoning, in the form that the client asked for.
 func (s *streamer) thinking(text string) error {
 	if s.answer.thinking == hidden || text == "" {
 		return s.silent()
@@ -153,7 +201,7 @@ func (s *streamer) thinking(text string) error {
 	return s.delta(d)
 }
 
-// silent writes a ping event if the client has received no event for front.PingInterval.
+// silent writes a ping event if no event was written for front.PingInterval.
 func (s *streamer) silent() error {
 	if time.Since(s.last) < front.PingInterval {
 		return nil
@@ -161,7 +209,7 @@ func (s *streamer) silent() error {
 	return s.ping()
 }
 
-// call writes a tool call as a content block.
+// call writes the events for a tool call, which is a content block of its own.
 func (s *streamer) call(c turn.Call) error {
 	block := newToolUse(c)
 	arguments := string(block.Input)
@@ -178,7 +226,8 @@ func (s *streamer) call(c turn.Call) error {
 	return s.finishBlock()
 }
 
-// begin begins a block of text or thinking, unless one of the type is open.
+// begin starts a content block of text or thinking, unless one of this type is open; an open one of
+// another type is ended.
 func (s *streamer) begin(kind string) error {
 	if s.open == kind {
 		return nil
@@ -192,16 +241,18 @@ func (s *streamer) begin(kind string) error {
 	return s.start(kind, textBlock{Type: kind})
 }
 
+// start writes content_block_start for a block of type kind.
 func (s *streamer) start(kind string, block any) error {
 	s.open = kind
 	return s.send("content_block_start", blockStart{Type: "content_block_start", Index: s.index, Block: block})
 }
 
+// delta writes content_block_delta for the open block.
 func (s *streamer) delta(d any) error {
 	return s.send("content_block_delta", blockDelta{Type: "content_block_delta", Index: s.index, Delta: d})
 }
 
-// finishBlock ends the open content block, if there is one.
+// finishBlock writes content_block_stop for the open block, if there is one.
 func (s *streamer) finishBlock() error {
 	if s.open == "" {
 		return nil
@@ -219,7 +270,7 @@ func (s *streamer) finishBlock() error {
 	return nil
 }
 
-// end writes the events at the end of the message.
+// end writes the events at the end of the message, with the reason and the token usage.
 func (s *streamer) end(e turn.Ended) error {
 	if err := s.startMessage(); err != nil {
 		return err

@@ -11,24 +11,39 @@ import (
 
 // A tool is one element of the parameter tools.
 type tool struct {
-	Type           string          `json:"type"`
-	Name           string          `json:"name"`
-	Description    string          `json:"description"`
-	InputSchema    json.RawMessage `json:"input_schema"`
-	DeferLoading   bool            `json:"defer_loading"`
-	Strict         bool            `json:"strict"`
-	InputExamples  json.RawMessage `json:"input_examples"`
+	// Type is "custom" or "" for an ordinary tool; other types are defined by the API.
+	Type        string `json:"type"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+
+	// InputSchema is the JSON schema of the arguments.
+	InputSchema json.RawMessage `json:"input_schema"`
+
+	// DeferLoading means that the tool is only offered once the conversation has loaded it.
+	DeferLoading bool `json:"defer_loading"`
+
+	// Strict asks for arguments that match the schema; it has no effect.
+	Strict bool `json:"strict"`
+
+	// InputExamples are example arguments; they have no effect.
+	InputExamples json.RawMessage `json:"input_examples"`
+
+	// AllowedCallers says who may call the tool; it has no effect.
 	AllowedCallers json.RawMessage `json:"allowed_callers"`
-	CacheControl   json.RawMessage `json:"cache_control"`
+
+	// CacheControl asks for caching; it has no effect.
+	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// A clientTool is a tool, such as bash, that the API defines by its type and the client runs. The
+// A clientTool is a tool, such as bash, that the API defines by its type and that the client runs. The
 // upstream server gets an ordinary tool definition in its place.
 type clientTool struct {
-	// prefix is the tool's type without its date.
+	// prefix is the type without the date at its end; description and schema are those of the ordinary
+	// definition.
 	prefix, description, schema string
 }
 
+// clientTools are the supported tools of this sort.
 var clientTools = []clientTool{
 	{
 		prefix: "bash_", description: "Runs a command in a persistent bash session.",
@@ -40,9 +55,9 @@ var clientTools = []clientTool{
 	},
 }
 
-// tools reads the parameter tools and those that the transcript defines. A tool with
-// defer_loading is offered once the transcript has loaded it: until then, the model is
-// not meant to see it.
+// tools reads the parameter tools and the tools that the transcript defines. raw is the parameter. A
+// tool with defer_loading is only offered once the transcript has loaded it, because the model should
+// not see it before.
 func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 	entries, err := list[tool](raw, "tools")
 	if err != nil {
@@ -91,7 +106,8 @@ func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 	return offered, nil
 }
 
-// read converts a tool of the API to a tool of the turn.
+// read converts a tool of the API to the form for the upstream server. note adds a note about a member
+// without effect.
 func (t *tool) read(path string, note func(string)) (turn.Tool, *turn.Error) {
 	if t.Name == "" {
 		return turn.Tool{}, invalid(path+".name", "is required")

@@ -9,25 +9,28 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// billing begins a text that Claude Code puts before its system prompt, for Anthropic's
-// accounting. In some versions it has a checksum that changes with every request, so it
-// would make every transcript look edited.
+// billing begins a text that Claude Code puts before its system prompt, for Anthropic's accounting. In
+// some versions it has a checksum that changes with every request, so it is removed; otherwise every
+// transcript would look edited.
 const billing = "x-anthropic-billing-header:"
 
-// A transcript reads the system prompt and the messages of a request.
+// A transcript parses the system prompt and the messages of a request.
 type transcript struct {
+	// messages are the messages parsed so far.
 	messages []turn.Message
-	note     func(string)
+
+	// note adds a note about a member without effect.
+	note func(string)
 	// calls are the ids of all tool calls in the messages so far.
 	calls map[string]bool
-	// loaded has the tools that the transcript loaded (true) or removed (false) since the
-	// conversation began.
+	// loaded are the tools that the conversation has loaded (true) or removed (false) since it began,
+	// by name.
 	loaded map[string]bool
-	// defined are tools that the transcript itself defines.
+	// defined are the tools that the transcript itself defines, as JSON.
 	defined []json.RawMessage
 }
 
-// system reads the parameter system: a text, or a list of texts.
+// system reads the parameter system: a text, or a list of text blocks.
 func (t *transcript) system(raw json.RawMessage) *turn.Error {
 	parts, err := t.content(raw, "system", turn.System)
 	if err != nil {
@@ -43,7 +46,7 @@ func (t *transcript) system(raw json.RawMessage) *turn.Error {
 	return nil
 }
 
-// read parses the parameter messages.
+// read reads the parameter messages.
 func (t *transcript) read(raw json.RawMessage) *turn.Error {
 	entries, err := list[entry](raw, "messages")
 	if err != nil {
@@ -73,11 +76,13 @@ func (t *transcript) read(raw json.RawMessage) *turn.Error {
 
 // An entry is one element of the parameter messages.
 type entry struct {
-	Role    string          `json:"role"`
+	Role string `json:"role"`
+
+	// Content is a text or a list of content blocks.
 	Content json.RawMessage `json:"content"`
 }
 
-// message parses one element of the parameter messages.
+// message reads one element of the parameter messages. path names it in errors.
 func (t *transcript) message(m *entry, path string) *turn.Error {
 	role := turn.Role(m.Role)
 	switch role {
@@ -105,11 +110,11 @@ func (t *transcript) message(m *entry, path string) *turn.Error {
 	return nil
 }
 
-// addSystem adds a system message of the transcript. One that follows a message of the
-// user goes before it, and one that follows results of tools becomes a text beside them:
-// Claude Code sends such messages last, while the upstream's turn begins with what the
-// user said or with the results. Where a message goes depends only on those before it,
-// so that a longer transcript still begins with the shorter one.
+// addSystem adds a system message in the middle of the transcript. It is moved before a preceding
+// message of the user, or becomes a text of a preceding message with tool results: Claude Code sends
+// such messages last, while the upstream's turn must begin with the user's message or the results. The
+// new position depends only on preceding messages, so that a longer transcript still begins with the
+// shorter one.
 func (t *transcript) addSystem(parts []turn.Part) {
 	message := turn.Message{Role: turn.System, Parts: parts}
 	last := len(t.messages) - 1
@@ -125,9 +130,9 @@ func (t *transcript) addSystem(parts []turn.Part) {
 	}
 }
 
-// content reads the content of a message: a text, or a list of blocks. Both forms of one
-// text give the same parts, since Claude Code changes from one to the other. Empty texts
-// are left out.
+// content reads the content of a message: a text, or a list of blocks. Both forms of the same text give
+// the same parts, since Claude Code changes from one to the other. Empty texts are left out. path names
+// the message in errors.
 func (t *transcript) content(raw json.RawMessage, path string, role turn.Role) ([]turn.Part, *turn.Error) {
 	if !present(raw) {
 		return nil, nil

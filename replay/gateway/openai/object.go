@@ -19,7 +19,8 @@ type Object struct {
 	Members map[string]json.RawMessage
 }
 
-// ReadObject reads an object. Null and what is absent is an object without members.
+// ReadObject decodes a JSON object. path names it in errors. null and an absent value give an object
+// without members.
 func ReadObject(raw json.RawMessage, path string) (Object, *turn.Error) {
 	o := Object{Path: path}
 	err := front.Member(raw, path, &o.Members)
@@ -29,7 +30,7 @@ func ReadObject(raw json.RawMessage, path string) (Object, *turn.Error) {
 // IsString reports whether a JSON value is a string.
 func IsString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
-// At returns the path of a member, for error messages.
+// At returns the path of a member for error messages, such as messages.3.content.
 func (o Object) At(name string) string {
 	if o.Path == "" {
 		return name
@@ -43,7 +44,7 @@ func (o Object) Has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// Read decodes a member into v. If the member is absent or null, v is unchanged.
+// Read decodes the member name into v. If the member is absent or null, v is unchanged.
 func (o Object) Read(name string, v any) *turn.Error {
 	return front.Member(o.Members[name], o.At(name), v)
 }
@@ -54,7 +55,7 @@ func (o Object) Text(name string) (s string, err *turn.Error) {
 	return s, err
 }
 
-// Need returns a member that must be a string and not empty.
+// Need returns a member that must be a string that is not empty.
 func (o Object) Need(name string) (string, *turn.Error) {
 	s, err := o.Text(name)
 	if err == nil && s == "" {
@@ -69,24 +70,23 @@ func (o Object) List(name string) (list []json.RawMessage, err *turn.Error) {
 	return list, err
 }
 
-// Child returns a member that must be an object.
+// Child returns a member that must be an object; without members if it is absent.
 func (o Object) Child(name string) (Object, *turn.Error) {
 	return ReadObject(o.Members[name], o.At(name))
 }
 
-// Invalid returns the error for a member. problem follows the member's path in the
-// message.
+// Invalid returns an error for the member name. Its message is the member's path followed by problem,
+// such as "is required".
 func (o Object) Invalid(name, code, problem string) *turn.Error {
 	return invalid(o.At(name), code, problem)
 }
 
-// invalid returns the error for the value at a path. problem follows the path in the
-// message.
+// invalid returns an error for the value at a path. Its message is the path followed by problem.
 func invalid(path, code, problem string) *turn.Error {
 	return &turn.Error{Kind: turn.Invalid, Param: path, Code: code, Message: path + " " + problem}
 }
 
-// OneOf returns the error for a member that has none of its possible values.
+// OneOf returns the error for a member with the value got, which must be one of values.
 func (o Object) OneOf(name, got string, values ...string) *turn.Error {
 	if got == "" {
 		return o.Invalid(name, "missing_required_parameter", "is required")
@@ -94,16 +94,19 @@ func (o Object) OneOf(name, got string, values ...string) *turn.Error {
 	return o.Invalid(name, "invalid_value", fmt.Sprintf("must be one of %s, not %.60q", strings.Join(values, ", "), got))
 }
 
-// Index returns the path of a list element, for error messages.
+// Index returns the path of element i of the list at path, for error messages.
 func Index(path string, i int) string { return path + "." + strconv.Itoa(i) }
 
-// Notes collects the distinct notes about parameters that had no effect.
+// A Notes collects notes about parameters that had no effect, without duplicates.
 type Notes struct {
+	// list are the notes in the order in which they were added.
 	list []string
+
+	// seen has the notes in list.
 	seen map[string]bool
 }
 
-// maxNotes is the largest number of notes for one request.
+// maxNotes limits the number of notes for one request.
 const maxNotes = 100
 
 // Add adds a note unless it was added before.
@@ -121,8 +124,8 @@ func (n *Notes) Add(note string) {
 // List returns the notes in the order in which they were added.
 func (n *Notes) List() []string { return slices.Clip(n.list) }
 
-// Check applies a table to an object. where names all objects of its kind in notes,
-// such as messages[]; "" for the request itself.
+// Check applies a table of parameters to an object, and adds a note for each member without effect.
+// where names all objects of its kind in notes, such as messages[]; "" for the request itself.
 //
 // Errors: kind Invalid for the first refused member.
 func (n *Notes) Check(p front.Params, o Object, where string) *turn.Error {

@@ -18,12 +18,19 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// An errorObject is the error object of OpenAI's APIs.
+// An errorObject is an error in the form of OpenAI's APIs.
 type errorObject struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
+	// Message describes the error.
+	Message string `json:"message"`
+
+	// Type is the API's name for the kind of error.
+	Type string `json:"type"`
+
+	// Param is the path of the invalid parameter; null if there is none.
+	Param *string `json:"param"`
+
+	// Code is a short name of the cause for programs; null if there is none.
+	Code *string `json:"code"`
 }
 
 // An ErrorBody is the body of a response that is an error.
@@ -32,8 +39,8 @@ type ErrorBody struct {
 	Error errorObject `json:"error"`
 }
 
-// kinds are the type and the usual code of each kind of error, as OpenAI's servers name
-// them. A code is only used if the error has none.
+// kinds are type and default code of each kind of error, as OpenAI's servers name them. The default
+// code is used if an error has none of its own.
 var kinds = map[turn.Kind]struct{ typ, code string }{
 	turn.Internal:       {typ: "server_error"},
 	turn.Invalid:        {typ: "invalid_request_error"},
@@ -63,6 +70,7 @@ func ErrorOf(err *turn.Error) errorObject {
 	return errorObject{Message: err.Message, Type: kind.typ, Param: optional(err.Param), Code: optional(code)}
 }
 
+// optional returns nil, i.e. JSON null, for an empty text.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -79,13 +87,13 @@ func WriteError(w http.ResponseWriter, err *turn.Error) {
 	_ = front.WriteJSON(w, err.Kind.Status(), ErrorBody{Error: ErrorOf(err)})
 }
 
-// NoRoute answers requests for paths and methods that a front end does not have.
+// NoRoute responds with an error to requests for a path or method that a front end does not have.
 func NoRoute(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, &turn.Error{Kind: turn.NotFound, Code: "unknown_url", Message: "there is no " + r.Method + " " + strconv.QuoteToASCII(r.URL.Path) + " here"})
 }
 
-// Start chooses the model of a request, names what has no effect in the response's header,
-// and starts the turn. It returns nil if that failed; the error was written then.
+// Start starts the turn for a request: it chooses the model, and lists parameters without effect in a
+// response header. If that fails, it writes the error as the response and returns nil.
 func Start(w http.ResponseWriter, r *http.Request, core front.Core, req *turn.Request, notes *Notes) front.Turn {
 	more, err := front.ChooseModel(r.Context(), core, req)
 	if err != nil {
@@ -117,12 +125,13 @@ func Marshal(v any) json.RawMessage {
 	return b
 }
 
-// Cut returns the error for a turn that stopped without an end.
+// Cut returns the error for a turn that stopped without an Ended event.
 func Cut() *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "answer_cut", Message: "the answer stopped before its end; send the request again"}
 }
 
-// Arguments returns the arguments of a tool call in the form of the APIs, a string with JSON.
+// Arguments returns the arguments of a tool call in the form of the APIs: as a string that contains
+// JSON.
 func Arguments(c turn.Call) string {
 	if len(c.Arguments) == 0 {
 		return "{}"

@@ -9,19 +9,22 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// functionName matches valid names of tools.
+// functionName matches the tool names that the APIs allow.
 var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
-// Tools collects the tools that a request offers, by unique names.
+// A Tools collects the tools that a request offers; their names must be unique.
 type Tools struct {
-	list  []turn.Tool
+	// list are the tools in the order of the request.
+	list []turn.Tool
+
+	// names has the names of the tools in list.
 	names map[string]bool
 }
 
-// List returns the tools in the order of the request.
+// List returns the tools in the order in which they were added.
 func (t *Tools) List() []turn.Tool { return t.list }
 
-// ReadFunction reads a tool that is a function: name, description and parameters.
+// ReadFunction reads the members name, description and parameters of a tool that is a function.
 func ReadFunction(o Object) (tool turn.Tool, err *turn.Error) {
 	if tool.Name, err = o.Need("name"); err != nil {
 		return tool, err
@@ -38,7 +41,7 @@ func ReadFunction(o Object) (tool turn.Tool, err *turn.Error) {
 	return tool, nil
 }
 
-// Add adds a tool. path names its name in errors.
+// Add adds a tool. path is the path of its name, for errors.
 //
 // Errors: kind Invalid for a name that the APIs do not allow, or that another tool has.
 func (t *Tools) Add(tool turn.Tool, path string) *turn.Error {
@@ -56,10 +59,11 @@ func (t *Tools) Add(tool turn.Tool, path string) *turn.Error {
 	return nil
 }
 
-// ToolChoice reads tool_choice. none says that the model must not call a tool.
+// ToolChoice reads the member tool_choice of a request. none means that the model must not call any
+// tool.
 //
-// Errors: kind Invalid for required and for a named tool, which the upstream cannot be
-// made to do.
+// Errors: kind Invalid for "required" and for a named tool, because the upstream cannot be forced to
+// call a tool.
 func ToolChoice(o Object) (none bool, err *turn.Error) {
 	const name = "tool_choice"
 	if !o.Has(name) {
@@ -93,7 +97,7 @@ func ToolChoice(o Object) (none bool, err *turn.Error) {
 	return false, o.Invalid(name, "unsupported_value", fmt.Sprintf("cannot be of the type %.40q: the upstream cannot be made to call certain tools; use auto", typ))
 }
 
-// Stop reads the texts that end an answer: a string, or a list of at most 4.
+// Stop reads the member name, the texts at which an answer ends: a string, or a list of at most 4.
 func Stop(o Object, name string) ([]string, *turn.Error) {
 	if !o.Has(name) {
 		return nil, nil
@@ -116,7 +120,7 @@ func Stop(o Object, name string) ([]string, *turn.Error) {
 	return list, nil
 }
 
-// MaxTokens decodes a limit of tokens; 0 if it is absent.
+// MaxTokens reads the member name, a limit of tokens; 0 if it is absent.
 func MaxTokens(o Object, name string) (int64, *turn.Error) {
 	if !o.Has(name) {
 		return 0, nil

@@ -8,16 +8,19 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A Transcript builds the messages of a turn from those of a request. The APIs split
-// an answer differently: consecutive messages of the assistant become one, and so do
-// consecutive results, so that the same conversation always gives the same messages.
+// A Transcript converts the messages of a request to those of a turn. Consecutive messages of the
+// assistant are joined, and so are consecutive tool results: the APIs split an answer differently, and
+// the same conversation must always give the same messages.
 type Transcript struct {
+	// messages are the converted messages so far.
 	messages []turn.Message
-	calls    map[string]bool
+
+	// calls are the ids of all tool calls so far.
+	calls map[string]bool
 }
 
-// Add adds parts of a message. Calls among them are known to Result afterwards. Texts
-// of the assistant that are empty are left out: clients send one with each call.
+// Add adds parts of a message with this role. Empty texts of the assistant are left out, because
+// clients send one with each tool call.
 func (t *Transcript) Add(role turn.Role, parts ...turn.Part) {
 	if role == turn.Assistant {
 		parts = slices.DeleteFunc(slices.Clone(parts), func(p turn.Part) bool { return p == turn.Part{} })
@@ -41,16 +44,16 @@ func (t *Transcript) Add(role turn.Role, parts ...turn.Part) {
 	t.messages = append(t.messages, turn.Message{Role: role, Parts: slices.Clip(parts)})
 }
 
-// Extend appends the messages of an earlier transcript.
+// Extend appends the messages of an earlier transcript, which this one continues.
 func (t *Transcript) Extend(messages []turn.Message) {
 	for _, m := range messages {
 		t.Add(m.Role, m.Parts...)
 	}
 }
 
-// Result adds the result of a call. path names the call's id in errors.
+// Result adds the result of a tool call. path is the path of the call's id, for errors.
 //
-// Errors: kind Invalid for a call that is not in the transcript before it.
+// Errors: kind Invalid if the transcript has no such call before it.
 func (t *Transcript) Result(r turn.Result, path string) *turn.Error {
 	if !t.calls[r.CallID] {
 		return invalid(path, "unknown_tool_call_id", fmt.Sprintf("is %.80q, but no tool call with this id is in the conversation before it", r.CallID))
@@ -59,9 +62,9 @@ func (t *Transcript) Result(r turn.Result, path string) *turn.Error {
 	return nil
 }
 
-// Messages returns the transcript. path names the list of messages in errors.
+// Messages returns the converted messages. path is the path of the list of messages, for errors.
 //
-// Errors: kind Invalid if there is nothing to answer, or too much.
+// Errors: kind Invalid if there are no messages, too many, or none that the model could answer.
 func (t *Transcript) Messages(path string) ([]turn.Message, *turn.Error) {
 	if len(t.messages) > front.MaxMessages {
 		return nil, invalid(path, "too_many_messages", fmt.Sprintf("has more than %d messages", front.MaxMessages))

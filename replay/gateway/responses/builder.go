@@ -12,39 +12,51 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A builder builds a response, and the events of its stream, from the events of a turn.
+// A builder builds a response of the Responses API, and the server-sent events of its stream, from the
+// events of a turn.
 type builder struct {
+	// response is the response as far as it is known.
 	response *response
-	tools    map[string]tool
-	// emit, if not nil, writes an event of the response stream.
+
+	// tools are the client's tools by their names for the upstream server.
+	tools map[string]tool
+	// emit writes one event of the response stream; nil if the response is not streamed.
 	emit func(name string, v any) error
-	// onEnd, if not nil, is called with the answer before the last event is written.
+	// onEnd, if not nil, is called with the complete answer before the last event is written.
 	onEnd func(answer turn.Message)
 
+	// sequence is the sequence number of the next event.
 	sequence int64
-	begun    bool
-	ended    bool
 
-	// open is the kind of the output item that is being built ("" for none), and openID its id; its
-	// text so far is in text.
+	// begun means that the first events were written.
+	begun bool
+
+	// ended means that the turn's Ended event was processed.
+	ended bool
+
+	// open is the kind of the output item that is being built ("" for none), and openID its id.
 	open, openID string
-	text         strings.Builder
 
-	// answerParts are the parts of the answer for the stored transcript.
+	// text is the text of the open item so far.
+	text strings.Builder
+
+	// answerParts are the parts of the answer, for the stored transcript.
 	answerParts []turn.Part
 }
 
-// The kinds of items that deltas are added to.
+// The kinds of output items that grow piece by piece; see builder.open.
 const (
 	openMessage   = "message"
 	openReasoning = "reasoning"
 )
 
+// newBuilder returns a builder for the response to req by the named model.
 func newBuilder(req *request, model string) *builder {
 	return &builder{response: newResponse(req, model), tools: req.tools}
 }
 
-// run builds the response from a turn. onIdle may be nil.
+// run builds the response from the events of a turn. onIdle is called when the turn is silent; it may
+// be nil.
 //
 // Errors: ctx's, those of writing, or the turn's.
 func (b *builder) run(ctx context.Context, t front.Turn, onIdle func() error) error {
@@ -55,6 +67,7 @@ func (b *builder) run(ctx context.Context, t front.Turn, onIdle func() error) er
 	return err
 }
 
+// event processes one event of the turn.
 func (b *builder) event(e turn.Event) error {
 	if ended, ok := e.(turn.Ended); ok {
 		return b.end(ended)
@@ -73,7 +86,7 @@ func (b *builder) event(e turn.Event) error {
 	return nil
 }
 
-// begin writes the first events of the response, once.
+// begin writes the first events of the response, unless this was done before.
 func (b *builder) begin() error {
 	if b.begun {
 		return nil
@@ -85,6 +98,7 @@ func (b *builder) begin() error {
 	return b.sendResponse("response.in_progress")
 }
 
+// addText adds text to the message item, which it opens if necessary.
 func (b *builder) addText(text string) error {
 	if text == "" {
 		return nil
@@ -97,6 +111,7 @@ func (b *builder) addText(text string) error {
 	return b.send(name, textDeltaEvent{envelope: b.next(name), ItemID: b.openID, OutputIndex: b.index(), Delta: text, Logprobs: []string{}})
 }
 
+// addThinking adds reasoning to the reasoning item, which it opens if necessary.
 func (b *builder) addThinking(text string) error {
 	if text == "" {
 		return nil
@@ -112,7 +127,8 @@ func (b *builder) addThinking(text string) error {
 // index returns the index of the open output item or, if none is open, of the next one.
 func (b *builder) index() int { return len(b.response.Output) }
 
-// openItem starts an output item of a kind, unless one is open.
+// openItem starts an output item of a kind, unless one of this kind is open; an open one of another
+// kind is finished.
 func (b *builder) openItem(kind string) error {
 	if b.open == kind {
 		return nil
@@ -137,7 +153,7 @@ func (b *builder) openItem(kind string) error {
 	return b.send(name, partEvent{envelope: b.next(name), ItemID: b.openID, OutputIndex: b.index(), Part: newPart("")})
 }
 
-// closeItem finishes the open output item with a status.
+// closeItem finishes the open output item, if there is one, with a status such as "completed".
 func (b *builder) closeItem(status string) error {
 	kind, text := b.open, b.text.String()
 	b.open = ""
@@ -151,6 +167,7 @@ func (b *builder) closeItem(status string) error {
 	return nil
 }
 
+// closeReasoning writes the last events of a reasoning item with this text.
 func (b *builder) closeReasoning(text string) error {
 	name := "response.reasoning_summary_text.done"
 	if err := b.send(name, summaryDoneEvent{envelope: b.next(name), ItemID: b.openID, OutputIndex: b.index(), Text: text}); err != nil {
@@ -163,6 +180,7 @@ func (b *builder) closeReasoning(text string) error {
 	return b.finish(newReasoning(b.openID, newSummary(text)))
 }
 
+// closeMessage writes the last events of a message item with this text and status.
 func (b *builder) closeMessage(text, status string) error {
 	b.answerParts = append(b.answerParts, turn.Part{Text: text})
 	name := "response.output_text.done"
@@ -183,6 +201,7 @@ func (b *builder) finish(item any) error {
 	return err
 }
 
+// addCall adds an output item for a tool call.
 func (b *builder) addCall(c turn.Call) error {
 	if err := b.closeItem("completed"); err != nil {
 		return err
@@ -214,6 +233,7 @@ func (b *builder) addCall(c turn.Call) error {
 	return b.finish(item)
 }
 
+// addCustomCall is addCall for a custom tool, whose input is text instead of JSON.
 func (b *builder) addCustomCall(c turn.Call, known tool) error {
 	item := customCallItem{ID: openai.NewID("ctc_"), Type: "custom_tool_call", CallID: c.ID, Namespace: known.namespace, Name: known.name}
 	if err := b.sendItem("response.output_item.added", item); err != nil {
@@ -231,7 +251,7 @@ func (b *builder) addCustomCall(c turn.Call, known tool) error {
 	return b.finish(item)
 }
 
-// end completes the response.
+// end completes the response, and writes its last event.
 func (b *builder) end(e turn.Ended) error {
 	if err := b.begin(); err != nil {
 		return err
@@ -255,8 +275,8 @@ func (b *builder) end(e turn.Ended) error {
 	return b.sendResponse(name)
 }
 
-// fail ends the stream of a turn that broke. The item that is open is part of the
-// output, and is not finished. A client that is gone is no error.
+// fail ends the stream of a turn that failed with err. An open item becomes part of the output with the
+// status incomplete.
 func (b *builder) fail(err *turn.Error) {
 	if b.begin() != nil {
 		return
@@ -285,13 +305,14 @@ func (b *builder) fail(err *turn.Error) {
 	_ = b.send("error", errorEvent{envelope: b.next("error"), Code: e.Code, Message: message, Param: e.Param, Error: e})
 }
 
-// next returns the common members of the next event.
+// next returns the members that all events share, for the next event, which is of type name.
 func (b *builder) next(name string) envelope {
 	n := b.sequence
 	b.sequence++
 	return envelope{Type: name, SequenceNumber: n}
 }
 
+// send writes an event, if the response is streamed. name is the type of the event.
 func (b *builder) send(name string, v any) error {
 	if b.emit == nil {
 		return nil
@@ -299,10 +320,12 @@ func (b *builder) send(name string, v any) error {
 	return b.emit(name, v)
 }
 
+// sendResponse writes an event that contains the whole response so far.
 func (b *builder) sendResponse(name string) error {
 	return b.send(name, responseEvent{envelope: b.next(name), Response: b.response})
 }
 
+// sendItem writes an event that contains an output item.
 func (b *builder) sendItem(name string, item any) error {
 	return b.send(name, itemEvent{envelope: b.next(name), OutputIndex: b.index(), Item: item})
 }

@@ -10,8 +10,8 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// foreign are the types of items of OpenAI's own tools. unwire never makes them; a
-// conversation that began elsewhere may have some.
+// foreign are the types of input items that belong to OpenAI's own tools. unwire never creates such
+// items, but a conversation that began at another server may have some.
 var foreign = map[string]bool{
 	"apply_patch_call": true, "apply_patch_call_output": true, "code_interpreter_call": true, "computer_call": true,
 	"computer_call_output": true, "file_search_call": true, "image_generation_call": true, "local_shell_call": true,
@@ -20,7 +20,7 @@ var foreign = map[string]bool{
 	"tool_search_call": true, "tool_search_output": true, "web_search_call": true,
 }
 
-// readInput adds the input to the transcript: a string, or items.
+// readInput reads the parameter input, a string or a list of items, and adds it to the transcript t.
 func (req *request) readInput(o openai.Object, t *openai.Transcript) *turn.Error {
 	if raw := o.Members["input"]; openai.IsString(raw) {
 		text, err := o.Text("input")
@@ -46,6 +46,7 @@ func (req *request) readInput(o openai.Object, t *openai.Transcript) *turn.Error
 	return nil
 }
 
+// readItem reads one input item, such as a message or a tool call, and adds it to the transcript t.
 func (req *request) readItem(o openai.Object, t *openai.Transcript) *turn.Error {
 	typ, err := o.Text("type")
 	if err != nil {
@@ -85,6 +86,7 @@ func (req *request) readItem(o openai.Object, t *openai.Transcript) *turn.Error 
 	return o.OneOf("type", typ, "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning")
 }
 
+// readMessage reads an input item that is a message, and adds it to the transcript t.
 func (req *request) readMessage(o openai.Object, t *openai.Transcript) *turn.Error {
 	role, err := o.Text("role")
 	if err != nil {
@@ -113,7 +115,8 @@ func (req *request) readMessage(o openai.Object, t *openai.Transcript) *turn.Err
 	return nil
 }
 
-// readCall adds a call of the assistant, under the name that the upstream sees.
+// readCall reads an input item that is a tool call, and adds it to the transcript t under the tool's
+// name for the upstream server. custom means that the tool's input is text instead of JSON.
 func (req *request) readCall(o openai.Object, t *openai.Transcript, custom bool) *turn.Error {
 	id, err := o.Need("call_id")
 	if err != nil {
@@ -147,8 +150,9 @@ func (req *request) readCall(o openai.Object, t *openai.Transcript, custom bool)
 	return nil
 }
 
-// content reads a member that is a string, or parts of the given types. It is nil if
-// there is none. A text that is empty is a part, since a result may be empty.
+// content returns the content of an item in member name, which is a string or a list of parts of the
+// given types. If the member is missing, the result is nil. An empty string gives one empty part, since
+// a tool result may be empty.
 func (req *request) content(o openai.Object, name string, types ...string) ([]turn.Part, *turn.Error) {
 	if !o.Has(name) {
 		return nil, nil
@@ -172,6 +176,8 @@ func (req *request) content(o openai.Object, name string, types ...string) ([]tu
 	return parts, nil
 }
 
+// readPart reads one part of an item's content, which must have one of the given types. path names it
+// in errors.
 func (req *request) readPart(raw json.RawMessage, path string, types []string) (part turn.Part, err *turn.Error) {
 	o, err := openai.ReadObject(raw, path)
 	if err != nil {

@@ -2,8 +2,8 @@ package responses
 
 import "unwire/replay/gateway/front"
 
-// Params is the table of the request's parameters. It lists what codex, the openai
-// SDKs, the ai SDK and LangChain can send.
+// Params lists the parameters of POST /v1/responses with their treatment. It has all that codex, the
+// OpenAI SDKs, the AI SDK and LangChain can send.
 var Params = front.Params{
 	{Name: "model", Treatment: front.Honoured, Note: "an id or an alias of the upstream's models"},
 	{Name: "input", Treatment: front.Honoured, Note: "a string or items; items of OpenAI's own tools are left out"},
@@ -42,6 +42,7 @@ var Params = front.Params{
 
 // The tables of the objects within a request.
 var (
+	// The treatment of the members of objects within a request, such as one tool.
 	streamOptionsParams = front.Params{
 		{Name: "include_obfuscation", Treatment: front.Ignored, Allowed: []string{"false"}, Note: "events are not padded"},
 	}

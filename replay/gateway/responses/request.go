@@ -8,32 +8,52 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A request is a translated request of the API.
+// A request is the parsed body of POST /v1/responses.
 type request struct {
-	turn   turn.Request
+	// turn is the request in the form for the gateway's core.
+	turn turn.Request
+
+	// stream asks for a streamed response.
 	stream bool
-	notes  openai.Notes
-	// transcript are the messages of the turn without the instructions, which do not apply to a
-	// response that continues this one. store means that the transcript may be kept in memory.
+
+	// notes are the parameters that had no effect, for a response header.
+	notes openai.Notes
+	// transcript are the messages of the turn without the instructions, which do not apply to a later
+	// response that continues this one.
 	transcript []turn.Message
-	store      bool
-	// tools maps names of tools for the upstream server to the client's tools.
+
+	// store means that the transcript may be kept in memory.
+	store bool
+	// tools are the client's tools by their names for the upstream server.
 	tools map[string]tool
 
 	// echoTools and the fields below are repeated in the response, as the API requires.
-	echoTools    []any
-	toolChoice   string
-	parallel     bool
+	echoTools []any
+
+	// toolChoice is "auto" or "none".
+	toolChoice string
+
+	// parallel is the parameter parallel_tool_calls.
+	parallel bool
+
+	// instructions is the parameter of that name; nil if it is absent.
 	instructions *string
-	previous     *string
-	metadata     map[string]string
-	maxTokens    *int64
+
+	// previous is the id of the earlier response that the request continues; nil for none.
+	previous *string
+
+	// metadata is the parameter of that name.
+	metadata map[string]string
+
+	// maxTokens is the largest number of output tokens; nil for no limit.
+	maxTokens *int64
 }
 
-// A finder returns the transcript of an earlier response.
+// A finder returns the stored transcript of the response with this id; false if there is none.
 type finder func(id string) ([]turn.Message, bool)
 
-// parse translates the members of a request.
+// parse reads the parameters of a request body, given as its JSON members. find finds the earlier
+// response that the request may continue.
 //
 // Errors: kind Invalid, with the path of the parameter.
 func parse(body map[string]json.RawMessage, find finder) (*request, *turn.Error) {
@@ -53,6 +73,7 @@ func parse(body map[string]json.RawMessage, find finder) (*request, *turn.Error)
 	return req, nil
 }
 
+// readOptions reads the simple parameters, such as model and stream.
 func (req *request) readOptions(o openai.Object) (err *turn.Error) {
 	if req.turn.Model, err = o.Need("model"); err != nil {
 		return err
@@ -87,7 +108,8 @@ func (req *request) readOptions(o openai.Object) (err *turn.Error) {
 	return req.notes.Check(streamOptionsParams, options, "stream_options")
 }
 
-// readText refuses formats that the upstream cannot be held to.
+// readText reads the parameter text. It refuses output formats, because the upstream cannot be forced
+// to use one.
 func (req *request) readText(o openai.Object) *turn.Error {
 	text, err := o.Child("text")
 	if err != nil {
@@ -110,7 +132,8 @@ func (req *request) readText(o openai.Object) *turn.Error {
 	return err
 }
 
-// readTranscript joins the instructions, the earlier response and the input.
+// readTranscript builds the transcript from the instructions, the transcript of the earlier response
+// and the input.
 func (req *request) readTranscript(o openai.Object, find finder) *turn.Error {
 	var t openai.Transcript
 	if req.previous != nil {

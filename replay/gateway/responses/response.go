@@ -7,79 +7,143 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A response is the API's response object.
+// A response is the API's response object. Members that have no meaning here are constant.
 type response struct {
-	ID                 string            `json:"id"`
-	Object             string            `json:"object"`
-	CreatedAt          int64             `json:"created_at"`
-	CompletedAt        *int64            `json:"completed_at"`
-	Status             string            `json:"status"`
-	Error              *responseError    `json:"error"`
-	IncompleteDetails  *incomplete       `json:"incomplete_details"`
-	Instructions       *string           `json:"instructions"`
-	MaxOutputTokens    *int64            `json:"max_output_tokens"`
-	Model              string            `json:"model"`
-	Output             []any             `json:"output"`
-	ParallelToolCalls  bool              `json:"parallel_tool_calls"`
-	PreviousResponseID *string           `json:"previous_response_id"`
-	Reasoning          reasoning         `json:"reasoning"`
-	Temperature        float64           `json:"temperature"`
-	Text               text              `json:"text"`
-	ToolChoice         string            `json:"tool_choice"`
-	Tools              []any             `json:"tools"`
-	TopP               float64           `json:"top_p"`
-	Truncation         string            `json:"truncation"`
-	Usage              *usage            `json:"usage"`
-	Metadata           map[string]string `json:"metadata"`
-	Background         bool              `json:"background"`
+	// ID is the id of the response, resp_….
+	ID string `json:"id"`
+
+	// Object is the type of the JSON object: "response".
+	Object string `json:"object"`
+
+	// CreatedAt is the time of the response in seconds since 1970.
+	CreatedAt int64 `json:"created_at"`
+
+	// CompletedAt is the time at which the response was completed, in seconds since 1970; null before.
+	CompletedAt *int64 `json:"completed_at"`
+
+	// Status is "in_progress", "completed", "incomplete" or "failed".
+	Status string `json:"status"`
+
+	// Error is the error of a failed response; otherwise null.
+	Error *responseError `json:"error"`
+
+	// IncompleteDetails is the reason if Status is incomplete; otherwise null.
+	IncompleteDetails *incomplete `json:"incomplete_details"`
+
+	// Instructions repeats the parameter of that name.
+	Instructions *string `json:"instructions"`
+
+	// MaxOutputTokens repeats the parameter of that name; null for no limit.
+	MaxOutputTokens *int64 `json:"max_output_tokens"`
+
+	// Model is the id of the model that answers.
+	Model string `json:"model"`
+
+	// Output are the output items so far, such as messageItem.
+	Output []any `json:"output"`
+
+	// ParallelToolCalls repeats the parameter of that name; it has no effect.
+	ParallelToolCalls bool `json:"parallel_tool_calls"`
+
+	// PreviousResponseID is the id of the earlier response that this one continues; null for none.
+	PreviousResponseID *string `json:"previous_response_id"`
+
+	// Reasoning is a constant: the upstream has no such setting.
+	Reasoning reasoning `json:"reasoning"`
+
+	// Temperature is a constant: the upstream has no such setting.
+	Temperature float64 `json:"temperature"`
+
+	// Text is the output format.
+	Text text `json:"text"`
+
+	// ToolChoice is "auto" or "none".
+	ToolChoice string `json:"tool_choice"`
+
+	// Tools repeats the tools of the request.
+	Tools []any `json:"tools"`
+
+	// TopP is a constant: the upstream has no such setting.
+	TopP float64 `json:"top_p"`
+
+	// Truncation is a constant: the upstream has no such setting.
+	Truncation string `json:"truncation"`
+
+	// Usage is the token usage of the turn; null before its end.
+	Usage *usage `json:"usage"`
+
+	// Metadata repeats the parameter of that name.
+	Metadata map[string]string `json:"metadata"`
+
+	// Background is always false.
+	Background bool `json:"background"`
 	// AccessPrograms is a member that the API's schema requires; "standard" means none.
 	AccessPrograms accessPrograms `json:"access_programs"`
 }
 
+// A responseError is the error of a response with status failed.
 type responseError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
+// An incomplete is the reason why a response has the status incomplete.
 type incomplete struct {
+	// Reason is always "max_output_tokens".
 	Reason string `json:"reason"`
 }
 
+// A reasoning is the response's reasoning setting; its members are always null.
 type reasoning struct {
 	Effort  *string `json:"effort"`
 	Summary *string `json:"summary"`
 }
 
+// A text is the response's setting for the output format, which is always text.
 type text struct {
 	Format format `json:"format"`
 }
 
+// A format is an output format: "text".
 type format struct {
 	Type string `json:"type"`
 }
 
+// accessPrograms is a constant part of the response.
 type accessPrograms struct {
 	Cyber string `json:"cyber"`
 }
 
+// A usage is the token usage of a turn in the form of this API.
 type usage struct {
-	InputTokens         int64         `json:"input_tokens"`
-	InputTokensDetails  inputDetails  `json:"input_tokens_details"`
+	// InputTokens is the number of tokens that the model read.
+	InputTokens        int64        `json:"input_tokens"`
+	InputTokensDetails inputDetails `json:"input_tokens_details"`
+
+	// OutputTokens is the number of tokens that the model wrote.
 	OutputTokens        int64         `json:"output_tokens"`
 	OutputTokensDetails outputDetails `json:"output_tokens_details"`
-	TotalTokens         int64         `json:"total_tokens"`
+
+	// TotalTokens is the sum of both.
+	TotalTokens int64 `json:"total_tokens"`
 }
 
+// inputDetails are details about the tokens that the model read.
 type inputDetails struct {
-	CachedTokens     int64 `json:"cached_tokens"`
+	// CachedTokens is the number of tokens read from the upstream's cache.
+	CachedTokens int64 `json:"cached_tokens"`
+
+	// CacheWriteTokens is the number of tokens written to the upstream's cache.
 	CacheWriteTokens int64 `json:"cache_write_tokens"`
 }
 
+// outputDetails are details about the tokens that the model wrote.
 type outputDetails struct {
+	// ReasoningTokens is the number of tokens of reasoning.
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf converts the token usage; if the upstream server reported none, it is zero.
+// usageOf converts the token usage of a turn; nil gives zeros.
 func usageOf(u *turn.Usage) *usage {
 	if u == nil {
 		return &usage{}
@@ -91,7 +155,8 @@ func usageOf(u *turn.Usage) *usage {
 	}
 }
 
-// newResponse returns a response that is in progress.
+// newResponse returns the response to req by the named model, with the status in_progress and without
+// output.
 func newResponse(req *request, model string) *response {
 	return &response{
 		ID: openai.NewID("resp_"), Object: "response", CreatedAt: openai.Now(), Status: "in_progress", Model: model,
@@ -102,15 +167,18 @@ func newResponse(req *request, model string) *response {
 	}
 }
 
-// A functionTool is the definition of a tool as the JSON response repeats it.
+// A functionTool is a tool definition of the request in the form in which the response repeats it.
 type functionTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description *string         `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      bool            `json:"strict"`
+	Type        string  `json:"type"`
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+
+	// Parameters is the JSON schema of the arguments.
+	Parameters json.RawMessage `json:"parameters"`
+	Strict     bool            `json:"strict"`
 }
 
+// newFunctionTool converts a tool to the form in which the response repeats it.
 func newFunctionTool(t turn.Tool) functionTool {
 	f := functionTool{Type: "function", Name: t.Name, Parameters: t.Schema}
 	if t.Description != "" {
@@ -124,47 +192,75 @@ func newFunctionTool(t turn.Tool) functionTool {
 
 // The kinds of items in the output of a response.
 type (
+	// A messageItem is an output item with the visible text of the answer.
 	messageItem struct {
-		ID      string        `json:"id"`
-		Type    string        `json:"type"`
-		Status  string        `json:"status"`
-		Role    string        `json:"role"`
+		ID   string `json:"id"`
+		Type string `json:"type"`
+
+		// Status is "in_progress", "completed" or "incomplete".
+		Status string `json:"status"`
+		Role   string `json:"role"`
+
+		// Content are the parts of the message, at most one.
 		Content []messagePart `json:"content"`
 	}
+
+	// A messagePart is a part of a message's content. Annotations and Logprobs are always empty.
 	messagePart struct {
 		Type        string   `json:"type"`
 		Text        string   `json:"text"`
 		Annotations []string `json:"annotations"`
 		Logprobs    []string `json:"logprobs"`
 	}
+
+	// A reasoningItem is an output item with the model's reasoning.
 	reasoningItem struct {
 		ID      string        `json:"id"`
 		Type    string        `json:"type"`
 		Summary []summaryPart `json:"summary"`
 	}
+
+	// A summaryPart is a part of a reasoning item.
 	summaryPart struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
+
+	// A functionCallItem is an output item with a call of a function.
 	functionCallItem struct {
-		ID        string `json:"id"`
-		Type      string `json:"type"`
-		Status    string `json:"status"`
-		CallID    string `json:"call_id"`
+		ID     string `json:"id"`
+		Type   string `json:"type"`
+		Status string `json:"status"`
+
+		// CallID is the id that the result of the call must repeat.
+		CallID string `json:"call_id"`
+
+		// Namespace is the namespace of the tool; "" for none.
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name"`
+
+		// Arguments are the arguments as JSON text.
 		Arguments string `json:"arguments"`
 	}
+
+	// A customCallItem is an output item with a call of a custom tool, whose input is text.
 	customCallItem struct {
-		ID        string `json:"id"`
-		Type      string `json:"type"`
-		CallID    string `json:"call_id"`
+		ID   string `json:"id"`
+		Type string `json:"type"`
+
+		// CallID is the id that the result of the call must repeat.
+		CallID string `json:"call_id"`
+
+		// Namespace is the namespace of the tool; "" for none.
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name"`
-		Input     string `json:"input"`
+
+		// Input is the input of the tool, a text.
+		Input string `json:"input"`
 	}
 )
 
+// newMessage returns a message item with these parts.
 func newMessage(id, status string, content ...messagePart) messageItem {
 	if content == nil {
 		content = []messagePart{}
@@ -172,10 +268,12 @@ func newMessage(id, status string, content ...messagePart) messageItem {
 	return messageItem{ID: id, Type: "message", Status: status, Role: "assistant", Content: content}
 }
 
+// newPart returns a message part with this text.
 func newPart(text string) messagePart {
 	return messagePart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 }
 
+// newReasoning returns a reasoning item with these parts.
 func newReasoning(id string, summary ...summaryPart) reasoningItem {
 	if summary == nil {
 		summary = []summaryPart{}
@@ -183,4 +281,5 @@ func newReasoning(id string, summary ...summaryPart) reasoningItem {
 	return reasoningItem{ID: id, Type: "reasoning", Summary: summary}
 }
 
+// newSummary returns a part of a reasoning item with this text.
 func newSummary(text string) summaryPart { return summaryPart{Type: "summary_text", Text: text} }

@@ -32,21 +32,27 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// Options say how long transcripts are kept. The zero value is ready to use.
+// Options limit how long the transcripts of responses are kept in memory, so that requests can continue
+// them. A field that is zero has its default.
 type Options struct {
-	// Idle is how long a transcript is kept after its response. 0: 15 minutes.
+	// Idle is how long a transcript is kept after its response. Default: 15 minutes.
 	Idle time.Duration
-	// MaxKept is how many transcripts are kept; the oldest is dropped first. 0: 256.
+	// MaxKept is the number of transcripts that are kept; above it, the oldest is dropped. Default:
+	// 256.
 	MaxKept int
 }
 
+// A handler serves OpenAI's Responses API.
 type handler struct {
+	// core runs the turns.
 	core front.Core
+
+	// kept are the transcripts of recent responses.
 	kept *transcripts
 }
 
-// New returns the handler of the API's paths, which begin with /v1/responses. Other
-// paths get an error in the API's form.
+// New returns a handler for OpenAI's Responses API, whose paths begin with /v1/responses. For other
+// paths it responds with an error in the API's form.
 func New(core front.Core, o Options) http.Handler {
 	h := &handler{core: core, kept: newTranscripts(o)}
 	mux := http.NewServeMux()
@@ -61,10 +67,12 @@ func New(core front.Core, o Options) http.Handler {
 // cannot read each other's transcripts.
 type client [sha256.Size]byte
 
+// clientOf returns the identity of the client that sent a request.
 func clientOf(r *http.Request) client {
 	return sha256.Sum256([]byte(r.Header.Get("Authorization") + "\n" + r.Header.Get("X-Api-Key")))
 }
 
+// create handles POST /v1/responses.
 func (h *handler) create(w http.ResponseWriter, r *http.Request) {
 	body, err := front.ReadBody(w, r)
 	if err != nil {
@@ -99,8 +107,8 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) {
 	b.answer(ctx, w, t)
 }
 
-// stream writes a turn as server-sent events. An error before the first event still has
-// its status.
+// stream writes the response to a turn as server-sent events. If the turn fails before the first event,
+// the response is an error with its HTTP status.
 func (b *builder) stream(ctx context.Context, w http.ResponseWriter, t front.Turn) {
 	events := front.NewEvents(w)
 	b.emit = events.Send
@@ -136,12 +144,13 @@ func isGone(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && !errors.As(err, &failed)
 }
 
-// get responds that a response is not found, because unwire does not store responses.
+// get handles GET /v1/responses/{id}: the response is never found, because unwire does not store
+// responses.
 func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 	openai.WriteError(w, notFound(r.PathValue("id")))
 }
 
-// delete deletes the stored transcript of a response.
+// delete handles DELETE /v1/responses/{id}: it deletes the stored transcript of a response.
 func (h *handler) delete(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if !h.kept.drop(clientOf(r), id) {
@@ -151,6 +160,7 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request) {
 	_ = front.WriteJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
 }
 
+// notFound returns the error for a response id that is not known.
 func notFound(id string) *turn.Error {
 	name, err := json.Marshal(id[:min(len(id), 80)])
 	if err != nil {

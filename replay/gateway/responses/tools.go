@@ -9,21 +9,25 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// hosted are the types of tools that OpenAI runs itself or that its models are trained
-// for. Clients announce them by default and do without them.
+// hosted are the types of tools that OpenAI runs itself or that its models are trained for. They are
+// not offered to the upstream server. Clients list them by default and work without them.
 var hosted = map[string]bool{
 	"apply_patch": true, "code_interpreter": true, "computer": true, "computer_use_preview": true, "file_search": true,
 	"image_generation": true, "local_shell": true, "mcp": true, "programmatic_tool_calling": true, "shell": true,
 	"tool_search": true, "web_search": true, "web_search_2025_08_26": true, "web_search_preview": true, "web_search_preview_2025_03_11": true,
 }
 
-// A tool is a client's tool: its name and namespace, for which the upstream server has a single name.
+// A tool is the client's view of a tool that is offered to the upstream server under a single name.
 type tool struct {
-	custom          bool
+	// custom means that the tool's input is text instead of JSON.
+	custom bool
+
+	// namespace is the namespace of the tool, "" for none, and name its name in it.
 	namespace, name string
 }
 
-// announced returns the name under which a tool is offered to the upstream server.
+// announced returns the single name under which a tool is offered to the upstream server:
+// NAMESPACE__NAME.
 func announced(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -31,9 +35,11 @@ func announced(namespace, name string) string {
 	return namespace + "__" + name
 }
 
-// inputSchema is the schema of a custom tool, which takes a text.
+// inputSchema is the JSON schema that the upstream server gets for a custom tool: an object with the
+// text input.
 const inputSchema = `{"type":"object","properties":{"input":{"type":"string","description":"the tool's whole input, as text"}},"required":["input"],"additionalProperties":false}`
 
+// readTools reads tools and tool_choice.
 func (req *request) readTools(o openai.Object) *turn.Error {
 	none, err := openai.ToolChoice(o)
 	if err != nil {
@@ -62,15 +68,19 @@ func (req *request) readTools(o openai.Object) *turn.Error {
 	return nil
 }
 
-// A toolReader parses the tools of a request.
+// A toolReader parses the tools of a request, which may be nested in namespaces.
 type toolReader struct {
-	req   *request
+	// req is the request, which gets notes and tools.
+	req *request
+
+	// tools are the tools to offer to the upstream server.
 	tools openai.Tools
-	// namespace and about are the name and the description of the namespace that is
-	// being read; "" outside of one.
+	// namespace and about are name and description of the namespace that is being parsed; "" outside of
+	// one.
 	namespace, about string
 }
 
+// read parses one element of tools; raw is its JSON.
 func (r *toolReader) read(o openai.Object, raw json.RawMessage) *turn.Error {
 	typ, err := o.Text("type")
 	if err != nil {
@@ -99,6 +109,7 @@ func (r *toolReader) read(o openai.Object, raw json.RawMessage) *turn.Error {
 	return o.OneOf("type", typ, "function", "custom", "namespace")
 }
 
+// function parses a tool that is a function.
 func (r *toolReader) function(o openai.Object) *turn.Error {
 	read, err := openai.ReadFunction(o)
 	if err != nil {
@@ -110,6 +121,7 @@ func (r *toolReader) function(o openai.Object) *turn.Error {
 	return r.add(read, tool{name: read.Name}, o)
 }
 
+// custom parses a custom tool, whose input is text; raw is its JSON.
 func (r *toolReader) custom(o openai.Object, raw json.RawMessage) *turn.Error {
 	name, err := o.Need("name")
 	if err != nil {
@@ -142,6 +154,7 @@ func (r *toolReader) custom(o openai.Object, raw json.RawMessage) *turn.Error {
 	return r.add(turn.Tool{Name: name, Description: description, Schema: json.RawMessage(inputSchema)}, tool{custom: true, name: name}, o)
 }
 
+// readNamespace parses a namespace and the tools in it; raw is its JSON.
 func (r *toolReader) readNamespace(o openai.Object, raw json.RawMessage) (err *turn.Error) {
 	if r.namespace, err = o.Need("name"); err != nil {
 		return err
@@ -167,7 +180,7 @@ func (r *toolReader) readNamespace(o openai.Object, raw json.RawMessage) (err *t
 	return nil
 }
 
-// add adds a tool that is offered to the upstream server.
+// add adds the tool t, which is offered to the upstream server in place of the client's tool known.
 func (r *toolReader) add(t turn.Tool, known tool, o openai.Object) *turn.Error {
 	known.namespace = r.namespace
 	t.Name = announced(r.namespace, t.Name)
@@ -181,10 +194,10 @@ func (r *toolReader) add(t turn.Tool, known tool, o openai.Object) *turn.Error {
 	return r.tools.Add(t, o.At("name"))
 }
 
-// echo adds a tool to the response, which repeats the request's tools.
+// echo adds a tool definition to the response, which repeats the request's tools.
 func (r *toolReader) echo(v any) { r.req.echoTools = append(r.req.echoTools, v) }
 
-// input returns the text that a call of a custom tool carries.
+// input extracts the text from the JSON arguments with which the upstream server called a custom tool.
 func input(arguments json.RawMessage) string {
 	var object struct {
 		Input *string `json:"input"`

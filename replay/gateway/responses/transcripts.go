@@ -8,29 +8,49 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// maxKeptBytes is the limit for the memory of all stored transcripts, in bytes: 128 MiB.
+// maxKeptBytes limits the memory of all stored transcripts, in bytes.
 const maxKeptBytes = 128 << 20
 
-// transcripts stores the transcripts of recent responses, so that clients can continue them.
+// A transcripts stores the transcripts of recent responses, so that clients can continue them by the
+// response's id.
 type transcripts struct {
-	idle    time.Duration
+	// idle is how long a transcript is stored.
+	idle time.Duration
+
+	// maxKept is the number of transcripts that are stored.
 	maxKept int
 
+	// mu guards the fields below.
 	mu sync.Mutex
-	// byID maps response ids to elements of queue, which has *kept values, oldest first.
-	byID  map[string]*list.Element
+	// byID maps response ids to elements of queue.
+	byID map[string]*list.Element
+
+	// queue has *kept values, oldest first.
 	queue *list.List
+
+	// bytes is the approximate size of all stored transcripts.
 	bytes int
 }
 
+// A kept is a stored transcript.
 type kept struct {
-	id       string
-	client   client
+	// id is the id of the response.
+	id string
+
+	// client is the client that may continue the response.
+	client client
+
+	// messages is the transcript including the response.
 	messages []turn.Message
-	bytes    int
-	until    time.Time
+
+	// bytes is the approximate size of the messages.
+	bytes int
+
+	// until is the time at which the transcript expires.
+	until time.Time
 }
 
+// newTranscripts returns an empty store with the limits in o.
 func newTranscripts(o Options) *transcripts {
 	t := &transcripts{idle: o.Idle, maxKept: o.MaxKept, byID: make(map[string]*list.Element), queue: list.New()}
 	if t.idle == 0 {
@@ -42,7 +62,8 @@ func newTranscripts(o Options) *transcripts {
 	return t
 }
 
-// keep keeps the transcript of a response. It drops what is too old or too much.
+// keep stores the transcript of the response with this id, and deletes those that are too old or exceed
+// the limits.
 func (t *transcripts) keep(c client, id string, messages []turn.Message) {
 	k := &kept{id: id, client: c, messages: messages, bytes: size(messages), until: time.Now().Add(t.idle)}
 	t.mu.Lock()
@@ -55,7 +76,7 @@ func (t *transcripts) keep(c client, id string, messages []turn.Message) {
 	}
 }
 
-// find returns the transcript of a response of this client.
+// find returns the transcript of a response, if it belongs to the client c.
 func (t *transcripts) find(c client, id string) ([]turn.Message, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +88,8 @@ func (t *transcripts) find(c client, id string) ([]turn.Message, bool) {
 	return element.Value.(*kept).messages, true
 }
 
-// drop forgets the transcript of a response. It reports whether there was one.
+// drop deletes the transcript of a response, if it belongs to the client c. It reports whether there
+// was one.
 func (t *transcripts) drop(c client, id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +102,7 @@ func (t *transcripts) drop(c client, id string) bool {
 	return true
 }
 
-// expire deletes the transcripts that are too old. The queue is ordered by expiry.
+// expire deletes the transcripts that are too old. The caller must hold the lock.
 func (t *transcripts) expire() {
 	now := time.Now()
 	for first := t.queue.Front(); first != nil && now.After(first.Value.(*kept).until); first = t.queue.Front() {
@@ -88,14 +110,15 @@ func (t *transcripts) expire() {
 	}
 }
 
+// remove deletes one element of the queue. The caller must hold the lock.
 func (t *transcripts) remove(element *list.Element) {
 	k := t.queue.Remove(element).(*kept)
 	delete(t.byID, k.id)
 	t.bytes -= k.bytes
 }
 
-// size returns about how many bytes messages take. Transcripts that continue each other
-// share their messages, which are counted for each.
+// size estimates the memory of messages in bytes. Messages that several transcripts share are counted
+// for each.
 func size(messages []turn.Message) (n int) {
 	const overhead = 100
 	for _, m := range messages {
@@ -104,6 +127,7 @@ func size(messages []turn.Message) (n int) {
 	return n
 }
 
+// partsSize estimates the memory of a message's parts in bytes.
 func partsSize(parts []turn.Part) (n int) {
 	const overhead = 100
 	for _, p := range parts {

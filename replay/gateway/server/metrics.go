@@ -22,6 +22,7 @@ func health(w http.ResponseWriter, r *http.Request) {
 	_ = front.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
+// metrics responds with the statistics of the gateway in the text format of Prometheus.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	writeMetrics(w, s.core.Counts())

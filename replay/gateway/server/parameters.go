@@ -11,7 +11,8 @@ import (
 	"unwire/replay/gateway/responses"
 )
 
-// WriteParameters writes how each parameter of the three APIs is treated, as Markdown.
+// WriteParameters writes a Markdown table of how each parameter of the three APIs is treated, for the
+// documentation.
 func WriteParameters(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(`# How each request parameter is treated

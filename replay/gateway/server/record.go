@@ -9,10 +9,11 @@ import (
 	"unwire/replay/gateway"
 )
 
-// recordSource is the source of the recorded exchanges.
+// recordSource is stored as the source of the recorded exchanges.
 const recordSource = "serve"
 
-// record handles a request with page and, if a Recorder is set, records the request and the response.
+// record passes a request to the handler page and, if Options.Recorder is set, records the request and
+// the response.
 func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handler) {
 	if s.o.Recorder == nil {
 		page.ServeHTTP(w, r)
@@ -55,6 +56,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handle
 	}
 }
 
+// version returns the HTTP version of a request, "1.1" or "2".
 func version(r *http.Request) string {
 	if r.ProtoMajor >= 2 {
 		return "2"
@@ -67,10 +69,14 @@ func version(r *http.Request) string {
 
 // A recordedBody is a request body that records the bytes read from it.
 type recordedBody struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
+
+	// rec is the recording of the exchange.
 	rec captures.Recording
 }
 
+// Read reads from the body and records the bytes.
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
@@ -81,8 +87,13 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 
 // A recordedWriter is a ResponseWriter that records the response.
 type recordedWriter struct {
+	// ResponseWriter writes the response that is recorded.
 	http.ResponseWriter
-	rec   captures.Recording
+
+	// rec is the recording of the exchange.
+	rec captures.Recording
+
+	// begun means that the response header was recorded.
 	begun bool
 }
 
@@ -90,6 +101,7 @@ type recordedWriter struct {
 // deadlines.
 func (w *recordedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// begin records status and headers of the response, unless this was done before.
 func (w *recordedWriter) begin(status int) {
 	if !w.begun {
 		w.begun = true
@@ -97,11 +109,13 @@ func (w *recordedWriter) begin(status int) {
 	}
 }
 
+// WriteHeader records and writes the response header.
 func (w *recordedWriter) WriteHeader(status int) {
 	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write records and writes bytes of the response body.
 func (w *recordedWriter) Write(p []byte) (int, error) {
 	w.begin(http.StatusOK)
 	n, err := w.ResponseWriter.Write(p)

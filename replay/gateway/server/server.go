@@ -37,28 +37,27 @@ import (
 	"unwire/replay/gateway/responses"
 )
 
-// Limits of connections. Answers have no limit as a whole: each write has one, in
-// front.Events.
+// Limits of connections. Responses as a whole have no time limit, but front.Events limits each write.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
 	maxHeader  = 64 << 10
 
-	// lastRequests is how long requests that are no turns may take at the end.
+	// lastRequests is how long Shutdown waits for requests that are no turns.
 	lastRequests = time.Second
 )
 
 // Options are the settings of the gateway's HTTP server.
 type Options struct {
-	// Keys are the API keys that requests must have one of. At least one is required.
+	// Keys are the accepted API keys; each request must have one of them. At least one is required.
 	Keys []string
 	// Origins are the web origins that may use the server (CORS), such as http://localhost:3000.
 	// Default: none.
 	Origins []string
 	// Recorder records each request; nil records nothing.
 	Recorder captures.Recorder
-	// Idle is how long the transcript of a response is kept for a previous_response_id.
-	// Default: 15 minutes.
+	// Idle is how long the transcript of a response is kept for later requests with
+	// previous_response_id. Default: 15 minutes.
 	Idle time.Duration
 	// BodyTime is the time limit for receiving a request body. Default: 1 minute.
 	BodyTime time.Duration
@@ -68,17 +67,30 @@ type Options struct {
 
 // A Server is the HTTP server of the gateway.
 type Server struct {
-	o     Options
-	core  *gateway.Core
-	keys  [][sha256.Size]byte
+	// o are the options with defaults filled in.
+	o Options
+
+	// core runs the turns.
+	core *gateway.Core
+
+	// keys are the hashes of the accepted API keys.
+	keys [][sha256.Size]byte
+
+	// pages are the HTTP handlers of the APIs.
 	pages pages
-	http  *http.Server
+
+	// http is the HTTP server.
+	http *http.Server
 }
 
-// pages are the HTTP handlers of the front ends.
-type pages struct{ chat, responses, messages http.Handler }
+// pages are the HTTP handlers of the three public APIs.
+type pages struct {
+	// chat and responses serve OpenAI's APIs, messages Anthropic's.
+	chat, responses, messages http.Handler
+}
 
-// New returns a server. Shutdown must be called at its end; the core is shut down with it.
+// New returns a server for the gateway core. Shutdown must be called when it is no longer needed; it
+// also shuts down core.
 func New(core *gateway.Core, o Options) (*Server, error) {
 	if len(o.Keys) == 0 || slices.Contains(o.Keys, "") {
 		return nil, errors.New("an API key must be given, and none may be empty")
@@ -105,8 +117,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown drains the server: it refuses new requests, lets running responses end until
-// ctx does, and closes all sessions.
+// Shutdown stops the server: it refuses new requests, lets running responses end until ctx ends, and
+// closes all sessions.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.core.Shutdown(ctx)
 	// All turns have ended. What is left are short requests and connections that were never
@@ -120,7 +132,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// ServeHTTP checks the origin and API key of a request, and passes it to its front end.
+// ServeHTTP checks origin and API key of a request, and passes it to the handler of its API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -156,7 +168,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.record(w, r, s.pageOf(r))
 }
 
-// limitBodyTime cancels a request whose body does not arrive within BodyTime.
+// limitBodyTime sets a deadline for reading the request body, Options.BodyTime.
 func (s *Server) limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	if control.SetReadDeadline(time.Now().Add(s.o.BodyTime)) == nil {
@@ -164,14 +176,18 @@ func (s *Server) limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A timedBody lifts the read deadline when the body has arrived. It would otherwise cancel
-// a request that takes longer to answer, since net/http goes on reading to see the client
-// leave.
+// A timedBody is a request body that removes the read deadline once the body has arrived completely.
+// Otherwise the deadline would cancel a request that takes longer to answer, since net/http goes on
+// reading to detect that the client disconnects.
 type timedBody struct {
+	// ReadCloser is the request body.
 	io.ReadCloser
+
+	// control removes the deadline.
 	control *http.ResponseController
 }
 
+// Read reads from the body; at its end it removes the deadline.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
@@ -183,7 +199,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pageOf returns the front end that handles a request; nil if there is none.
+// pageOf returns the handler of the API to which a request belongs; nil if there is none.
 func (s *Server) pageOf(r *http.Request) http.Handler {
 	switch {
 	case forMessages(r):
@@ -202,6 +218,7 @@ func forMessages(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/v1/models") && r.Header.Get(messages.VersionHeader) != ""
 }
 
+// writeError writes an error in the form of the API that the request uses.
 func writeError(w http.ResponseWriter, r *http.Request, err *turn.Error) {
 	if forMessages(r) {
 		messages.WriteError(w, err)
@@ -210,8 +227,8 @@ func writeError(w http.ResponseWriter, r *http.Request, err *turn.Error) {
 	openai.WriteError(w, err)
 }
 
-// checkOrigin refuses requests from web pages whose origin is not allowed, and sets the CORS headers
-// for allowed ones.
+// checkOrigin refuses requests from web pages whose origin is not allowed (CORS), and sets the response
+// headers for allowed ones.
 func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) *turn.Error {
 	if !isLoopbackName(r.Host) {
 		return &turn.Error{Kind: turn.Forbidden, Code: "host_not_allowed", Message: "the Host header must be localhost or a loopback address"}
@@ -245,8 +262,8 @@ func isLoopbackName(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkKey returns the API key of a request if it is valid. It compares all keys in constant time, so
-// that timing reveals nothing.
+// checkKey returns the API key of a request; false if it is not valid. All keys are compared in
+// constant time, so that the duration reveals nothing.
 func (s *Server) checkKey(h http.Header) (string, bool) {
 	key, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
 	if !ok {

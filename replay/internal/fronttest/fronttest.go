@@ -22,19 +22,26 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A Core plays turns in the order of Scripts, one for each call of Turn.
+// A Core is a fake of front.Core for tests: each call of Turn plays the next of some scripts.
 type Core struct {
-	mu       sync.Mutex
-	scripts  [][]any
+	// mu guards the fields below.
+	mu sync.Mutex
+
+	// scripts are the scripts that were not played yet.
+	scripts [][]any
+
+	// requests are the requests received so far.
 	requests []*turn.Request
-	closed   int
+
+	// closed is the number of turns that were closed.
+	closed int
 }
 
 // NewCore returns a core that plays the scripts. A step of a script is a turn.Event, an
 // error that ends the turn, a time.Duration to wait, or a channel to wait for.
 func NewCore(scripts ...[]any) *Core { return &Core{scripts: scripts} }
 
-// Script returns the scripted steps of a turn.
+// Script returns its arguments, the steps of a script, as a slice.
 func Script(steps ...any) []any { return steps }
 
 // Requests returns the requests received so far.
@@ -81,12 +88,19 @@ func (c *Core) Turn(_ context.Context, r *turn.Request) (front.Turn, error) {
 	return &play{core: c, steps: steps}, nil
 }
 
+// A play is a turn that plays a script.
 type play struct {
-	core   *Core
-	steps  []any
+	// core is the Core that plays the script.
+	core *Core
+
+	// steps are the steps that are left.
+	steps []any
+
+	// wakeAt is the time at which the current waiting step ends; zero if there is none.
 	wakeAt time.Time
 }
 
+// Next returns the next event of the script, after waiting as the script says.
 func (p *play) Next(ctx context.Context) (turn.Event, error) {
 	for len(p.steps) > 0 {
 		// The deadline survives an interrupted Next, so that a second call waits only for the rest.
@@ -118,6 +132,7 @@ func (p *play) Next(ctx context.Context) (turn.Event, error) {
 	return nil, io.EOF
 }
 
+// Close counts the turn as closed.
 func (p *play) Close() {
 	p.core.mu.Lock()
 	defer p.core.mu.Unlock()
@@ -133,11 +148,16 @@ func Strict(t testing.TB, v any, allow ...string) {
 	s.walk(reflect.ValueOf(v), reflect.TypeOf(v).String())
 }
 
+// A strict compares decoded responses with the types of a client library; see Strict.
 type strict struct {
-	t     testing.TB
+	// t is the test that fails on a difference.
+	t testing.TB
+
+	// allow are the names of additional members that are correct.
 	allow []string
 }
 
+// walk checks the value v, which is at path, and all values in it.
 func (s strict) walk(v reflect.Value, path string) {
 	s.t.Helper()
 	switch v.Kind() {
@@ -154,8 +174,8 @@ func (s strict) walk(v reflect.Value, path string) {
 	}
 }
 
-// walkStruct checks a type of the clients: its field JSON has a field for each member,
-// and the members that the type does not know.
+// walkStruct checks a struct of a client library. Its field JSON records which members were present,
+// and those that the type does not define.
 func (s strict) walkStruct(v reflect.Value, path string) {
 	s.t.Helper()
 	meta := v.FieldByName("JSON")
@@ -211,8 +231,8 @@ var (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// Golden compares an answer with a file. Ids are numbered in the order in which they
-// appear, and times are 0.
+// Golden compares a response with a golden file. Before that, its ids are replaced by numbers in the
+// order of their first occurrence, and its times by 0.
 func Golden(t testing.TB, file string, got []byte) {
 	t.Helper()
 

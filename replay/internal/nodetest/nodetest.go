@@ -13,11 +13,10 @@ import (
 	"unwire/captures/need"
 )
 
-// Serve runs a Node script, and returns the port that the script prints as the one that it listens on.
-// The script must exit when its standard input ends. Its arguments are paths of files with the given
-// contents.
-//
-// Errors: if Node or the packages of the script's folder are missing, the test is skipped.
+// Serve runs a script with Node.js, and returns the port that the script prints as the one on which it
+// listens. The script must exit when its standard input ends. Its arguments are the paths of temporary
+// files with the contents files. If Node.js or the packages of the script's folder are missing, the
+// test is skipped.
 func Serve(t testing.TB, script string, files ...[]byte) (port string) {
 	t.Helper()
 	cmd := exec.Command(need.Node(t, filepath.Dir(script)), script)

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Message draws the bytes of a message with messages in it, down to a depth.
+// Message generates a random protobuf message for property tests, with messages nested at most depth
+// levels deep.
 func Message(t *rapid.T, depth int) []byte {
 	var out []byte
 	for range rapid.IntRange(0, 5).Draw(t, "fields") {
@@ -37,7 +38,7 @@ func Message(t *rapid.T, depth int) []byte {
 	return out
 }
 
-// Token makes a JSON Web Token that expires at a time. It has no signature.
+// Token returns a JSON Web Token that expires at a time. It has no valid signature.
 func Token(t testing.TB, expires time.Time) string {
 	t.Helper()
 	claims, err := json.Marshal(map[string]any{"exp": expires.Unix(), "aud": []string{"api"}, "iss": "someone"})
@@ -47,4 +48,5 @@ func Token(t testing.TB, expires time.Time) string {
 	return encode(`{"alg":"none"}`) + "." + encode(string(claims)) + ".c2ln"
 }
 
+// encode returns a part of a token in base64url.
 func encode(part string) string { return base64.RawURLEncoding.EncodeToString([]byte(part)) }

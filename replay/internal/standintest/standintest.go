@@ -27,27 +27,39 @@ import (
 	"unwire/schema"
 )
 
-// Token is the bearer token that the stand-in wants.
+// Token is the bearer token that the stand-in server requires.
 const Token = "a-token-for-the-stand-in"
 
 const agentService = "agent.v1.AgentService"
 
-// An Agent is a client of the stand-in server whose calls are recorded.
+// An Agent is a test client of the stand-in server, i.e. of a local server that plays the agent
+// service. Its calls are recorded in a capture.
 type Agent struct {
+	// T is the test that fails on an error.
 	*testing.T
-	// Server is the stand-in, Schema its definitions, Store the capture, and Tap the transport that
-	// records into the capture.
+	// Server is the stand-in server.
 	Server *standin.Server
+
+	// Schema are the definitions of the service.
 	Schema *schema.Schema
-	Dir    string // the folder of the capture, turn.uwc
-	Store  *store.Store
-	Tap    *Tap
-	Roots  *x509.CertPool // with the stand-in's CA
+
+	// Dir is the folder of the capture, turn.uwc.
+	Dir string
+
+	// Store is the capture.
+	Store *store.Store
+
+	// Tap is the transport that records into Store.
+	Tap *Tap
+
+	// Roots has the authority that signed the stand-in's certificate.
+	Roots *x509.CertPool
 
 	// LinesOf returns the number of lines that the client reports for a file; nil reports one line for
-	// each.
+	// each file.
 	LinesOf func(path string) int
 
+	// blobs are the byte strings that the server has stored with the client, by name.
 	blobs map[string]string
 }
 
@@ -108,7 +120,7 @@ func (a *Agent) lines(path any) int {
 	return 1
 }
 
-// Answers returns the client's responses, as JSON, to a server message.
+// Answers returns the messages, in JSON form, with which the client responds to a server message.
 func (a *Agent) Answers(m map[string]any) (list []any) {
 	if exec, ok := m["execServerMessage"].(map[string]any); ok {
 		answer := map[string]any{"id": exec["id"], "execId": exec["execId"]}
@@ -136,7 +148,7 @@ func (a *Agent) Answers(m map[string]any) (list []any) {
 	return []any{map[string]any{"kvClientMessage": answer}}
 }
 
-// Build converts a value that can be encoded as JSON to a client message.
+// Build converts a value to a client message by way of its JSON.
 func (a *Agent) Build(v any) *dynamicpb.Message {
 	a.Helper()
 	m := dynamicpb.NewMessage(a.Schema.Message("agent.v1.AgentClientMessage"))
@@ -150,7 +162,8 @@ func (a *Agent) Build(v any) *dynamicpb.Message {
 	return m
 }
 
-// Turn records one turn of a conversation, and returns the number of its exchange.
+// Turn runs one turn of a conversation with this prompt, and returns the number of its exchange in the
+// capture.
 func (a *Agent) Turn(prompt string, o ...connect.ClientOption) int64 {
 	a.Helper()
 	md := a.Schema.Method(agentService, "Run")

@@ -11,10 +11,12 @@ import (
 	"unwire/captures/store"
 )
 
-// A Tap is an http.RoundTripper that records requests and responses as the proxy does.
+// A Tap is an http.RoundTripper for tests that records requests and responses as unwire's proxy does.
 type Tap struct {
-	// Next sends the requests, which are recorded in Store.
-	Next  http.RoundTripper
+	// Next sends the requests.
+	Next http.RoundTripper
+
+	// Store is the capture in which requests and responses are recorded.
 	Store *store.Store
 
 	// Last is the number of the exchange that began last.
@@ -24,6 +26,7 @@ type Tap struct {
 	Done chan struct{}
 }
 
+// RoundTrip sends a request and records it with its response.
 func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	rec, err := t.Store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: "2", RequestHeaders: headers(r.Header), Source: "proxy"})
 	if err != nil {
@@ -55,13 +58,22 @@ func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// A tapped is a request or response body that records the bytes read from it in direction dir.
 type tapped struct {
+	// ReadCloser is the body whose bytes are recorded.
 	io.ReadCloser
+
+	// rec is the recording of the exchange.
 	rec captures.Recording
+
+	// dir is the direction of the body.
 	dir captures.Direction
+
+	// end is called with the error at the end of the body; it may be nil.
 	end func(error)
 }
 
+// Read reads from the body and records the bytes.
 func (t *tapped) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.rec.Chunk(t.dir, p[:n])

@@ -8,13 +8,14 @@ import (
 	"unwire/decode/wire"
 )
 
-// carriedMark replaces the parts that answers send back.
+// carriedMark replaces parts of a value that are left out of comparisons.
 const carriedMark = "<carried>"
 
-// maxParts is the number of parts of a value that is compared without those sent back.
+// maxParts limits the number of parts; a value with more is compared as a whole.
 const maxParts = 5000
 
-// Without returns a leaf without the parts that answers send back. Compressed data is compared
+// Without returns a copy of a value in which the parts in carried, which the client sends back, are
+// replaced by a constant, so that two values can be compared without them. Compressed data is
 // decompressed, because the same data can be compressed in several ways.
 func (v *Leaf) Without(carried map[string]bool) *Leaf {
 	if v.Number && carried == nil || v.IsMessage() {
@@ -29,16 +30,19 @@ func (v *Leaf) Without(carried map[string]bool) *Leaf {
 	return &out
 }
 
-// isCompressed reports whether a part was compressed.
+// isCompressed reports whether a part is the content of compressed data.
 func (p Part) isCompressed() bool { return p.layer && !strings.HasSuffix(p.At, "base64") }
 
-// A carriedText renders a value without the parts that answers send back.
+// A carriedText formats a value for comparison, without some of its parts.
 type carriedText struct {
-	all     []Part
+	// all are the parts of the value; the first is the value itself.
+	all []Part
+
+	// carried has the positions of the parts that are left out.
 	carried map[string]bool
 }
 
-// render returns the encoded form of part i.
+// render returns the text of part i.
 func (c *carriedText) render(i int) string {
 	p := &c.all[i]
 	if c.carried[p.At] {
@@ -67,7 +71,7 @@ func (c *carriedText) render(i int) string {
 	return s
 }
 
-// renderMessage renders part i, which is a message, with one field on each line.
+// renderMessage returns the text of part i, which is a message, with one field on each line.
 func (c *carriedText) renderMessage(i int) string {
 	p := &c.all[i]
 	prefix := p.At
@@ -96,7 +100,7 @@ func (c *carriedText) renderMessage(i int) string {
 	return b.String()
 }
 
-// inQuotes returns a text as the content of a JSON string.
+// inQuotes returns a text with the escapes of a JSON string, but without the quotes.
 func inQuotes(s string) string {
 	b := jsontree.Quote(s)
 	return string(b[1 : len(b)-1])

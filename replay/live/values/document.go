@@ -15,17 +15,19 @@ import (
 	"unwire/replay/edit"
 )
 
-// A Document is a protobuf or JSON message, or another text, whose values can be replaced one by one.
-// Values are represented as leaves in the same way for both codecs.
+// A Document is a protobuf message, a JSON message or another text, divided into values (leaves) that
+// can be replaced one by one. The leaves have the same form for both codecs.
 type Document struct {
 	// Data is the encoded message.
 	Data []byte
 	// tree is the parsed protobuf message; nil for JSON and text.
-	tree   *wire.Tree
+	tree *wire.Tree
+
+	// leaves are the values, in the order of the message.
 	leaves []Leaf
 }
 
-// Open splits a message into its values (leaves).
+// Open divides a message into its values (leaves). isProto means that data is protobuf.
 func Open(data []byte, isProto bool) *Document {
 	d := &Document{Data: data}
 	f := &decode.Frame{Frame: envelope.Frame{Data: data}}
@@ -37,12 +39,12 @@ func Open(data []byte, isProto bool) *Document {
 	return d
 }
 
-// At returns the leaf at a path; nil if there is none.
+// At returns the value at a path; nil if there is none.
 func (d *Document) At(path string) *Leaf {
 	return LeafAt(d.leaves, path)
 }
 
-// LeafAt returns the leaf at a path in a list; nil if there is none.
+// LeafAt returns the value at a path among leaves; nil if there is none.
 func LeafAt(leaves []Leaf, path string) *Leaf {
 	for i := range leaves {
 		if leaves[i].Path == path {
@@ -52,8 +54,7 @@ func LeafAt(leaves []Leaf, path string) *Leaf {
 	return nil
 }
 
-// Set returns the encoded message in which the value of the leaf l is replaced by the value of the leaf
-// from.
+// Set returns the encoded message in which the value l is replaced by the value from.
 func (d *Document) Set(l, from *Leaf) ([]byte, error) {
 	switch {
 	case l.Value == from.Value && l.Object == from.Object:
@@ -73,7 +74,7 @@ func (d *Document) Set(l, from *Leaf) ([]byte, error) {
 	return d.SetText(l, from.Text())
 }
 
-// SetText returns the message with the text or bytes of l replaced.
+// SetText returns the encoded message in which the text or bytes l are replaced by text.
 func (d *Document) SetText(l *Leaf, text string) ([]byte, error) {
 	switch {
 	case d.tree != nil:
@@ -85,7 +86,8 @@ func (d *Document) SetText(l *Leaf, text string) ([]byte, error) {
 	return d.put(l, jsontree.Quote(text)), nil
 }
 
-// put replaces a JSON value, or the name of a member, by raw JSON.
+// put returns the JSON message in which the value l, or the name of the member if l is one, is replaced
+// by raw JSON.
 func (d *Document) put(l *Leaf, raw []byte) []byte {
 	off, end := l.json.Span()
 	if l.key {
@@ -94,7 +96,7 @@ func (d *Document) put(l *Leaf, raw []byte) []byte {
 	return slices.Concat(d.Data[:off], raw, d.Data[end:])
 }
 
-// Remove returns the message without a number, which then has its default, zero.
+// Remove returns the encoded message without the number l, which then has its default, zero.
 func (d *Document) Remove(l *Leaf) ([]byte, error) {
 	if d.tree != nil {
 		return wire.Splice(d.tree, []wire.Edit{{Op: wire.Delete, Node: l.node}})
@@ -105,8 +107,8 @@ func (d *Document) Remove(l *Leaf) ([]byte, error) {
 	return d.put(l, []byte("0")), nil
 }
 
-// Insert returns the message with a number inserted at a path. If the path already has a value, or
-// its parent is missing, the message is returned unchanged.
+// Insert returns the encoded message with the number from inserted at a path. If the path already has a
+// value, or its parent is missing, the message is returned unchanged.
 func (d *Document) Insert(path string, from *Leaf) ([]byte, error) {
 	steps, _, err := fieldpath.Cut(path)
 	if err != nil || len(steps) == 0 || d.At(path) != nil {
@@ -140,6 +142,8 @@ func (d *Document) Insert(path string, from *Leaf) ([]byte, error) {
 	return root.Insert(0, slices.Concat(jsontree.Quote(last.Name), []byte(":"), raw)), nil
 }
 
+// insertField is Insert for protobuf. above is the path of the parent, "" for the message itself; last
+// is the last step of the path.
 func (d *Document) insertField(above string, last fieldpath.Step, from *Leaf) ([]byte, error) {
 	parent := int32(0)
 	if above != "" {
@@ -164,7 +168,7 @@ func (d *Document) insertField(above string, last fieldpath.Step, from *Leaf) ([
 	return wire.Splice(d.tree, []wire.Edit{{Op: wire.AppendInto, Node: parent, Data: field}})
 }
 
-// Text returns the value of a leaf as text or bytes.
+// Text returns the value as text: a number in digits, otherwise its bytes.
 func (l *Leaf) Text() string {
 	if l.Number {
 		return l.Value[1:]
@@ -172,7 +176,7 @@ func (l *Leaf) Text() string {
 	return string(l.Data)
 }
 
-// payloadOf returns a leaf's value as the payload of a field of wire type t.
+// payloadOf returns the value l encoded for a field of wire type t, without tag and length.
 func payloadOf(l *Leaf, t wire.Type) ([]byte, error) {
 	if !isNumber(t) {
 		return []byte(l.Text()), nil
@@ -192,13 +196,15 @@ func payloadOf(l *Leaf, t wire.Type) ([]byte, error) {
 	return wire.AppendVarint(nil, n), nil
 }
 
+// isNumber reports whether fields of a wire type are numbers.
 func isNumber(t wire.Type) bool { return t == wire.Varint || t == wire.I32 || t == wire.I64 }
 
-// HasParent reports whether the message that contains a path's last step exists.
+// HasParent reports whether leaves contain the message in which a path's last step would be.
 func HasParent(leaves []Leaf, path string) bool {
 	dot := strings.LastIndexByte(path, '.')
 	return dot < 0 || Has(leaves, path[:dot])
 }
 
-// Number returns the leaf of a number in digits, or of another text.
+// Number returns a leaf at path whose value is the number in text or, if it is not a number, text
+// itself.
 func Number(path, text string) Leaf { return jsonText(Leaf{Path: path}, text) }

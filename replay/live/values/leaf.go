@@ -31,7 +31,8 @@ const (
 	shapeLikeness = 0.5
 )
 
-// A Leaf is a value in a message: a scalar, a text, bytes, or a nested message.
+// A Leaf is a value in a protobuf or JSON message: a scalar, a text, bytes, or a nested message. A
+// nested message is a leaf itself, followed by those of its content.
 type Leaf struct {
 	// Path selects only this value, such as 2.1, 1.3[1] or result.id.
 	Path string
@@ -39,52 +40,56 @@ type Leaf struct {
 	Last string
 	// Depth is the number of messages that enclose the value.
 	Depth int
-	// Value is the value in a comparable form; long values are hashed.
+	// Value is the value in a form for comparison: "n" and a number, or "t" and a text; long texts are
+	// hashed.
 	Value string
 	// Number means that the value is a number.
 	Number bool
-	// Small means that the value is too common to be an id, except in a place where ids are known
-	// to occur.
+	// Small means that the value is too common to be recognised as an id, except at a path where ids
+	// are known to occur.
 	Small bool
-	// Inner is the number of following leaves that are nested in this one.
+	// Inner is the number of the following leaves that are nested in this one.
 	Inner int
 	// top means that the value is a text, bytes or message at the top level.
 	top bool
 	// sub means that the value is a text, bytes or message one level below the top.
 	sub bool
-	// Data is the content of a text, bytes or a message; nil for a number.
+	// Data is the content of a text, bytes or message; nil for a number.
 	Data []byte
 
 	// Object means that the value is a JSON object or array.
 	Object bool
 
-	// Opaque means bytes that parse as a message, perhaps by chance. Both interpretations are kept.
+	// Opaque means that the value is bytes that can be parsed as a message, perhaps by chance. It then
+	// has both Data and inner leaves.
 	Opaque bool
 
-	// perhaps means that other frames of the same kind may not have this leaf: digits in a JSON string
+	// perhaps means that other messages of the same kind may lack this leaf: digits in a JSON string
 	// (possibly a 64-bit number), and values inside opaque bytes.
 	perhaps bool
 
+	// place is the position of the value in the encoded message.
 	place
-	// Budget limits the amount of data decompressed to find parts; nil means a small budget.
+	// Budget limits how many bytes are decompressed to find parts of the value; nil means a small
+	// budget.
 	Budget *Budget
 }
 
-// A place is the position of a leaf in the encoded message.
+// A place is the position of a leaf in the encoded message: a node in protobuf, or a value in JSON.
 type place struct {
-	// node is the index of the leaf's node in a protobuf tree.
+	// node is the index of the leaf's node in the parsed protobuf message.
 	node int32
 	// wireType is the wire type of that node.
 	wireType wire.Type
-	// json is the value in a JSON message.
+	// json is the leaf's value in the parsed JSON message.
 	json jsontree.Value
-	// key means that the leaf is the name of the member, not its value.
+	// key means that the leaf is the name of the JSON member, and not its value.
 	key bool
 }
 
-// Leaves returns the values of a message; each message precedes its content. md is the message's
-// type, if known. Without it, a text that happens to parse as a message is taken for one, unless it
-// looks like an identifier.
+// Leaves returns the values in a frame's message; a nested message precedes its content. md is the
+// message's type; nil if unknown. Without it, a text that can be parsed as a message counts as one,
+// unless it looks like an identifier.
 func Leaves(f *decode.Frame, md protoreflect.MessageDescriptor) []Leaf {
 	if f.Tree != nil {
 		return protoLeaves(nil, f.Tree, 0, md, "", 1)
@@ -109,6 +114,8 @@ func Leaves(f *decode.Frame, md protoreflect.MessageDescriptor) []Leaf {
 	return jsonLeaves(nil, root, "", 1)
 }
 
+// protoLeaves appends the values below the node parent of a protobuf message to out. prefix is the path
+// of parent, and depth the number of messages that enclose the values.
 func protoLeaves(out []Leaf, t *wire.Tree, parent int32, md protoreflect.MessageDescriptor, prefix string, depth int) []Leaf {
 	counts, order := map[uint64]int{}, entryOrder(t, parent)
 	for c := range t.Children(parent) {
@@ -156,9 +163,9 @@ func protoLeaves(out []Leaf, t *wire.Tree, parent int32, md protoreflect.Message
 	return out
 }
 
-// isIdentifier reports whether a field that parses as a message is an identifier: letters, digits,
-// - and _ that parse only as numbers. One in a few thousand identifiers of 32 hexadecimal digits
-// parses as fixed-size fields. A message with a text has a length-delimited field.
+// isIdentifier reports whether a field that can be parsed as a message is actually an identifier: it
+// consists of letters, digits, - and _, and as a message it has only numbers. One in a few thousand
+// identifiers of 32 hexadecimal digits can be parsed in this way.
 func isIdentifier(t *wire.Tree, field int32) bool {
 	if len(t.Payload(field)) < ShortText {
 		return false
@@ -181,8 +188,9 @@ func isIdentifier(t *wire.Tree, field int32) bool {
 // longestID is the length in bytes of the longest binary identifier.
 const longestID = 64
 
-// mayBeChance reports whether a field that parses as a message may actually be a random identifier;
-// about one in a hundred of these parses. A message that contains a text is not chance.
+// mayBeChance reports whether a field that can be parsed as a message may actually be a random binary
+// identifier; about one in a hundred of these can be parsed. A message that contains a text is not an
+// identifier.
 func mayBeChance(t *wire.Tree, field int32) bool {
 	const leastText = 3
 	p := t.Payload(field)
@@ -197,8 +205,8 @@ func mayBeChance(t *wire.Tree, field int32) bool {
 	return true
 }
 
-// messageIn returns the type of the message in a field; ok is false if the schema declares that the
-// field has no message.
+// messageIn returns the message type of field number in md; nil if unknown. ok is false if the
+// definition says that the field is not a message.
 func messageIn(md protoreflect.MessageDescriptor, number uint64) (inner protoreflect.MessageDescriptor, ok bool) {
 	if md == nil || number > math.MaxInt32 {
 		return nil, true
@@ -210,7 +218,7 @@ func messageIn(md protoreflect.MessageDescriptor, number uint64) (inner protoref
 	return fd.Message(), fd.Message() != nil
 }
 
-// SetText makes l a leaf for a text, bytes or message.
+// SetText makes l the leaf of a text, bytes or message with the content b.
 func (l *Leaf) SetText(b []byte) {
 	l.Small, l.Data = len(b) < ShortText, b
 	l.top, l.sub = l.Depth == 1, l.Depth == 2
@@ -224,20 +232,21 @@ func (l *Leaf) SetText(b []byte) {
 	l.Value = "t" + string(b)
 }
 
-// setDigits makes l a leaf with a number in a JSON string, as protobuf's 64-bit numbers are.
+// setDigits makes l the leaf of a number in a JSON string, which is the form of protobuf's 64-bit
+// numbers in JSON.
 func (l *Leaf) setDigits(digits string, v uint64) {
 	l.setNumber(digits, v)
 	l.Data, l.perhaps = []byte(digits), true
 	l.top, l.sub = l.Depth == 1, l.Depth == 2
 }
 
-// setNumber makes l a leaf for a number.
+// setNumber makes l the leaf of the number v, written as digits.
 func (l *Leaf) setNumber(digits string, v uint64) {
 	l.Number, l.Small, l.Value = true, v < smallNumber, "n"+digits
 }
 
-// jsonLeaves returns the values in an object or array; each precedes its content. An object that is
-// a map has the leaves of a list of entries, each with a key and a value, like a protobuf map.
+// jsonLeaves appends the values in a JSON object or array to out; each precedes its content. An object
+// that is a map is treated like a protobuf map, i.e. as a list of entries with a key and a value each.
 func jsonLeaves(out []Leaf, v jsontree.Value, prefix string, depth int) []Leaf {
 	if isMap(v) {
 		for i, item := range sortedEntries(v) {
@@ -266,7 +275,8 @@ func jsonLeaves(out []Leaf, v jsontree.Value, prefix string, depth int) []Leaf {
 	return out
 }
 
-// appendJSON appends the leaf of a value or of its name, and the value's content.
+// appendJSON appends the leaf l of the JSON value item (or of its name), and those of the value's
+// content.
 func appendJSON(out []Leaf, l Leaf, item jsontree.Value) []Leaf {
 	k := item.Kind()
 	switch {
@@ -290,7 +300,7 @@ func appendJSON(out []Leaf, l Leaf, item jsontree.Value) []Leaf {
 	return out
 }
 
-// compact returns JSON without white space, which protojson adds at random.
+// compact returns JSON without white space, because protojson inserts some at random.
 func compact(raw []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
@@ -300,7 +310,7 @@ func compact(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// jsonScalar makes l a leaf for a JSON string, number, boolean or null.
+// jsonScalar returns l as the leaf of a JSON string, number, boolean or null.
 func jsonScalar(l Leaf, v jsontree.Value) Leaf {
 	text := v.Text()
 	if v.Kind() == jsontree.String {
@@ -314,7 +324,7 @@ func jsonScalar(l Leaf, v jsontree.Value) Leaf {
 	return l
 }
 
-// jsonText makes l a leaf for a JSON string.
+// jsonText returns l as the leaf of a JSON string.
 func jsonText(l Leaf, text string) Leaf {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
 		l.setDigits(text, n)
@@ -324,12 +334,16 @@ func jsonText(l Leaf, text string) Leaf {
 	return l
 }
 
-// A Shape distinguishes kinds of frames without a schema: by the texts and messages that a message
-// contains, and by those inside them. Numbers do not count, because protobuf omits zero. Those in
-// maybe are optional.
-type Shape struct{ top, maybe, sub []string }
+// A Shape characterises a kind of message without a schema, by the paths of its values that are texts
+// or messages: top has those at the top level, sub those one level below, and maybe those at the top
+// level that are optional. Numbers do not count, because protobuf omits zero.
+type Shape struct {
+	// top, maybe and sub are sorted lists of paths: of required and optional values at the top level, and of values one
+	// level below.
+	top, maybe, sub []string
+}
 
-// ShapeOf returns the shape of a message with these leaves: its paths without values.
+// ShapeOf returns the shape of the message with these leaves.
 func ShapeOf(leaves []Leaf) Shape {
 	var s Shape
 	within := ""
@@ -351,8 +365,9 @@ func ShapeOf(leaves []Leaf) Shape {
 	return s
 }
 
-// Matches reports whether two frames are of the same kind. Inner fields of a text that parses as a
-// message are accidental, so a frame without inner fields still matches.
+// Matches reports whether messages with these shapes are of the same kind, i.e. whether their top
+// levels agree and most of their inner fields do. A text may by chance be parsed as a message with
+// inner fields, so a shape without any still matches.
 func (s Shape) Matches(o Shape) bool {
 	if !s.covers(o) || !o.covers(s) {
 		return false
@@ -369,7 +384,7 @@ func (s Shape) Matches(o Shape) bool {
 	return float64(both) >= shapeLikeness*float64(len(s.sub)+len(o.sub)-both)
 }
 
-// covers reports whether s may have everything that o has at the top level.
+// covers reports whether everything at the top level of o may also occur at that of s.
 func (s Shape) covers(o Shape) bool {
 	for _, name := range o.top {
 		if _, ok := slices.BinarySearch(s.top, name); ok {
@@ -385,13 +400,13 @@ func (s Shape) covers(o Shape) bool {
 // headers is the only name in the shape of headers.
 const headers = "\x00headers"
 
-// HeaderShape is the pseudo-shape of values found in the headers of an answer.
+// HeaderShape returns the shape that stands for response headers, which are treated like a message.
 func HeaderShape() Shape { return Shape{top: []string{headers}} }
 
-// IsHeaders reports whether the shape is the pseudo-shape of response headers.
+// IsHeaders reports whether the shape stands for response headers.
 func (s Shape) IsHeaders() bool { return len(s.top) == 1 && s.top[0] == headers }
 
-// Has reports whether a leaf with the path exists.
+// Has reports whether leaves contain a value at path.
 func Has(leaves []Leaf, path string) bool {
 	for i := range leaves {
 		if leaves[i].Path == path {
@@ -401,7 +416,7 @@ func Has(leaves []Leaf, path string) bool {
 	return false
 }
 
-// Scalars returns the number of leaves that contain no other leaves.
+// Scalars returns the number of leaves without nested leaves.
 func Scalars(leaves []Leaf) int {
 	n := 0
 	for i := range leaves {

@@ -11,7 +11,7 @@ import (
 // Maps whose keys are identifiers have different keys in each run, in a meaningless order. Their
 // entries are numbered in the order of their values.
 
-// isMap reports whether an object is a map whose keys are identifiers. JSON itself does not
+// isMap reports whether a JSON object is a map with identifiers as keys. JSON itself does not
 // distinguish field names from keys.
 func isMap(v jsontree.Value) bool {
 	if v.Kind() != jsontree.Object {
@@ -25,7 +25,8 @@ func isMap(v jsontree.Value) bool {
 	return false
 }
 
-// isKey reports whether a name is a map key: an identifier, a number, or a word with a number.
+// isKey reports whether the name of a JSON member is a map key: an identifier, a number, or a word with
+// a number.
 func isKey(name string) bool {
 	if ClassOf(name) != "" || IsDigits(name) {
 		return true
@@ -34,7 +35,8 @@ func isKey(name string) bool {
 	return ok && IsDigits(number) && isWord(word)
 }
 
-// cutLast cuts a text at the last occurrence of one of the characters in at.
+// cutLast splits a text at the last occurrence of one of the characters in at; ok is false if there is
+// none.
 func cutLast(s, at string) (before, after string, ok bool) {
 	i := strings.LastIndexAny(s, at)
 	if i < 0 {
@@ -43,12 +45,13 @@ func cutLast(s, at string) (before, after string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// isWord reports whether a text consists of letters.
+// isWord reports whether a text consists only of letters.
 func isWord(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }) < 0
 }
 
-// sortedEntries returns the members of a map, sorted by their values without identifiers.
+// sortedEntries returns the members of a JSON map, sorted by their values with identifiers left out:
+// keys that are generated have another order in each run.
 func sortedEntries(v jsontree.Value) []jsontree.Value {
 	entries := slices.Collect(v.Items())
 	if len(entries) == 1 {
@@ -67,14 +70,17 @@ func sortedEntries(v jsontree.Value) []jsontree.Value {
 	return entries
 }
 
-// An entry is an entry of a protobuf map with its key.
+// An entry is an entry of a protobuf map, with its sort key.
 type entry struct {
+	// node is the node of the entry in the parsed message.
 	node int32
-	by   string
+
+	// by is the sort key: the entry's value without identifiers.
+	by string
 }
 
-// entryOrder returns, by field number, the order of the fields in a message that are entries of
-// maps with identifiers as keys.
+// entryOrder returns the sorted entries of those maps in the message at node parent that have
+// identifiers as keys, by field number. Field numbers of other fields have no entries.
 func entryOrder(t *wire.Tree, parent int32) map[uint64][]entry {
 	maps := map[uint64][]entry{}
 	for c := range t.Children(parent) {
@@ -100,8 +106,8 @@ func entryOrder(t *wire.Tree, parent int32) map[uint64][]entry {
 	return maps
 }
 
-// entryValue returns what a map entry is sorted by: its value without identifiers. ok is false if
-// the field is not such an entry.
+// entryValue returns the sort key of a map entry: its value without identifiers. ok is false if the
+// field is not an entry of a map with identifiers as keys.
 func entryValue(t *wire.Tree, field int32) (by string, ok bool) {
 	if !t.IsMessage(field) {
 		return "", false

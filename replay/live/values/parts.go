@@ -21,44 +21,45 @@ const (
 	MaxInflated Budget = 256 << 20
 )
 
-// A Part is a value inside another: all of it, a value of the JSON or message in it, an identifier
-// in its text, or the content of its base64 or compressed data.
+// A Part is a value inside another value: all of it, a value of the JSON or message in it, an
+// identifier in its text, or the content of its base64 or compressed data.
 type Part struct {
 	// At is the position of the part in the value, such as "", "json results[0].id", "word 2",
 	// "base64", "base64 1.2" or "gzip json a".
 	At string
-	// holder is the position of the enclosing part.
+	// holder is the position of the part that directly contains this one.
 	holder string
 	// Value is the text or bytes of the part.
 	Value string
-	// ID means that the part looks like an identifier.
+	// ID means that the part has the format of an identifier.
 	ID bool
-	// Number means that the part is a number in digits.
+	// Number means that the part is a number; Value has its digits.
 	Number bool
-	// layer means that the part was inside another encoding.
+	// layer means that the part was decoded from base64 or decompressed.
 	layer bool
-	// word means that the part is a word of the enclosing part.
+	// word means that the part is a word of the text that contains it.
 	word bool
 
 	// message means that the part was parsed as a protobuf message.
 	message bool
 }
 
-// MaxNested is the depth of JSON, base64 and compression inside each other that is searched.
+// MaxNested limits how deeply JSON, base64 and compression inside each other are searched.
 const MaxNested = 4
 
 // A Budget is the number of bytes that may still be decompressed.
 type Budget int64
 
-// PartsOf splits a value into the parts that are encoded in it or separated by spaces.
+// PartsOf divides a value into its parts: values that are encoded in it, and words. b limits how much
+// is decompressed.
 func PartsOf(data []byte, b *Budget) []Part {
 	p := partSearch{budget: b}
 	p.add("", "", data, 0, false)
 	return p.out
 }
 
-// Parts returns the parts of a leaf. A message has only itself as a part, because its fields are
-// leaves.
+// Parts divides the value into its parts. A message has only itself as a part, because its fields are
+// leaves themselves.
 func (l *Leaf) Parts() (out []Part) {
 	if l.Number {
 		if !l.Small && IsDigits(l.Value[1:]) {
@@ -81,18 +82,23 @@ func (l *Leaf) Parts() (out []Part) {
 	return append(out, PartsOf(l.Data, l.Budget)...)
 }
 
-// IsMessage reports whether a leaf is definitely a message, an object or an array.
+// IsMessage reports whether a leaf is certainly a message, a JSON object or an array.
 func (l *Leaf) IsMessage() bool {
 	return l.Object || l.Inner > 0 && !l.Opaque && !IsPrintable(l.Data)
 }
 
-// A partSearch splits one value into its parts.
+// A partSearch divides one value into its parts.
 type partSearch struct {
-	out    []Part
+	// out are the parts found so far.
+	out []Part
+
+	// budget is the number of bytes that may still be decompressed.
 	budget *Budget
 }
 
-// add adds a value and its parts. prefix is the beginning of the parts' positions.
+// add adds the value data and its parts. holder is the position of the part that contains it, prefix
+// the position of data, and depth the number of encodings around it; layer means that data was decoded
+// or decompressed.
 func (p *partSearch) add(holder, prefix string, data []byte, depth int, layer bool) {
 	if len(data) < ShortText || len(data) > MaxTraced {
 		return
@@ -124,18 +130,18 @@ func (p *partSearch) add(holder, prefix string, data []byte, depth int, layer bo
 	}
 }
 
-// inflate adds the parts of compressed data.
+// inflate adds the parts of data if it is compressed.
 func (p *partSearch) inflate(holder, prefix string, data []byte, depth int) {
 	if encoding, b := inflate(data, p.budget); encoding != "" {
 		p.add(holder, prefix+encoding+" ", b, depth+1, true)
 	}
 }
 
-// brotli has no signature, so data counts as compressed only if it decompresses to text or a
-// message.
+// brotli is the name of that compression. It has no signature, so data only counts as compressed if it
+// decompresses to text or a message.
 const brotli = "br"
 
-// inflate decompresses data; encoding is "" if data is not compressed.
+// inflate decompresses data, as far as the budget allows; encoding is "" if data is not compressed.
 func inflate(data []byte, b *Budget) (encoding string, out []byte) {
 	most := min(int64(*b), MaxTraced)
 	if most <= 0 || len(data) < ShortText {
@@ -155,8 +161,8 @@ func inflate(data []byte, b *Budget) (encoding string, out []byte) {
 	return encoding, out
 }
 
-// addMessage adds the parts of a message's fields. Random bytes may parse too, so an identifier
-// counts both as a whole and by its fields.
+// addMessage adds the fields of data if it is a protobuf message. Random bytes may parse as a message
+// too, so an identifier counts both as a whole and by its fields.
 func (p *partSearch) addMessage(holder, prefix string, data []byte, depth int) {
 	t := wire.Parse(data, wire.Options{})
 	if t.Err() != nil {
@@ -173,14 +179,14 @@ func (p *partSearch) addMessage(holder, prefix string, data []byte, depth int) {
 	}
 }
 
-// addNumber adds a number that may be an identifier.
+// addNumber adds the number l, unless it is too small to be an identifier.
 func (p *partSearch) addNumber(holder, prefix string, l *Leaf) {
 	if digits := l.Value[1:]; !l.Small && IsDigits(digits) {
 		p.out = append(p.out, Part{At: prefix + l.Path, holder: holder, Value: digits, Number: true})
 	}
 }
 
-// addJSON adds the parts of the values and keys in a JSON object or array.
+// addJSON adds the values and keys of a JSON object or array, with their parts.
 func (p *partSearch) addJSON(holder, prefix string, data []byte, depth int) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -214,7 +220,7 @@ func (p *partSearch) addWords(holder, prefix, s string) {
 	}
 }
 
-// beginsContainer reports whether a text starts like a JSON object or array.
+// beginsContainer reports whether a text begins like a JSON object or array.
 func beginsContainer(s string) bool {
 	s = strings.TrimLeft(s, " \t\r\n")
 	return s != "" && (s[0] == '{' || s[0] == '[')
@@ -225,7 +231,8 @@ func IsDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// FromBase64 decodes a text in the base64 alphabet that it uses; nil if it is not base64.
+// FromBase64 decodes base64 in the standard or the URL alphabet, whichever the text uses; nil if it is
+// not base64.
 func FromBase64(s string) ([]byte, *base64.Encoding) {
 	for _, e := range [...]*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
 		if b, err := e.Strict().DecodeString(s); err == nil {
@@ -235,8 +242,8 @@ func FromBase64(s string) ([]byte, *base64.Encoding) {
 	return nil, nil
 }
 
-// wordsOf yields the runs of letters, digits and base64 characters in a text, and the part of each
-// that may be an identifier.
+// wordsOf yields the words of a text, i.e. the runs of letters, digits and base64 characters, and the
+// part of each that may be an identifier.
 func wordsOf(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for i := 0; i < len(s); {
@@ -262,24 +269,27 @@ func wordsOf(s string) func(yield func(string) bool) {
 	}
 }
 
+// isWordByte reports whether a byte belongs to a word; see wordsOf.
 func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-+/=.", c) >= 0
 }
 
-// A Candidate is a value in a leaf that the server may have issued.
+// A Candidate is a text in a client's value that may be an identifier which the server issued.
 type Candidate struct {
-	// Value is the text of the candidate identifier.
+	// Value is the text that may be an identifier.
 	Value string
-	// At is the position of the part that contains it; "" for the whole leaf and its words.
+	// At is the position of the part of the value that contains it; "" for the whole value and its
+	// words.
 	At string
-	// Whole means that the candidate is not only a word of a longer text.
+	// Whole means that the candidate is a whole part, and not only a word of a longer text.
 	Whole bool
 }
 
-// Candidates returns the texts in a leaf that may be identifiers.
+// Candidates returns the texts in the value that may be identifiers.
 func (l *Leaf) Candidates() iter.Seq[Candidate] { return CandidatesIn(l.Data, l.Parts) }
 
-// CandidatesIn returns the candidates in a value, whose parts are computed by parts.
+// CandidatesIn returns the texts in data that may be identifiers. parts computes the parts of data; it
+// is called at most once.
 func CandidatesIn(data []byte, parts func() []Part) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		s := string(data)

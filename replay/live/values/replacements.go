@@ -9,10 +9,10 @@ import (
 	"unwire/decode/wire"
 )
 
-// Replacements maps captured values to the corresponding live values.
+// Replacements maps captured identifiers to the live ones that replace them.
 type Replacements map[string]string
 
-// Message replaces the values in a message; changed is false if it contains none.
+// Message replaces the identifiers in a protobuf or JSON message; changed is false if it contains none.
 func (x Replacements) Message(data []byte, isJSON bool) (out []byte, changed bool) {
 	if isJSON {
 		return x.json(data, 0)
@@ -20,7 +20,7 @@ func (x Replacements) Message(data []byte, isJSON bool) (out []byte, changed boo
 	return x.proto(data, 0)
 }
 
-// proto replaces the values in the fields of a message.
+// proto replaces the identifiers in a protobuf message. depth is the number of encodings around it.
 func (x Replacements) proto(data []byte, depth int) (out []byte, changed bool) {
 	t := wire.Parse(data, wire.Options{})
 	var edits []wire.Edit
@@ -59,7 +59,7 @@ func (x Replacements) proto(data []byte, depth int) (out []byte, changed bool) {
 	return out, true
 }
 
-// number returns the edit that replaces a captured number; ok is false if there is no replacement.
+// number returns the edit that replaces the number at node c; ok is false if it has no replacement.
 func (x Replacements) number(t *wire.Tree, c int32) (e wire.Edit, ok bool) {
 	n := t.Uint(c)
 	fresh, ok := x[strconv.FormatUint(n, 10)]
@@ -71,7 +71,8 @@ func (x Replacements) number(t *wire.Tree, c int32) (e wire.Edit, ok bool) {
 	return wire.Edit{Op: wire.SetValue, Node: c, Data: payload}, err == nil
 }
 
-// json replaces the values in the names, strings and numbers of a JSON text.
+// json replaces the identifiers in the names, strings and numbers of a JSON text. depth is the number
+// of encodings around it.
 func (x Replacements) json(data []byte, depth int) (out []byte, changed bool) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -105,8 +106,8 @@ func (x Replacements) json(data []byte, depth int) (out []byte, changed bool) {
 	return append(out, data[copied:]...), true
 }
 
-// In replaces the values in a text: the whole text, JSON in it, the content of its base64, or
-// words.
+// In replaces the identifiers in a text: the whole text, JSON in it, the content of its base64, or
+// words. depth is the number of encodings around the text.
 func (x Replacements) In(s string, depth int) (out string, changed bool) {
 	if fresh, ok := x[s]; ok {
 		return fresh, true
@@ -147,7 +148,7 @@ func (x Replacements) In(s string, depth int) (out string, changed bool) {
 	return out, changed
 }
 
-// inflated replaces the values in compressed data, and compresses it again.
+// inflated replaces the identifiers in compressed data, and compresses it again.
 func (x Replacements) inflated(s string, depth int) (out string, changed bool) {
 	own := Budget(MaxTraced)
 	encoding, data := inflate([]byte(s), &own)

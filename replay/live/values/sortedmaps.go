@@ -7,18 +7,20 @@ import (
 	"unwire/decode/wire"
 )
 
-// SortEntries returns a message whose maps with names as keys are in the order of their keys. Runtimes write the
-// entries of a map in a random order, so two messages with equal maps can only be compared by path once they are
-// sorted. Maps with identifiers as keys stay as they are. changed is false if there was nothing to sort.
+// SortEntries returns a protobuf message in which the entries of maps with names as keys are sorted by
+// key. Runtimes write the entries of a map in random order, so two messages with equal maps can only be
+// compared by path after sorting. Maps with identifiers as keys stay as they are. changed is false if
+// the order was right already.
 //
-// Shape: the result has the length of the message, since only entries change places.
+// Shape: the result has the same length as the message, since only entries change places.
 func SortEntries(t *wire.Tree) (data []byte, changed bool) {
 	out := bytes.Clone(t.Data)
 	changed = sortEntries(t, 0, out, 0)
 	return out, changed
 }
 
-// sortEntries writes the fields of a message to out, where the first of them begins at offset at.
+// sortEntries writes the fields of the message at node parent to out with maps sorted. The fields begin
+// at offset at of the encoded data.
 func sortEntries(t *wire.Tree, parent int32, out []byte, at int) (changed bool) {
 	var fields []int32
 	for c := range t.Children(parent) {
@@ -50,8 +52,8 @@ func sortEntries(t *wire.Tree, parent int32, out []byte, at int) (changed bool) 
 	return changed
 }
 
-// namedEntries returns, by field number, the fields that are entries of a map with names as keys: at least two
-// messages with a distinct text in field 1 and at most one field 2.
+// namedEntries returns the fields that are entries of a map with names as keys, by field number: at
+// least two messages, each with a distinct text in field 1 and at most one field 2.
 func namedEntries(t *wire.Tree, fields []int32) map[uint64][]int32 {
 	maps, no := map[uint64][]int32{}, map[uint64]bool{}
 	for _, c := range fields {
@@ -73,10 +75,11 @@ func namedEntries(t *wire.Tree, fields []int32) map[uint64][]int32 {
 	return maps
 }
 
-// maxNamed is the number of entries up to which a map is sorted. Larger ones have generated keys.
+// maxNamed is the largest number of entries of a map that is sorted. The keys of larger maps are
+// probably generated.
 const maxNamed = 256
 
-// entryKey returns the key of a field that may be the entry of a map; nil if it cannot be one.
+// entryKey returns the key of a field that may be an entry of a map; nil if it cannot be one.
 func entryKey(t *wire.Tree, field int32) (key []byte) {
 	if t.Node(field).Type != wire.Len || !t.IsMessage(field) {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"unwire/decode/transcript/ident"
 )
 
-// A Spelling is a form in which a client may send back what a server issued.
+// A Spelling is an encoding in which a client may send back an identifier that a server issued, such as
+// hexadecimal.
 type Spelling string
 
 // The spellings. Those of a digest encode the SHA-256 of the value.
@@ -38,7 +39,8 @@ var Spellings = [...]Spelling{
 	AsIs, asHex, asHexUpper, asBase64, asBase64URL, asRawBase64, asRawURL, asBytes, asUpper, asUndashed, asDigest, asHexDigest, asTextDigest,
 }
 
-// Of returns v in the spelling s; ok is false if v cannot be spelt so, or if the spelling is the same.
+// Of returns the identifier v in the encoding s; ok is false if v cannot be encoded so, or if the
+// result equals v.
 func (s Spelling) Of(v string) (out string, ok bool) {
 	switch s {
 	case AsIs:
@@ -76,14 +78,15 @@ func (s Spelling) Of(v string) (out string, ok bool) {
 	return string(sum[:]), true
 }
 
-// IsDigest reports whether the spelling is of the value's SHA-256.
+// IsDigest reports whether the encoding is that of the identifier's SHA-256, not of the identifier
+// itself.
 func (s Spelling) IsDigest() bool { return s == asDigest || s == asHexDigest || s == asTextDigest }
 
-// longDigits is a number of digits that no counter has. One in 2,000 hexadecimal ids of 8 bytes
-// consists of decimal digits.
+// longDigits is a number of decimal digits that counters do not reach, so that longer numbers may be
+// identifiers. One in 2,000 hexadecimal ids of 8 bytes consists of decimal digits only.
 const longDigits = 15
 
-// ClassOf returns the class of an identifier; "" for other values.
+// ClassOf returns the class of an identifier, such as UUID; "" if s is not an identifier.
 func ClassOf(s string) ident.Class {
 	if c := ident.Of(s); c != "" {
 		return c
@@ -98,8 +101,8 @@ func ClassOf(s string) ident.Class {
 	return ident.ID
 }
 
-// IsBinaryID reports whether bytes may be an identifier: they have the length of one, and are not
-// text.
+// IsBinaryID reports whether bytes may be a binary identifier: they have a usual length of one, and are
+// not text.
 func IsBinaryID(b []byte) bool {
 	switch len(b) {
 	case 12, 16, 20, 32, 64:
@@ -108,7 +111,7 @@ func IsBinaryID(b []byte) bool {
 	return false
 }
 
-// Classes replaces each identifier in a text by the name of its class.
+// Classes returns a text with each identifier in it replaced by the name of its class.
 func Classes(b []byte) string {
 	if IsBinaryID(b) {
 		return fmt.Sprintf("<%d bytes>", len(b))
@@ -126,7 +129,7 @@ func Classes(b []byte) string {
 	return s
 }
 
-// IsPrintable reports whether bytes are printable text.
+// IsPrintable reports whether bytes are text without control characters.
 func IsPrintable(b []byte) bool {
 	if !utf8.Valid(b) {
 		return false

@@ -17,8 +17,8 @@ import (
 //
 // Source: replay/probe/README.md#protobuf-es-canaries
 
-// A slot is the position of a canary within the test of a candidate. It tells how the parser
-// consumed the candidate's value.
+// A slot identifies one of several canaries in the test of a field number. A canary is an illegal tag
+// that the parser quotes in its error; which one it reaches shows how it consumed the field's value.
 type slot uint8
 
 const (
@@ -55,14 +55,16 @@ const (
 // controlNumber is the field number of the control; it is reserved, so no definition can have it.
 const controlNumber = 19_083
 
-// appendControl asks about a field number that cannot exist. If the parser stops there, the server
-// reports something about every number, and its other answers prove nothing.
+// appendControl appends the test of a field number that cannot exist. If the parser stops at its canary
+// (an illegal tag that its error quotes), it would do so for every number, and its other responses
+// prove nothing.
 func appendControl(b []byte) []byte {
 	b = appendFixedTest(b, controlNumber, controlIndex)
 	b = appendLenTest(b, controlNumber, controlIndex)
 	return appendVarintTest(b, controlNumber, controlIndex, nil)
 }
 
+// appendCanary appends the canary, i.e. the illegal tag of three bytes, for an index and a slot.
 func appendCanary(b []byte, index int, s slot) []byte {
 	id := index*slots + int(s)
 	return append(b,
@@ -71,23 +73,29 @@ func appendCanary(b []byte, index int, s slot) []byte {
 		byte(id>>9&0x7F))
 }
 
+// illegalTag matches the error of protobuf-es about an illegal tag.
 var illegalTag = regexp.MustCompile(`illegal tag: field no (\d{1,10}) wire type (\d)`)
 
-// A sighting is the information that an error message gives about canaries.
+// A sighting is what an error message reveals about canaries, i.e. the illegal tags that the probe puts
+// into requests in order to recognise where the parser stopped.
 type sighting struct {
+	// index is the index of the tested field in the request.
 	index int
-	slot  slot
-	// illegal means that the parser met an illegal tag; canary means that this tag is one of the
-	// probe's canaries, with this index and slot.
+
+	// slot is the position of the canary in the test of that field, which shows how the parser consumed
+	// the value.
+	slot slot
+	// illegal means that the parser reached an illegal tag; canary means that this tag is a canary of
+	// the probe, with this index and slot.
 	illegal, canary bool
 }
 
-// isEnd reports whether the parser reached the end of a payload, whose canary has this index.
+// isEnd reports whether the parser reached the end of the payload, whose canary has this index.
 func (g sighting) isEnd(index int) bool {
 	return g.canary && g.slot == slotEnd && g.index == index
 }
 
-// readCanary finds the canary that an error message quotes.
+// readCanary returns which canary (illegal tag) an error message quotes, if any.
 func readCanary(message string) sighting {
 	m := illegalTag.FindStringSubmatch(message)
 	if m == nil {
@@ -119,6 +127,7 @@ var (
 // filler is a byte that no parser interprets.
 const filler = ' '
 
+// fill appends n filler bytes.
 func fill(b []byte, n int) []byte {
 	for range n {
 		b = append(b, filler)
@@ -126,9 +135,10 @@ func fill(b []byte, n int) []byte {
 	return b
 }
 
-// appendFixedTest stops the parser if the field is fixed32 or fixed64, and only then: the value is
-// read as the varint 0, as an empty string or message, or as those bytes and the three or seven
-// that follow.
+// appendFixedTest appends a test of field n, whose canary (an illegal tag) the parser reaches only if
+// the field is fixed32 or fixed64. A parser that reads another type or skips the field gets past it:
+// the bytes are then the varint 0, an empty string or message, or skipped. index is the index of the
+// field in the request.
 func appendFixedTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
@@ -137,9 +147,9 @@ func appendFixedTest(b []byte, n int32, index int) []byte {
 	return fill(appendCanary(b, index, slotFixed64), 1)
 }
 
-// appendLenTest stops the parser if the field is a string or bytes, or a map in runtimes that do
-// not skip unknown fields of an entry. It does not stop for a varint, a message or an unknown
-// field. Fixed-size fields never get here, because appendFixedTest precedes it.
+// appendLenTest appends a test at which the parser stops if field n is a string or bytes, or a map in
+// runtimes that do not skip unknown fields of an entry. It gets past the test for a varint, a message
+// or an unknown field. Fixed-size fields never get here, because appendFixedTest precedes it.
 func appendLenTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
 	// Read as a string, this is ten bytes; read as a varint or as a message's length, tags follow.
@@ -151,8 +161,8 @@ func appendLenTest(b []byte, n int32, index int) []byte {
 	return fill(appendCanary(b, index, slotLen), 1)
 }
 
-// A consumption is the way in which a parser reads a value; absent means that it skips an unknown
-// field.
+// A consumption is how a parser reads the value of a field, depending on the field's type; absent means
+// that it skips an unknown field.
 type consumption uint8
 
 const (
@@ -164,14 +174,17 @@ const (
 	asLen
 )
 
-// A reading is a field number together with the way in which a message type reads the field's value.
+// A reading says how messages of a certain type read the field with this number.
 type reading struct {
+	// number is the field number.
 	number int32
-	as     consumption
+
+	// as is how the value is consumed.
+	as consumption
 }
 
-// appendReading stops the parser unless it consumes the field as expected. If it stops, the parser
-// is in a different message than the one that the reading belongs to.
+// appendReading appends a test at which the parser stops unless it consumes the field as expected by r.
+// If it stops, the parser is in a message of another type than the one to which the reading belongs.
 //
 // Shape: if the field is expected to be unknown, a fixed32 is accepted too.
 func appendReading(b []byte, r reading, index int) []byte {
@@ -229,13 +242,12 @@ func appendReading(b []byte, r reading, index int) []byte {
 	return b
 }
 
-// appendVarintTest stops the parser at varints, packed varints and messages. Strings, bytes and
-// fixed-size numbers never get here.
+// appendVarintTest appends a test at which the parser stops if field n is a varint, a packed list of
+// varints or a message. Strings, bytes and fixed-size numbers never get here.
 //
 // Shape: after a varint, the parser reads the following tags as fields of the outer message; in a
 // message, it reads the same tags as the message's own fields. The readings distinguish the two. A
-// packed list is read to the end of the value and beyond, because its last varint is not
-// terminated.
+// packed list is read to the end of the value and beyond, because its last varint is not terminated.
 func appendVarintTest(b []byte, n int32, index int, readings []reading) []byte {
 	var p []byte
 	for _, r := range readings {
@@ -248,8 +260,8 @@ func appendVarintTest(b []byte, n int32, index int, readings []reading) []byte {
 	return fill(appendCanary(b, index, slotPacked), 1)
 }
 
-// appendConfirmation does not stop for a varint. It stops for a message with at least one field
-// that differs from the outer message's.
+// appendConfirmation appends a test at which the parser stops if field n is a message with at least one
+// field that differs from those of the outer message, and not if it is a varint.
 func appendConfirmation(b []byte, n int32, index int, readings []reading) []byte {
 	var p []byte
 	for _, r := range readings {
@@ -259,12 +271,12 @@ func appendConfirmation(b []byte, n int32, index int, readings []reading) []byte
 	return protowire.AppendBytes(b, p)
 }
 
-// tooDeep is a nesting depth at which every parser gives up: protobuf-es 2 counts to 100,
-// protobuf-es 1 runs out of stack, and needs little stack once its code is compiled.
+// tooDeep is a nesting depth at which every parser gives up: protobuf-es 2 has a limit of 100 levels,
+// and protobuf-es 1 exhausts the stack, of which it needs little once its code is compiled.
 const tooDeep = 20_000
 
-// appendDeep does not stop for a varint. If field n is a message that has itself as field n, the
-// parser descends until it gives up.
+// appendDeep appends field n nested in itself, levels deep. If field n is a message that has itself as
+// field n, the parser descends until it gives up; if it is a varint, the parser does not stop.
 func appendDeep(b []byte, n int32, levels int) []byte {
 	one := append(protowire.AppendTag(nil, protowire.Number(n), protowire.VarintType), 1)
 	for range levels {
@@ -273,15 +285,15 @@ func appendDeep(b []byte, n int32, levels int) []byte {
 	return b
 }
 
-// appendGroupTest appends bytes at which the parser stops if the first existing candidate is a group,
-// whose content it parses immediately.
+// appendGroupTest appends a test at which the parser stops if field n is a group, whose content it
+// parses immediately. It must be the first tested field that exists.
 func appendGroupTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	return appendCanary(b, index, slotEnd)
 }
 
-// appendGroupAssertion does not stop for a group. It stops if the number is unknown, or is read as
-// a varint.
+// appendGroupAssertion appends a test at which the parser stops if field n is unknown or is read as a
+// varint, and not if it is a group.
 func appendGroupAssertion(b []byte, n int32) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, skip4...)
@@ -289,7 +301,8 @@ func appendGroupAssertion(b []byte, n int32) []byte {
 	return protowire.AppendTag(b, protowire.Number(n), protowire.EndGroupType)
 }
 
-// appendEnd ends a payload with bytes that no parser accepts in any context.
+// appendEnd appends the end of a payload: a canary (an illegal tag) that no parser accepts in any
+// context.
 func appendEnd(b []byte, index int) []byte {
 	b = appendCanary(b, index, slotEnd)
 	for range 32 {

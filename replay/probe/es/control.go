@@ -6,11 +6,12 @@ import (
 	"unwire/replay/probe"
 )
 
-// id returns the canary id for an index in the next request. Ids change between requests, so that a
-// server that gives the same answer to everything is noticed.
+// id returns the number of the canary for an index in the next request. Numbers change between
+// requests, so that a server that gives the same response to everything is noticed.
 func (m *message) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
-// read finds the index of the canary in an error response.
+// read returns what an error response reveals about the canaries of the last request, i.e. about the
+// illegal tags by which the probe recognises where the parser stopped.
 func (m *message) read(a *probe.Answer) sighting {
 	g := readCanary(a.Text)
 	if g.canary && g.index < controlIndex {

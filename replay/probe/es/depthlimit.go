@@ -16,7 +16,7 @@ const levelLimit = 100
 // can have it.
 const groupNumber = 19_082
 
-// appendGroups appends n unknown groups, nested in each other.
+// appendGroups appends n groups with an unknown field number, nested in each other.
 func appendGroups(b []byte, n int) []byte {
 	for range n {
 		b = protowire.AppendTag(b, groupNumber, protowire.StartGroupType)
@@ -28,9 +28,9 @@ func appendGroups(b []byte, n int) []byte {
 }
 
 // measure determines which fields that accept varints are messages, if the surrounding fields do not
-// show it. It sends as many nested groups as the parser accepts at the field's level. In a message,
-// which is one level deeper, these exceed the limit. A map entry is read at the level of the map, so
-// the same test distinguishes messages from maps.
+// show it. It sends as many nested groups as the parser accepts at the field's own nesting level.
+// Inside a message, which is one level deeper, these exceed the limit. A map entry is read at the level
+// of the map, so the same test distinguishes messages from maps.
 func (m *message) measure(ctx context.Context) error {
 	var doubt []int32
 	for _, n := range m.order() {
@@ -63,6 +63,8 @@ func (m *message) measure(ctx context.Context) error {
 	return nil
 }
 
+// measureSome determines for the fields doubt, with one request, whether they are messages; see
+// measure. If the parser gives up, it bisects. left is the number of nested groups that is sent.
 func (m *message) measureSome(ctx context.Context, doubt []int32, left int) error {
 	// All doubtful fields are tested at once; if the parser gives up, the request is bisected.
 	groups := appendGroups(nil, left)
@@ -100,6 +102,7 @@ func (m *message) measureSome(ctx context.Context, doubt []int32, left int) erro
 	return nil
 }
 
+// measureHalves is measureSome for both halves of doubt separately.
 func (m *message) measureHalves(ctx context.Context, doubt []int32, left int) error {
 	if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
 		return err

@@ -24,7 +24,8 @@ import (
 	"unwire/replay/probe"
 )
 
-// Probe finds the fields of the messages that o selects, and of the messages nested in them.
+// Probe finds the fields of the messages that o selects, and of the messages nested in them, and adds
+// them to res.
 func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	s := newServer(c, o)
 	paths, numbers := o.Targets()
@@ -66,8 +67,8 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 	return s.askType(ctx, res)
 }
 
-// askType asks the server once for the request's type. The error message also reveals the version of
-// protobuf-es.
+// askType determines, once, the full name of the request's type. The error message also reveals the
+// version of protobuf-es.
 func (s *server) askType(ctx context.Context, res *probe.Result) error {
 	if s.typeAsked || !s.options.Type {
 		return nil
@@ -78,7 +79,7 @@ func (s *server) askType(ctx context.Context, res *probe.Result) error {
 	return err
 }
 
-// conclude sends further requests to decide what is still open about the found fields.
+// conclude sends further requests to determine what is still unknown about the found fields.
 func (m *message) conclude(ctx context.Context, res *probe.Result) error {
 	if err := m.server.askType(ctx, res); err != nil {
 		return err
@@ -96,7 +97,8 @@ func (m *message) conclude(ctx context.Context, res *probe.Result) error {
 	return nil
 }
 
-// below returns the messages in a message, including groups and map entries.
+// below returns the messages nested in this message, including groups and map entries, to be probed
+// next.
 func (m *message) below() (list []*message) {
 	for _, n := range m.order() {
 		f := m.found[n]

@@ -7,14 +7,17 @@ import (
 	"unwire/replay/probe"
 )
 
-// An assumption is a number that probably is a group, with the state to return to if it is not.
+// An assumption is that a field number is a group, with the state to return to if it is not.
 type assumption struct {
+	// number is the field number; high is the number at which to continue if the assumption is wrong.
 	number, high int32
-	suspects     []int32
+
+	// suspects are message.suspects before the assumption.
+	suspects []int32
 }
 
-// seekGroup asks which of the suspects is a group. The parser reads a group's tags at once, so the
-// first suspect that exists is one, or is of an unknown kind.
+// seekGroup determines which of the suspects in the batch b is a group, with one request. The parser
+// reads a group's tags at once, so the first suspect that exists is a group, or is of an unknown kind.
 //
 // Shape: 0 means none. A field of another kind may reach a canary by chance.
 func (m *message) seekGroup(ctx context.Context, b batch) (int32, error) {
@@ -35,14 +38,14 @@ func (m *message) seekGroup(ctx context.Context, b batch) (int32, error) {
 	return b.numbers[g.index], nil
 }
 
-// retract withdraws the assumption that a number is a group.
+// retract restores the state before an assumption that was wrong.
 func (m *message) retract(was *assumption) {
 	delete(m.found, was.number)
 	delete(m.excluded, was.number)
 	m.suspects = was.suspects
 }
 
-// clearSuspects removes numbers from the suspects, because the parser got past them.
+// clearSuspects removes numbers from the suspects, because the parser did not stop at them.
 func (m *message) clearSuspects(numbers []int32) {
 	for _, n := range numbers {
 		if len(m.suspects) > 0 && m.suspects[0] == n {
@@ -51,8 +54,9 @@ func (m *message) clearSuspects(numbers []int32) {
 	}
 }
 
-// identify finds out what the last remaining suspect is: a group, a message with a group in it, or
-// something unknown. Later payloads leave it out.
+// identify determines the kind of field n, at which the parser stopped with the response a although it
+// is no known kind: a group, a message with a group in it, or something unknown. Later requests do not
+// test it again.
 func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error {
 	m.suspects = nil
 	m.excluded[n] = true
@@ -78,8 +82,8 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	return nil
 }
 
-// enterGroup records a number as a group, because the parser stops there without naming a canary.
-// Later payloads leave it out.
+// enterGroup records field n as a group, because the parser stopped there with the response a, which
+// identifies no other kind. Later requests do not test it again.
 func (m *message) enterGroup(n int32, a *probe.Answer) {
 	m.suspects = nil
 	m.excluded[n] = true

@@ -7,7 +7,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// disputed reports whether a question about the field has a claim for which is returns true.
+// disputed reports whether a question about field n has a claim for which is returns true.
 func (m *message) disputed(n int32, is func(*probe.Claim) bool) bool {
 	for _, q := range m.server.options.Questions {
 		if q.Number != n || q.Path != probe.PathText(m.path) {
@@ -78,5 +78,5 @@ func (m *message) labels(ctx context.Context) error {
 	return nil
 }
 
-// labelTestSize is the least size in bytes of the test of one field.
+// labelTestSize is the smallest size in bytes of the test of one field's label.
 const labelTestSize = 48

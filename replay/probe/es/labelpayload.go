@@ -2,8 +2,9 @@ package es
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// appendUnlist gives a field a value that a message or a varint reads as tags. A packed list of
-// varints reads beyond the value's end, and stops.
+// appendUnlist appends a value of field n at which the parser stops if the field is a packed list of
+// varints, because it reads beyond the end of the value. A message or a single varint reads the value
+// as tags and gets past it.
 func appendUnlist(b []byte, n int32, index int, tags []byte) []byte {
 	tags = append(fill(append(tags, skip8...), 7), 0x80)
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
@@ -12,8 +13,8 @@ func appendUnlist(b []byte, n int32, index int, tags []byte) []byte {
 	return fill(appendCanary(b, index, slotPacked), 1)
 }
 
-// appendLabelTest appends a test that does not stop for the expected label, list or single number,
-// and stops for the other.
+// appendLabelTest appends a test of field n, whose value is consumed in the way as. The parser stops if
+// the field is not repeated as expected: list means that it should be repeated.
 func appendLabelTest(b []byte, n int32, as consumption, list bool, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
 	switch {

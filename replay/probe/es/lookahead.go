@@ -2,22 +2,25 @@ package es
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// A look is a candidate that is tested after another candidate, in the same request. If the parser
-// skips a string, or four or eight bytes, it continues at a place of its own that all other
-// readings skip. Canaries there reveal two fields with one request.
+// A look is a pair of field numbers that are tested in the same request. If the first field is a
+// string, or a fixed-size number, the parser continues at a position that it reaches for no other type,
+// where the second field is tested. So one request can reveal two fields.
 //
-// Shape: only classes after which the parser is still in the same message have such a place. A
-// varint has none, because it could turn out to be a message.
+// Shape: only types after which the parser is still in the same message have such a position. A varint
+// has none, because it could turn out to be a message.
 type look struct {
-	// number is the field number, of the class by.
+	// number is the number of the first field.
 	number int32
-	by     slot
-	// next is the first candidate below number that exists.
+
+	// by is the class of the first field.
+	by slot
+	// next is the second candidate: if the parser stops at its canary, both fields exist, and none
+	// between them.
 	next int32
 }
 
-// jumps are the field classes after which the parser continues at a position that no other class leads
-// to.
+// jumps are the classes of fields after which the parser continues at a position that it reaches for no
+// other class.
 var jumps = [...]slot{slotFixed32, slotFixed64, slotLen}
 
 const (
@@ -27,8 +30,8 @@ const (
 	lookWidth = 20
 )
 
-// ahead chooses the candidates of the lookaheads of a batch. Where field numbers are dense, the
-// next field is near.
+// ahead adds to a batch the pairs of field numbers that are tested together, so that one request can
+// reveal two fields: if field numbers are dense, the next field is near.
 func (m *message) ahead(b batch) batch {
 	b.base = len(b.numbers) + 1 + len(m.candidatesForMessage())
 	if len(m.suspects) > 0 || m.small() {
@@ -47,8 +50,8 @@ func (m *message) ahead(b batch) batch {
 	return b
 }
 
-// place returns the bytes at which the parser continues if the candidate's value is of class s: the
-// tests of the lookahead, and the canary of the class.
+// place returns the bytes at which the parser continues if field number i of the batch is of class s:
+// tests of further field numbers (lookahead), and the canary of the class.
 func (m *message) place(b batch, i int, s slot) []byte {
 	var p []byte
 	n := b.numbers[i]
@@ -65,7 +68,7 @@ func (m *message) place(b batch, i int, s slot) []byte {
 	return appendCanary(p, m.id(i), s)
 }
 
-// appendSkipped appends what every message skips: an unknown length-delimited field.
+// appendSkipped appends content as an unknown length-delimited field, which every message skips.
 //
 // Shape: seven bytes precede content, the first six of which are valid UTF-8.
 func appendSkipped(b, content []byte) []byte {
@@ -79,8 +82,9 @@ func appendSkipped(b, content []byte) []byte {
 	return fill(b, size-1-len(content))
 }
 
-// appendFixedJumps is appendFixedTest with places to continue after 4 and after 8 bytes. At each
-// continuation there is a tag that skips 8 bytes, which end before the place.
+// appendFixedJumps appends the test of appendFixedTest with bytes at which the parser continues: place4
+// if the value has 4 bytes, and place8 if it has 8. At each continuation there is a tag that skips 8
+// bytes, which end before the place.
 func appendFixedJumps(b []byte, n int32, place4, place8 []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
@@ -101,7 +105,8 @@ func appendFixedJumps(b []byte, n int32, place4, place8 []byte) []byte {
 	return appendSkipped(b, place8)
 }
 
-// appendLenJump is appendLenTest with a place to continue after a string.
+// appendLenJump appends the test of appendLenTest with bytes, place, at which the parser continues
+// after a string.
 func appendLenJump(b []byte, n int32, index int, place []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
 	// Read as a string, it ends at the place; read as a varint or as a message's length, tags

@@ -15,19 +15,19 @@ const (
 	mapValue int32 = 2
 )
 
-// hiddenCanary returns a canary with one byte before it. A parser that starts at that byte reads both
+// hiddenCanary appends a canary with one byte before it. A parser that starts at that byte reads both
 // as one longer varint tag, and does not stop at the canary.
 func hiddenCanary(b []byte, index int, s slot) []byte {
 	return appendCanary(append(b, 0xF8), index, s)
 }
 
-// appendEntryTest stops for each class that a key or value can have. The entry's own code knows two
-// numbers, and skips nothing after an unknown tag.
+// appendEntryTest appends a test of the map entry's field n, which has a canary for each class that a
+// key or value can have. The code that reads entries knows two numbers, and skips nothing after an
+// unknown tag.
 //
-// Shape: 4 and 8 bytes end before canaries that are hidden from the other readings; a string ends
-// after ten bytes. The remaining classes read the ten as a varint and continue with tags of the
-// entry, or as a length and continue with tags of a message, in which the first tag is skipped with
-// its value.
+// Shape: 4 and 8 bytes end before canaries that are hidden from the other readings; a string ends after
+// ten bytes. The remaining classes read the ten as a varint and continue with tags of the entry, or as
+// a length and continue with tags of a message, in which the first tag is skipped with its value.
 func appendEntryTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0, 0xF8, 0x01)
@@ -42,8 +42,8 @@ func appendEntryTest(b []byte, n int32, index int) []byte {
 	return appendCanary(b, index, slotLen)
 }
 
-// controlEntry verifies that the runtime reads a map entry as appendEntryTest expects: it ignores
-// an unknown tag and reads what follows as the next tag.
+// controlEntry verifies that the runtime reads map entries as appendEntryTest assumes: it ignores an
+// unknown tag and reads the following bytes as the next tag.
 func (m *message) controlEntry(ctx context.Context) error {
 	b := appendCanary(append([]byte{}, skip4...), controlIndex, slotMap)
 	a, err := m.server.Ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
@@ -56,11 +56,10 @@ func (m *message) controlEntry(ctx context.Context) error {
 	return nil
 }
 
-// runEntry finds the classes of a map's key and value, with one request for each and one for the
+// runEntry determines the classes of a map's key and value, with one request for each and one for the
 // control.
 //
-// Errors: a stopError if an answer does not fit the question. Nothing is reported about the entry
-// then.
+// Errors: a stopError if a response does not fit the test. Nothing is reported about the entry then.
 func (m *message) runEntry(ctx context.Context) error {
 	var asked []int32
 	for _, n := range []int32{mapValue, mapKey} {
@@ -98,7 +97,7 @@ func (m *message) runEntry(ctx context.Context) error {
 	return nil
 }
 
-// entryCanHave reports whether a key or a value may be of class s.
+// entryCanHave reports whether field n of a map entry, key or value, may be of class s.
 func entryCanHave(n int32, s slot) bool {
 	switch s {
 	case slotFixed32, slotFixed64, slotVarint, slotLen:

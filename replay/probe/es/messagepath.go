@@ -8,9 +8,9 @@ import (
 	"unwire/replay/probe"
 )
 
-// reach verifies that the path of a message leads to a message, because a payload in a field of
-// another kind would be read differently. It records which fields of the path are groups, and
-// whether the last is a map whose entries are read by separate code.
+// reach verifies that the path of the message to leads to a message, because tests would be read
+// differently in a field of another kind. It records which fields of the path are groups, and whether
+// the last one is a map whose entries are read by separate code.
 //
 // Shape: known caches the messages that were probed, by path.
 func (s *server) reach(ctx context.Context, res *probe.Result, to *message, known map[string]*message) (ok bool, err error) {

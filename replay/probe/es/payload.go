@@ -7,6 +7,8 @@ import (
 	"unwire/replay/probe"
 )
 
+// readingOf returns how the message reads field n; absent if it was not found. ok is false if this is
+// not known, as for groups.
 func (m *message) readingOf(n int32) (reading, bool) {
 	f := m.found[n]
 	if f == nil {
@@ -35,8 +37,8 @@ const (
 	candidateSize = 60
 )
 
-// readings returns fields that the outer message reads differently from the message in candidate n.
-// They use only numbers that are known when n is probed: n and higher ones.
+// readings returns how the outer message reads some fields, for distinguishing it from a message in
+// field n. It uses only numbers whose type is known when n is probed: n and higher ones.
 func (m *message) readings(n int32) []reading {
 	out := []reading{{n, asVarint}}
 	if n > nearNumbers {
@@ -53,7 +55,7 @@ func (m *message) readings(n int32) []reading {
 	return out
 }
 
-// allReadings returns the readings of all fields, once all numbers were probed.
+// allReadings returns how the message reads its found fields, once all numbers were probed.
 func (m *message) allReadings() []reading {
 	var out []reading
 	for _, n := range m.order() {
@@ -69,12 +71,13 @@ func (m *message) allReadings() []reading {
 	return out
 }
 
-// firstPayload returns the first message that is sent.
+// firstPayload returns the protobuf message of the first request.
 func (m *message) firstPayload() []byte {
 	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Below(math.MaxInt32)))))
 }
 
-// fitting returns as much of a batch as fits into the largest message that the server accepts.
+// fitting returns the beginning of a batch (the field numbers tested in one request) that fits into the
+// largest message which the server accepts.
 func (m *message) fitting(b batch) batch {
 	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.server.sizeLimit() {
 		b = b.cut(len(b.numbers) * 3 / 4)
@@ -82,24 +85,28 @@ func (m *message) fitting(b batch) batch {
 	return b
 }
 
-// A batch is a run of candidates, from the highest number down.
+// A batch has the field numbers (candidates) that are tested in one request, from the highest down.
 type batch struct {
+	// numbers are the field numbers to test, in descending order.
 	numbers []int32
-	// next is the first number that is not in the batch; 0 if nothing is below it.
+	// next is the first number after the batch, i.e. the highest one below it; 0 if there is none.
 	next int32
-	// looks are the lookahead candidates of the batch.
+	// looks are the pairs of field numbers that are tested together; see look.
 	looks []look
-	// base is the index of the first lookahead's canary.
+	// base is the canary index of the first pair in looks.
 	base int
 }
 
-// has reports whether a sighted canary belongs to a candidate or lookahead of the batch.
+// has reports whether the canary that the server quoted belongs to the test of a field number in the
+// batch.
 func (b batch) has(g sighting) bool {
 	return g.canary && g.slot != slotEnd && (g.index < len(b.numbers) || g.index >= b.base && g.index-b.base < len(b.looks))
 }
 
+// last reports whether no field numbers are left after the batch.
 func (b batch) last() bool { return b.next == 0 }
 
+// batch returns the next batch, which begins with the highest untested number that is at most high.
 func (m *message) batch(high int32) batch {
 	var b batch
 	n := m.numbers.Below(high)
@@ -113,7 +120,7 @@ func (m *message) batch(high int32) batch {
 	return b
 }
 
-// maxPayload is the largest size in bytes of the tests of a batch.
+// maxPayload returns the largest size, in bytes, of the tests of a batch, i.e. of one request.
 func (m *message) maxPayload() int {
 	if m.small() {
 		return m.server.sizeLimit() - smallRest
@@ -121,7 +128,7 @@ func (m *message) maxPayload() int {
 	return maxPayloadSize
 }
 
-// smallRest is the number of bytes reserved for everything but the batch in small messages.
+// smallRest is the number of bytes reserved for everything except the batch in small messages.
 const smallRest = 900
 
 // small reports whether the server accepts only small messages. Lookahead, deep nesting and
@@ -130,7 +137,7 @@ func (m *message) small() bool {
 	return m.server.sizeLimit() > 0 && m.server.sizeLimit() < maxPayloadSize
 }
 
-// cut returns a batch with only the first n numbers.
+// cut returns a batch with only the first n of its field numbers.
 func (b batch) cut(n int) batch {
 	if n < len(b.numbers) {
 		b.numbers, b.next = b.numbers[:n], b.numbers[n]
@@ -146,7 +153,8 @@ func (b batch) about() string {
 	return fmt.Sprintf("numbers %d to %d", b.numbers[0], b.numbers[len(b.numbers)-1])
 }
 
-// candidatesForMessage returns the varints that the last part of a payload confirms.
+// candidatesForMessage returns the fields found to be varints that may be messages, which the last part
+// of a payload tests.
 func (m *message) candidatesForMessage() []int32 {
 	var out []int32
 	if m.small() {
@@ -160,7 +168,9 @@ func (m *message) candidatesForMessage() []int32 {
 	return out
 }
 
-// payload lays out the canaries of a batch, then the confirmations, then the end.
+// payload returns the protobuf message for one request. It contains tests for the field numbers of a
+// batch, then tests that confirm varints, then an end that no parser accepts. deep is a field that is
+// tested by deep nesting; 0 for none.
 func (m *message) payload(deep int32, batch batch) []byte {
 	b := appendControl(nil)
 	if m.assumed != nil {
@@ -196,7 +206,7 @@ func (m *message) payload(deep int32, batch batch) []byte {
 	return m.whole(appendEnd(b, m.id(count)))
 }
 
-// levels returns the nesting depth at which the parser stops.
+// levels returns the nesting depth of the groups at which the parser stops.
 func (m *message) levels() int {
 	if m.server.countsLevels {
 		return 2 * levelLimit
@@ -204,14 +214,14 @@ func (m *message) levels() int {
 	return tooDeep
 }
 
-// measures reports whether a payload ends with groups that are too deep for a parser that counts
-// levels. They are reached only if nothing before them stopped the parser.
+// measures reports whether the payload for a batch ends with groups that are nested too deeply for a
+// parser that limits nesting. Only a parser that nothing before them has stopped reaches the groups.
 func (m *message) measures(deep int32, batch batch) bool {
 	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && !m.server.countsLevels && !m.server.levelsUncounted
 }
 
-// whole wraps the message into a request. The request ends with a canary of its own, so that no
-// parser accepts it even if the path does not lead to a message.
+// whole wraps the message into a request. The request ends with a canary of its own, so that no parser
+// accepts it even if the path does not lead to a message.
 func (m *message) whole(message []byte) []byte {
 	return appendEnd(probe.Wrap(m.path, message, m.groups...), maxBatch-1)
 }

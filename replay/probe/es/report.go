@@ -8,7 +8,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// refine distinguishes string from bytes, with one request for each field.
+// refine distinguishes strings from bytes, with one request for each field.
 func (m *message) refine(ctx context.Context) error {
 	strict := false
 	for _, n := range m.order() {
@@ -40,10 +40,12 @@ func (m *message) refine(ctx context.Context) error {
 	return nil
 }
 
+// refusesText reports whether an error message rejects invalid UTF-8 in a string.
 func refusesText(message string) bool {
 	return strings.Contains(message, "not valid for encoding") || strings.Contains(strings.ToLower(message), "utf-8")
 }
 
+// at describes the message for the journal, such as "message at 1.2".
 func (m *message) at() string {
 	if len(m.path) == 0 {
 		return "request"
@@ -98,8 +100,8 @@ func (m *message) report(res *probe.Result) {
 	}
 }
 
-// distinct reports whether the message has so many fields that another type is unlikely to have the
-// same ones.
+// distinct reports whether the message has so many fields that another type is unlikely to read the
+// same numbers in the same way; field n is not counted.
 func (m *message) distinct(n int32) bool {
 	if !m.complete {
 		return false
@@ -117,6 +119,6 @@ func (m *message) distinct(n int32) bool {
 	return weight >= enoughWeight || n > finalAbsent && m.numbers.Count() > finalAbsent
 }
 
-// enoughWeight is the weight of the surrounding fields that is required, such as a string and
-// another varint.
+// enoughWeight is the sum of weights of surrounding fields that distinct requires, such as that of a
+// string and another varint.
 const enoughWeight = 3

@@ -8,8 +8,8 @@ import (
 	"unwire/replay/probe"
 )
 
-// run finds all fields, from the highest number down, with about one request for each field.
-// Numbers that the parser has passed are not probed again.
+// run finds all fields, from the highest number down, with about one request for each field. Numbers
+// that the parser has skipped are not tested again.
 func (m *message) run(ctx context.Context) error {
 	if m.entry {
 		return m.runEntry(ctx)
@@ -63,10 +63,10 @@ func (m *message) run(ctx context.Context) error {
 	}
 }
 
-// learn evaluates an answer.
+// learn evaluates the response a to the request that tested the field numbers of batch b.
 //
-// Shape: from is where the batch begins, and high where the next one does. deep is the varint that
-// is nested deeply in the batch, or 0; next is that of the next batch.
+// Shape: from is the number at which the batch began, and high the one at which the next batch begins.
+// deep is the field that was tested by deep nesting, or 0; next is that for the next batch.
 func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, deep int32) (high, next int32, err error) {
 	// An assumption about a group holds only if the parser read past the assertion.
 	g := m.read(a)
@@ -110,8 +110,9 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 	return high, 0, err
 }
 
-// learnField records the field whose canary the parser met. It returns where the next batch begins
-// and which field is nested deeply in it.
+// learnField records the field at whose canary g (an illegal tag) the parser stopped. high is the
+// number at which the next batch begins, and next the field to be tested by deep nesting in it; 0 for
+// none.
 func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next int32) {
 	index := g.index
 	if index >= len(b.numbers) {
@@ -131,7 +132,8 @@ func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next i
 	return m.numbers.Below(f.number - 1), next
 }
 
-// learnPassed records that the parser stopped at nothing in a batch.
+// learnPassed records that no field number of a batch exists, because the parser stopped at none of
+// their tests.
 func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, deep int32) (high int32, err error) {
 	m.server.levelsUncounted = m.server.levelsUncounted || m.measures(deep, b)
 	m.complete = b.last()
@@ -143,7 +145,8 @@ func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, dee
 	return b.next, nil
 }
 
-// learnRefusal evaluates an error of the parser that quotes no canary.
+// learnRefusal evaluates an error of the parser that quotes none of the probe's canaries. illegal means
+// that it quotes another illegal tag.
 func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
 	switch {
 	case deep != 0 && gaveUp(a.Text):
@@ -179,11 +182,11 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 	return from, nil
 }
 
-// levelsCounted is the error with which protobuf-es 2 gives up.
+// levelsCounted is the error of protobuf-es 2 for nesting that is too deep.
 const levelsCounted = "maximum recursion depth of 100 "
 
-// gaveUp reports whether a parser descended too far: protobuf-es 2 counts levels, protobuf-es 1
-// runs out of stack.
+// gaveUp reports whether an error message means that the parser descended too deeply: protobuf-es 2
+// limits the levels, protobuf-es 1 exhausts the stack.
 func gaveUp(message string) bool {
 	s := strings.ToLower(message)
 	return strings.Contains(s, "recursion") || strings.Contains(s, "call stack")

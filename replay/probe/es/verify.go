@@ -8,37 +8,54 @@ import (
 	"unwire/replay/probe"
 )
 
-// A verifier checks definitions against a protobuf-es server. One payload is laid out so that the
-// parser reads all of it if the definitions are right, up to the end that no parser accepts.
-// Otherwise the parser stops at a canary that identifies the field and the expectation that failed.
+// A verifier checks a definition against a protobuf-es server. It sends one payload that the parser
+// reads completely if the definition is right, up to the end that no parser accepts. Otherwise the
+// parser stops at a canary, i.e. at an illegal tag that its error quotes. The canary identifies the
+// field and the expectation that failed.
 //
-// Shape: each part returns the parser to where it was, unless it stops. A field that stopped the
-// parser is left out of the next payload.
+// Shape: after each part, the parser is in the same state as before, unless it stops. A field that
+// stopped the parser is left out of the next payload.
 type verifier struct {
+	// server is the probed server.
 	server *server
-	o      *probe.VerifyOptions
-	res    *probe.Result
-	root   *level
-	// all has the claims about all fields; parents come before their children.
+
+	// o are the options of the verification.
+	o *probe.VerifyOptions
+
+	// res receives notes.
+	res *probe.Result
+
+	// root is the request.
+	root *level
+	// all are all fields; a message precedes its fields.
 	all []*claim
 }
 
-// A claim is a field of the definitions while a protobuf-es server is asked.
+// A claim is a declared field while it is verified.
 type claim struct {
+	// Expectation has the declaration of the field and the verdict about it.
 	*probe.Expectation
-	in    *level
-	below *level
-	as    consumption
 
+	// in is the message that has the field.
+	in *level
+
+	// below is the message that the field contains; nil if it is not verified.
+	below *level
+
+	// as is how the parser consumes the value if the declaration is right.
+	as consumption
+
+	// state is the progress of verifying the field.
 	state claimState
 
 	// proven means that the field is certainly a message and not a number.
 	proven bool
 
-	// guarded means that the parser would have stopped in the payload if the field were not a message.
+	// guarded means that the field is a message, because the payload had a test (guard) at which the
+	// parser would otherwise have stopped.
 	guarded bool
 
-	// guards is the number of guards tried so far.
+	// guards is the number of guards that were tried for the field.
 	guards int
 
 	// label means that only the label of the field is in doubt.
@@ -47,11 +64,17 @@ type claim struct {
 
 // A level is one message of the request, with the claims about its fields.
 type level struct {
-	path   []int32
-	above  *claim
+	// path are the field numbers that lead to the message.
+	path []int32
+
+	// above is the field that contains the message; nil for the request.
+	above *claim
+
+	// claims are the fields of the message.
 	claims []*claim
 }
 
+// A claimState is the progress of verifying a field.
 type claimState uint8
 
 const (
@@ -64,6 +87,7 @@ const (
 	decided
 )
 
+// newVerifier returns a verifier for the definition d.
 func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) *verifier {
 	v := &verifier{server: newServer(c, &o.Options), o: o, res: res}
 	levels := map[*probe.ExpectedMessage]*level{}
@@ -86,13 +110,14 @@ func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, r
 	return v
 }
 
-// FirstVerification returns the first message of a verification. The answer of a protobuf-es server
-// names the first field that is not as defined.
+// FirstVerification returns the first message that a verification sends. The response of a protobuf-es
+// server identifies the first field that is not as declared.
 func FirstVerification(o *probe.VerifyOptions, d *probe.Definition) []byte {
 	b, _ := newVerifier(nil, o, d, nil).payload(nil)
 	return b
 }
 
+// consumptionOf returns how a parser consumes a value of class c.
 func consumptionOf(c probe.Class) consumption {
 	switch c {
 	case probe.Len:
@@ -106,17 +131,19 @@ func consumptionOf(c probe.Class) consumption {
 	return asVarint
 }
 
+// decide sets the verdict about the field, and its reason, formatted as by fmt.Sprintf.
 func (c *claim) decide(verdict probe.Verdict, format string, args ...any) {
 	c.state = decided
 	c.Expectation.Decide(verdict, format, args...)
 }
 
-// doubt records that the server does not read a field as expected.
+// doubt records that the server does not read the field as declared. label means that only the label
+// may be wrong.
 func (c *claim) doubt(label bool) {
 	c.state, c.Doubted, c.label = doubted, true, label
 }
 
-// Verify checks a definition against the answers of a protobuf-es server's parser.
+// Verify checks the definition d against the error messages of a protobuf-es server's parser.
 func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
 	v := newVerifier(c, o, d, res)
 	if err := requestType(ctx, v.server.Client, v.res); err != nil {
@@ -141,7 +168,8 @@ func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	return nil
 }
 
-// ask sends a payload; done means that the parser reached its end.
+// ask sends a payload b, which tests several fields, and evaluates the response; done means that the
+// parser reached the end. marks are the expectations that the canaries in b stand for.
 func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
 	a, err := v.server.Ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
 	if err != nil {
@@ -165,6 +193,7 @@ func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, 
 	return false, probe.Stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests, a.Brief())
 }
 
+// expectation returns the declared label and type of a field for the user.
 func (v *verifier) expectation(c *claim) string {
 	if c.Label == "repeated" {
 		return "repeated " + c.Type
@@ -172,7 +201,8 @@ func (v *verifier) expectation(c *claim) string {
 	return c.Type
 }
 
-// stumbled records the expectation that a canary identifies.
+// stumbled records that the parser did not read a field as declared: it stopped at the canary of m, in
+// slot s.
 func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer) error {
 	c := m.claim
 	if m.part == partInside || m.part == partOutside {
@@ -198,7 +228,7 @@ func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer
 	return nil
 }
 
-// findActual probes the number of a claim that the parser refused.
+// findActual determines the actual type of a field that the server does not read as declared.
 func (v *verifier) findActual(ctx context.Context, c *claim) error {
 	f, err := v.find(ctx, c)
 	if err != nil {
@@ -212,7 +242,7 @@ func (v *verifier) findActual(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// prove finds out whether a field with unexpected content is a message at all.
+// prove determines whether a field with unexpected content is a message at all.
 func (v *verifier) prove(ctx context.Context, c *claim) error {
 	if above := c.in.above; above != nil && !above.proven {
 		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
@@ -235,7 +265,8 @@ func (v *verifier) prove(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// judge decides a claim that the parser refused, from the field that the server was found to have.
+// judge decides a field that the server does not read as declared, from f, the field that the server
+// was found to have; nil if it has none.
 func (c *claim) judge(f *probe.Field) {
 	if f != nil {
 		c.Said = append(c.Said, f.Evidence...)
@@ -261,7 +292,8 @@ func (c *claim) judge(f *probe.Field) {
 	}
 }
 
-// find probes a field number without using the definitions; it returns nil if there is no such field.
+// find probes the number of a field without using the definition; the result is nil if the server has
+// no such field.
 func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 	m := newMessage(v.server, c.in.path, probe.Numbers{{First: c.Number, Last: c.Number}})
 	m.hints = nil
@@ -294,7 +326,7 @@ func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 	return nil, nil
 }
 
-// isolate finds, by bisection, the claim at which the parser gave up without quoting a canary.
+// isolate determines, by bisection, the field at which the parser stopped without quoting a canary.
 func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) error {
 	var claims []*claim
 	for _, m := range marks {
@@ -333,7 +365,7 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 	return nil
 }
 
-// conclude decides all claims, beginning with those that help to decide others.
+// conclude decides all fields, beginning with those that help to decide others.
 func (v *verifier) conclude(ctx context.Context) error {
 	// First find out what the server has where it refused the definition: that helps to judge the
 	// rest.
@@ -372,7 +404,7 @@ func (v *verifier) conclude(ctx context.Context) error {
 	return nil
 }
 
-// recursive tests whether a field that looks like a varint is a message of the same type as its parent.
+// recursive tests whether fields that look like varints are messages of the same type as their parent.
 // Such a field can be nested until the parser reports excessive depth.
 func (v *verifier) recursive(ctx context.Context) error {
 	var rest []*claim
@@ -413,9 +445,10 @@ func (v *verifier) recursive(ctx context.Context) error {
 	return nil
 }
 
-// maxDeep is how many fields are nested deeply in one request, about a megabyte.
+// maxDeep limits how many fields are nested deeply in one request, which then has about a megabyte.
 const maxDeep = 8
 
+// concludeMessage decides a field that is declared as a message and was not contradicted.
 func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
 	c.Open = "whether it is repeated"
 	if c.Descriptor.IsMap() {
@@ -498,8 +531,8 @@ func (v *verifier) bytes(ctx context.Context) error {
 	return nil
 }
 
-// sendBadText sends invalid UTF-8, and reports whether the parser accepted it, or refused it as a
-// string.
+// sendBadText sends invalid UTF-8 in a field. taken means that the parser accepted it, and refused that
+// it rejected it as a string. what describes the request in the journal.
 func (v *verifier) sendBadText(ctx context.Context, c *claim, what string) (a *probe.Answer, taken, refused bool, err error) {
 	a, err = v.server.Ask(ctx, fmt.Sprintf("is %s %s", c.Path, what), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
 	if err != nil {

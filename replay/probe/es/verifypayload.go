@@ -7,7 +7,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// A part is the aspect of a claim that a canary tests.
+// A part is the aspect of a declaration that a canary tests.
 type part uint8
 
 const (
@@ -21,33 +21,43 @@ const (
 	partOutside
 )
 
+// A mark is the expectation that one canary of a payload stands for: an aspect of a field's
+// declaration.
 type mark struct {
+	// claim is the field.
 	claim *claim
-	part  part
+
+	// part is the aspect of the field's declaration.
+	part part
 }
 
-// A layout is a payload under construction.
+// A layout builds the message that tests the declarations of several fields at once.
 type layout struct {
+	// marks are the expectations by the index of their canary.
 	marks []mark
-	// only restricts the payload to these claims; nil means all.
+	// only restricts the payload to these fields; nil means all.
 	only map[*claim]bool
 }
 
+// mark assigns the next canary to an aspect of a field, and returns the canary's index.
 func (l *layout) mark(c *claim, p part) int {
 	l.marks = append(l.marks, mark{c, p})
 	return len(l.marks) - 1
 }
 
+// has reports whether the payload tests the field.
 func (l *layout) has(c *claim) bool { return c.Pending() && (l.only == nil || l.only[c]) }
 
-// payload builds a message that tests the pending claims, or only those in only.
+// payload returns a message that tests the declarations of all pending fields, or only of those in
+// only. The marks say which expectation each canary (illegal tag) in the message stands for.
 func (v *verifier) payload(only map[*claim]bool) ([]byte, []mark) {
 	l := &layout{only: only}
 	b := l.level(v.root)
 	return probe.Wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
 }
 
-// level lays out a message: first how each value is consumed, then the tests that rely on it.
+// level returns the content of a message: first the tests of how each value is consumed, then the tests
+// that rely on it.
 func (l *layout) level(of *level) []byte {
 	var b []byte
 	for _, c := range of.claims {
@@ -72,8 +82,8 @@ func (l *layout) level(of *level) []byte {
 	return b
 }
 
-// message lays out the content of a message, with a guard that stops the parser if the field is a
-// number and its content is read as fields of the outer message.
+// message appends the message field c, with a guard at which the parser stops if the field is a number,
+// and its content is therefore read as fields of the outer message.
 func (l *layout) message(b []byte, c *claim) []byte {
 	var inner []byte
 	if c.below != nil {
@@ -92,9 +102,10 @@ func (l *layout) message(b []byte, c *claim) []byte {
 	return appendUnlist(b, c.Number, l.mark(c, partLabel), inner)
 }
 
-// guard adds the first of these guards that was not tried: a field inside is read differently than
-// the field of the same number outside; a number of the outer fields is unknown inside; a number
-// inside is unknown outside.
+// guard adds the first of the following tests that was not tried for the field c, after which the
+// parser stops unless c is a message: a field inside is read differently than the field of the same
+// number outside; a number of the outer fields is unknown inside; a number inside is unknown outside. b
+// is the payload so far, inner the content of the message.
 func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	around := map[int32]*claim{}
 	for _, k := range c.in.claims {
@@ -133,18 +144,19 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	return b, inner
 }
 
-// canBeUnknown reports whether a message type lacks the number of a claim, so that parsing the field in
-// that message would be noticed. A fixed32 is read in the same way in both cases.
+// canBeUnknown reports whether a message type lacks the number of the field k, so that parsing the
+// field in that message would be noticed. A fixed32 is read in the same way in both cases.
 func canBeUnknown(k *claim, in protoreflect.MessageDescriptor) bool {
 	return k.as != asFixed32 && in.Fields().ByNumber(protowire.Number(k.Number)) == nil
 }
 
-// leastWeight is the weight of common fields from which two messages are taken to be of the same
+// leastWeight is the weight of common fields from which two messages are considered to be of the same
 // type.
 const leastWeight = 4
 
-// outerReadings returns fields of the message around a claim. weight measures how improbable it is that
-// another message reads the same fields: 1 for a varint, 2 for others.
+// outerReadings returns how fields of the message around c are read. weight measures how improbable it
+// is that a message of another type reads them in the same way: 1 for each varint, 2 for each other
+// field.
 func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
 	for _, numbers := range []bool{false, true} {
 		for _, k := range c.in.claims {
@@ -161,9 +173,9 @@ func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
 	return append(out, reading{c.Number, c.as}), weight
 }
 
-// appendSingleVarint appends bytes at which the parser does not stop if the field is a single varint:
-// the following tags are then fields of the surrounding message. With a packed list the parser reads
-// beyond the end of the value; in a message it stops, unless that has the same fields.
+// appendSingleVarint appends a test at which the parser does not stop if field n is a single varint:
+// the following tags are then fields of the surrounding message. If the field is a packed list, the
+// parser reads beyond the end of the value; in a message it stops, unless that has the same fields.
 func appendSingleVarint(b []byte, n int32, index int, readings []reading) []byte {
 	var p []byte
 	for _, r := range readings {

@@ -11,34 +11,36 @@ import (
 	"unwire/replay/probe"
 )
 
-// A completeEnd is the answer to a message that the parser accepts, in a call that ends before its
-// handler runs: because a required field is missing, which protobuf-go checks last, because the
-// deadline is over, which connect-go checks after parsing, or because a second message follows. It
-// ends requests where no string with invalid UTF-8 can: proto2 does not check strings.
+// A completeEnd is the error with which a call ends although the parser accepts the message: because a
+// required field is missing, which protobuf-go checks last; because the deadline has expired, which
+// connect-go checks after parsing; or because a second message follows. It is used to end requests if
+// no string field is known that could be made invalid; proto2 does not validate strings.
 //
 // Source: replay/probe/README.md#protobuf-go-invalid-utf-8-as-the-oracle
 type completeEnd struct {
-	// required is the full name of the field that is missing; "" if the call ends for another
-	// reason.
+	// required is the full name of the missing required field; "" if the call ends for another reason.
 	required string
-	// code is the error code.
+	// code is the RPC error code.
 	code string
 }
 
+// requiredNotSet matches protobuf-go's error for a missing required field.
 var requiredNotSet = regexp.MustCompile(`required field ([\w.]+) not set`)
 
-// met reports whether an answer shows that the parser accepted the message. A test may set the
-// required field, so that the call ends because of its deadline.
+// met reports whether a response shows that the parser accepted the message. If a test happens to set
+// the required field, the call still ends because of its deadline.
 func (e *completeEnd) met(a *probe.Answer) bool {
 	return requiredNotSet.MatchString(a.Text) || !a.FromParser && (a.Code == e.code || a.Code == "deadline_exceeded" || refusesCaller(a))
 }
 
-// refusesCaller reports whether an interceptor refused the caller, which it does before the handler.
+// refusesCaller reports whether a response means that an interceptor refused the caller, which happens
+// before the handler runs.
 func refusesCaller(a *probe.Answer) bool {
 	return a.Code == "unauthenticated" || a.Code == "permission_denied"
 }
 
-// findEnd finds out, once, whether a message without any known field ends before its handler runs.
+// findEnd determines, once, how a call whose message the parser accepts ends before its handler runs.
+// It returns false if it does not.
 func (s *server) findEnd(ctx context.Context) (bool, error) {
 	if s.endAsked || !s.MayComplete() {
 		return s.end != nil, nil
@@ -62,8 +64,8 @@ func (s *server) findEnd(ctx context.Context) (bool, error) {
 	return s.end != nil, nil
 }
 
-// askComplete sends a complete message. On this machine, further requests may follow a refusal of
-// the caller: each shows that the parser accepted the message.
+// askComplete sends a message that the parser may accept. On this machine, further requests may follow
+// after the caller was refused: such a response shows that the parser accepted the message.
 func (s *server) askComplete(ctx context.Context, what string, message []byte) (*probe.Answer, error) {
 	a, err := s.AskComplete(ctx, what, message)
 	if err != nil && a != nil && !s.Remote && !a.Accepted && refusesCaller(a) {
@@ -72,7 +74,8 @@ func (s *server) askComplete(ctx context.Context, what string, message []byte) (
 	return a, err
 }
 
-// noteEnd notes how requests ended that the parser accepted.
+// noteEnd adds a note to the result about how requests ended that the parser accepted. poison is nil if
+// none ended with an invalid string.
 func (s *server) noteEnd(res *probe.Result, poison []byte) {
 	switch {
 	case poison != nil:

@@ -22,20 +22,27 @@ import (
 	"unwire/replay/probe"
 )
 
-// A prober probes the messages of a Go server's request one after the other.
+// A prober probes the messages in a Go server's request one after the other.
 type prober struct {
+	// server is the probed server.
 	server *server
-	o      *probe.Options
-	res    *probe.Result
 
-	// poison ends a request: a string field with invalid UTF-8; nil if no string field is known.
+	// o are the options of the probe.
+	o *probe.Options
+
+	// res is the result so far.
+	res *probe.Result
+
+	// poison is appended to a request so that the parser rejects it: a string field with invalid UTF-8;
+	// nil if no string field is known.
 	poison []byte
 
 	// unpoisoned are the messages that were probed before poison was known.
 	unpoisoned []*message
 }
 
-// Probe finds the fields of the messages that o selects, and of the messages nested in them.
+// Probe finds the fields of the messages that o selects, and of the messages nested in them, and adds
+// them to res.
 func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	r := &prober{server: newServer(c), o: o, res: res}
 	paths, numbers := o.Targets()
@@ -74,7 +81,8 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 	return nil
 }
 
-// ask probes one message, and returns the paths of nested messages that are to be probed next.
+// ask probes one message and adds its fields to the result. below are the paths of nested messages that
+// are to be probed next.
 func (r *prober) ask(ctx context.Context, m *message) (below [][]int32, err error) {
 	err = m.run(ctx)
 	if r.res.NoteOracleOff(err) {
@@ -113,8 +121,8 @@ func (r *prober) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// findPoison looks for a string field that can end requests: among the fields that are probably
-// strings and, if wanted, among all fields.
+// findPoison looks for a string field that can end requests, because the server rejects invalid UTF-8
+// in it: among the fields that are probably strings and, if wanted is set, among all fields.
 func (r *prober) findPoison(ctx context.Context, wanted bool) error {
 	root := &message{server: r.server}
 	err := root.findPoison(ctx, r.o.Texts)
@@ -127,7 +135,8 @@ func (r *prober) findPoison(ctx context.Context, wanted bool) error {
 	return err
 }
 
-// reach verifies that a path leads to a message, if poison is known.
+// reach reports whether a path may lead to a message. As long as there is no way to end requests, it
+// can only exclude that a field on the path is a string.
 func (r *prober) reach(ctx context.Context, path []int32) (bool, error) {
 	for i, n := range path {
 		m := &message{server: r.server, path: path[:i], poison: r.poison}

@@ -14,21 +14,25 @@ import (
 	"unwire/replay/probe"
 )
 
-// A fieldTest is a field value that protobuf-go rejects for some kinds of fields, and accepts or skips
-// for all others, including unknown fields.
+// A fieldTest is a field value that protobuf-go rejects if the field is of a certain kind, and accepts
+// or skips if it is of another kind or unknown.
 //
 // Shape: the error for invalid strings is "invalid UTF-8"; all others are "cannot parse". Each request
 // ends with bytes that are rejected with the other error, so that the RPC handler never runs.
 //
 // Source: replay/probe/README.md#protobuf-go-invalid-utf-8-as-the-oracle
 type fieldTest struct {
-	name  string
+	// name describes the kind of field that is tested for.
+	name string
+
+	// value is the value of the length-delimited field, without tag and length.
 	value []byte
-	// text means that the tested kind is refused with the error for invalid strings.
+	// text means that a field of the tested kind is rejected with the error for invalid strings.
 	text bool
 }
 
-// fieldTests returns the tests in order. Each leaves out the fields that earlier ones found.
+// fieldTests returns the tests in the order in which they are made. A field that one test finds is left
+// out of later ones.
 func fieldTests() []fieldTest {
 	return []fieldTest{
 		// Valid as a message (an unknown field), as varints and as eight bytes, but not as UTF-8.
@@ -42,7 +46,7 @@ func fieldTests() []fieldTest {
 	}
 }
 
-// fixed64Test distinguishes lists of 8-byte numbers from lists of 4-byte numbers.
+// fixed64Test returns the test that distinguishes lists of 8-byte numbers from lists of 4-byte numbers.
 func fixed64Test() fieldTest {
 	return fieldTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
 }
@@ -54,36 +58,52 @@ const (
 	testSize = 15
 )
 
-// A message is the state of probing one message of a Go server's request.
+// A message is the state of probing one message in a Go server's request.
 type message struct {
-	server  *server
-	path    []int32
+	// server is the probed server.
+	server *server
+
+	// path are the field numbers that lead to the message.
+	path []int32
+
+	// numbers are the field numbers to probe.
 	numbers probe.Numbers
-	// poison is a whole request with invalid UTF-8 in a string; nil if no string is known.
+	// poison is a complete request that the parser rejects because of invalid UTF-8 in a string; nil if
+	// no string field is known. It is appended to tests.
 	poison []byte
+
+	// fields are the fields found so far, by number.
 	fields map[int32]*probe.Field
-	// lazy means that a test was refused because of the content of a lazily parsed field.
+	// lazy means that a test was rejected because of the content of a field that protobuf-go parses
+	// lazily.
 	lazy bool
 }
 
 // A server is a probed Go server, with the properties determined so far.
 type server struct {
+	// Client sends the requests.
 	*probe.Client
 
-	// controlled has the paths and tests whose control was answered correctly.
+	// controlled has the paths and kinds of errors for which the control was passed: a field that
+	// cannot exist was not rejected.
 	controlled map[string]bool
 
-	// end is how requests without poison end; nil if they cannot. endAsked means that it was asked.
-	end      *completeEnd
+	// end is how requests without poison end; nil if they cannot be sent.
+	end *completeEnd
+
+	// endAsked means that end was determined.
 	endAsked bool
 }
 
+// newServer returns a server of which nothing is known yet.
 func newServer(c *probe.Client) *server {
 	return &server{Client: c, controlled: map[string]bool{}}
 }
 
+// order returns the numbers of the found fields in ascending order.
 func (m *message) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }
 
+// report adds the found fields to the result.
 func (m *message) report(res *probe.Result) {
 	for _, n := range m.order() {
 		res.Fields = append(res.Fields, *m.fields[n])
@@ -91,9 +111,10 @@ func (m *message) report(res *probe.Result) {
 	res.Shown[probe.PathText(m.path)] = m.poison != nil || m.server.end != nil
 }
 
-// control tests a number that no definition can have, once for each path and kind of error.
+// control makes the test with a field number that no definition can have, once for each path and kind
+// of error.
 //
-// Errors: a stopError if the server refuses it. Nothing is reported about the message then.
+// Errors: a stopError if the server rejects it. Nothing is reported about the message then.
 func (m *message) control(ctx context.Context, test fieldTest) error {
 	about := fmt.Sprintf("%s %t", probe.PathText(m.path), test.text)
 	if m.server.controlled[about] {
@@ -147,13 +168,14 @@ func (m *message) run(ctx context.Context) error {
 	return m.sizes(ctx)
 }
 
-// isUntested reports whether a number must not occur in a message that the parser may accept.
+// isUntested reports whether a field number must not occur in requests, because the message could then
+// be complete.
 func (m *message) isUntested(n int32) bool {
 	return m.poison == nil && m.server.end != nil && len(m.path) == 0 && slices.Contains(m.server.Untested(), n)
 }
 
-// findPoison tests which of the probable strings is one, so that a request to a Go server can end
-// with it.
+// findPoison tests which of the fields texts, which are probably strings, is one. Invalid UTF-8 in that
+// field then ends later requests (poison).
 func (m *message) findPoison(ctx context.Context, texts []int32) error {
 	for _, n := range texts[:min(len(texts), maxTexts)] {
 		hit, _, err := m.ask(ctx, fieldTests()[0], []int32{n})
@@ -168,7 +190,7 @@ func (m *message) findPoison(ctx context.Context, texts []int32) error {
 	return nil
 }
 
-// maxTexts is the number of probable strings that are tried.
+// maxTexts limits the number of probable strings that are tested.
 const maxTexts = 8
 
 // maxBatch returns the largest number of field numbers in one request.
@@ -179,11 +201,12 @@ func (m *message) maxBatch() int {
 	return maxBatch
 }
 
-// nestedTexts is the highest number that is tested in nested messages. With it, the size of the
-// test is a multiple of eight bytes, which packed lists accept.
+// nestedTexts is the highest field number that is tested in nested messages by poisonBelow. With it,
+// the size of the test is a multiple of eight bytes, which packed lists accept.
 const nestedTexts = 12
 
-// poisonBelow looks for a string in the messages of a message that has no string itself.
+// poisonBelow looks for a string field in the messages nested in this message, which has no string
+// field itself. Invalid UTF-8 in that field then ends later requests (poison).
 func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error {
 	var set, inner []int32
 	for n := numbers.Below(math.MaxInt32); n > 0; n = numbers.Below(n - 1) {
@@ -220,8 +243,8 @@ func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error 
 	}
 }
 
-// findPoisonAbove searches a string field among the request's own fields. It is needed before nested
-// messages are probed.
+// findPoisonAbove looks for a string field among the request's own fields, before nested messages are
+// probed. Invalid UTF-8 in that field then ends later requests (poison).
 func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) error {
 	text := fieldTests()[testText]
 	if err := m.control(ctx, text); err != nil {
@@ -245,7 +268,8 @@ func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) er
 	return nil
 }
 
-// findFirst returns one number of a set for which the server rejects the test; 0 if there is none.
+// findFirst returns one number in set for which the server rejects the test; 0 if there is none. It
+// uses bisection.
 func (m *message) findFirst(ctx context.Context, test fieldTest, set []int32) (int32, error) {
 	if len(set) == 0 {
 		return 0, nil
@@ -274,16 +298,19 @@ func (m *message) findFirst(ctx context.Context, test fieldTest, set []int32) (i
 	return set[0], nil
 }
 
-// A refusal is the answer that refused a test. The zero value means none.
+// A refusal is the response with which the server rejected a test. The zero value means none.
 type refusal struct {
-	answer  *probe.Answer
+	// answer is the response; nil for none.
+	answer *probe.Answer
+
+	// request is the number of the request.
 	request int
-	// alone means that the test contained a single field number.
+	// alone means that the request tested a single field number.
 	alone bool
 }
 
-// findAll bisects a set until each number for which the test is refused is isolated. known is the
-// refusal of a larger set whose refused number is in this one.
+// findAll finds all numbers in set for which the server rejects the test, by bisection, and records
+// them. known is the response that rejected a larger set, if the reason for it must be in this one.
 func (m *message) findAll(ctx context.Context, test fieldTest, set []int32, known refusal) error {
 	if len(set) == 0 {
 		return nil
@@ -318,7 +345,8 @@ func (m *message) findAll(ctx context.Context, test fieldTest, set []int32, know
 	return m.findAll(ctx, test, right, known)
 }
 
-// ask tests a set of field numbers in one request. hit means that the server rejected one of them.
+// ask tests a set of field numbers in one request. hit means that the server rejected the test of one
+// of them.
 func (m *message) ask(ctx context.Context, test fieldTest, set []int32) (hit bool, a *probe.Answer, err error) {
 	var b []byte
 	for _, n := range set {
@@ -352,6 +380,7 @@ func (m *message) ask(ctx context.Context, test fieldTest, set []int32) (hit boo
 	return false, nil, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests, a.Brief())
 }
 
+// at returns the path of the message for the description of a request; "" for the request itself.
 func (m *message) at() string {
 	if len(m.path) == 0 {
 		return ""
@@ -359,10 +388,11 @@ func (m *message) at() string {
 	return " at " + probe.PathText(m.path)
 }
 
+// refusesText reports whether an error message rejects invalid UTF-8 in a string.
 func refusesText(message string) bool { return strings.Contains(message, "invalid UTF-8") }
 
-// refusesWire reports whether protobuf-go refused a malformed message. The opaque API words the
-// error differently for messages with lazy fields.
+// refusesWire reports whether an error message of protobuf-go rejects malformed data. The opaque API
+// words the error differently for messages with lazy fields.
 func refusesWire(message string) bool {
 	for _, words := range []string{"cannot parse", "invalid field number", "mismatching end group marker", "missing end group marker"} {
 		if strings.Contains(message, words) {
@@ -372,13 +402,15 @@ func refusesWire(message string) bool {
 	return false
 }
 
-// refusedLazily is the error of protobuf-go for invalid content of a lazy field, be it a string or
-// a message. The poison is never in a lazy field, so this error means that the test was refused.
+// refusedLazily is the error of protobuf-go for invalid content of a lazy field, whether it is a string
+// or a message. The poison is never in a lazy field, so this error means that the test was rejected.
 const refusedLazily = "invalid proto wire format"
 
+// namedField matches the error for invalid UTF-8, which names the message type and the field.
 var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
 
-// enter records a field. The error names the first invalid string.
+// enter records field number n, for which the response r rejected the test. The error names the first
+// invalid string.
 func (m *message) enter(test fieldTest, n int32, r refusal) {
 	f := &probe.Field{Path: probe.PathText(m.path), Number: n}
 	switch test.name {
@@ -403,7 +435,7 @@ func (m *message) enter(test fieldTest, n int32, r refusal) {
 	m.fields[n] = f
 }
 
-// sizes distinguishes lists of 8-byte numbers from lists of 4-byte numbers.
+// sizes determines for lists of fixed-size numbers whether these have 4 or 8 bytes.
 func (m *message) sizes(ctx context.Context) error {
 	for _, n := range m.order() {
 		f := m.fields[n]

@@ -10,13 +10,19 @@ import (
 	"unwire/replay/probe"
 )
 
-// A verifier checks definitions against a Go server, which refuses invalid UTF-8 in strings,
+// A verifier checks a definition against a Go server's parser, which rejects invalid UTF-8 in strings,
 // malformed messages and truncated packed lists, and skips everything else.
 type verifier struct {
-	server     *server
+	// server is the probed server.
+	server *server
+
+	// definition is the definition that is verified.
 	definition *probe.Definition
-	res        *probe.Result
-	// poison is a whole request with invalid UTF-8 in a string; nil if no string is known.
+
+	// res receives notes.
+	res *probe.Result
+	// poison is a complete request that the parser rejects because of invalid UTF-8 in a string; nil if
+	// no string field is known. It is appended to tests.
 	poison []byte
 }
 
@@ -33,22 +39,23 @@ func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *prob
 	return nil
 }
 
-// message returns the probing state for the message at a path.
+// message returns the state for probing the message at a path.
 func (v *verifier) message(path []int32) *message {
 	return &message{server: v.server, path: path, poison: v.poison, fields: map[int32]*probe.Field{}}
 }
 
-// badTextTest is a value that only a string refuses with the error for invalid UTF-8.
+// badTextTest returns the test with a value that only a string field rejects with the error for invalid
+// UTF-8.
 func badTextTest() fieldTest { return fieldTest{name: "text", value: []byte{0xFF}, text: true} }
 
-// enforced reports whether the definition makes the server validate the field's UTF-8.
+// enforced reports whether the server validates the field's UTF-8 according to the definition.
 func enforced(fd protoreflect.FieldDescriptor) bool {
 	e, ok := fd.(interface{ EnforceUTF8() bool })
 	return !ok || e.EnforceUTF8()
 }
 
-// texts tests each string field with invalid UTF-8. If the server refuses it, the field is a string,
-// the fields that lead to it are messages, and later requests can end with it (see findPoison).
+// texts tests each declared string field with invalid UTF-8. If the server rejects it, the field is a
+// string, the fields that lead to it are messages, and later requests can end with it (poison).
 func (v *verifier) texts(ctx context.Context) error {
 	var of *probe.ExpectedMessage
 	for _, c := range v.definition.Fields {
@@ -104,7 +111,8 @@ func (v *verifier) texts(ctx context.Context) error {
 	return nil
 }
 
-// endWithoutTexts looks for another end of requests, because no string of the definition is checked.
+// endWithoutTexts determines another way to make the server reject each request, if no string of the
+// definition is validated.
 func (v *verifier) endWithoutTexts(ctx context.Context) error {
 	if err := v.textBelow(ctx); err != nil || v.poison != nil {
 		return err
@@ -120,10 +128,12 @@ func (v *verifier) endWithoutTexts(ctx context.Context) error {
 	return nil
 }
 
-// canEnd reports whether requests that a server skips can end without running the handler.
+// canEnd reports whether there is a way to end requests whose message the parser accepts without
+// running the handler.
 func (v *verifier) canEnd() bool { return v.poison != nil || v.server.end != nil }
 
-// provedBy confirms the messages that contain a string which the server validated.
+// provedBy confirms the message field above and those around it, because the server validated a string
+// at path inside them. a is the response.
 func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
 		above.Cite(v.server.Requests, "to invalid UTF-8 at %s: %s", path, a.Quoted())
@@ -132,10 +142,11 @@ func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answ
 	}
 }
 
-// maxBelow is the number of strings that are tried below the verified messages.
+// maxBelow limits how many strings below the verified messages are tested.
 const maxBelow = 8
 
-// textBelow looks for a string that can end requests, in messages that are not verified themselves.
+// textBelow looks for a string field in messages that are not verified themselves. Invalid UTF-8 in
+// that field then ends later requests.
 func (v *verifier) textBelow(ctx context.Context) error {
 	tried := 0
 	for _, c := range v.definition.Fields {
@@ -164,7 +175,7 @@ func (v *verifier) textBelow(ctx context.Context) error {
 	return nil
 }
 
-// noMessages finds which of a level's messages are strings on the server.
+// noMessages determines which fields of l that are declared as messages are strings on the server.
 func (v *verifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) error {
 	var set []int32
 	by := map[int32]*probe.Expectation{}
@@ -177,7 +188,8 @@ func (v *verifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) err
 	return err
 }
 
-// messages tests the messages that no string has proven, parents first.
+// messages tests the fields that are declared as messages and not confirmed by a string in them, outer
+// ones first.
 func (v *verifier) messages(ctx context.Context) error {
 	if !v.canEnd() {
 		return nil
@@ -218,7 +230,8 @@ const (
 	testFixed
 )
 
-// found probes a number regardless of the definitions; it returns nil if nothing was found.
+// found probes the number of a field regardless of the definition; the result is nil if the server has
+// no such field.
 func (v *verifier) found(ctx context.Context, c *probe.Expectation) (*probe.Field, error) {
 	m := v.message(c.In.Path)
 	m.numbers = probe.Numbers{{First: c.Number, Last: c.Number}}
@@ -226,7 +239,8 @@ func (v *verifier) found(ctx context.Context, c *probe.Expectation) (*probe.Fiel
 	return m.fields[c.Number], err
 }
 
-// contradict decides a claim from the field that the server was found to have instead.
+// contradict decides an expectation from f, the field that the server was found to have instead; nil if
+// it has none.
 func contradict(c *probe.Expectation, f *probe.Field) {
 	if f == nil {
 		kind := "list of numbers"
@@ -276,7 +290,8 @@ func (v *verifier) lists(ctx context.Context) error {
 	return nil
 }
 
-// rest tests that the server skips the fields which a Go parser should skip.
+// rest tests that the server skips the test values of fields for which a Go parser should skip them,
+// such as bytes.
 func (v *verifier) rest(ctx context.Context) error {
 	for _, l := range v.definition.Messages {
 		texts := false
@@ -308,7 +323,8 @@ func (v *verifier) rest(ctx context.Context) error {
 	return nil
 }
 
-// hits contradicts the fields of a set for which a test is refused, and returns the others.
+// hits marks the fields of a set as contradicted for which the server rejects a test, and returns the
+// other ones. test is an index of fieldTests; by are the expectations by field number.
 func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) ([]int32, error) {
 	t := fieldTests()[test]
 	for len(set) > 0 {
@@ -325,8 +341,8 @@ func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage,
 	return set, nil
 }
 
-// others tests whether any of a message's bytes and single numbers is of another kind. It takes one
-// request for each kind, and more only if one is refused.
+// others tests whether any of the fields in set, which are declared as bytes or single numbers, is of
+// another kind. It takes one request for each kind, and more only if one is rejected.
 func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) error {
 	said, from := 0, v.server.Requests+1
 	for i, test := range fieldTests() {

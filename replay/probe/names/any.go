@@ -9,14 +9,15 @@ import (
 	"unwire/replay/probe"
 )
 
+// anyType is the full name of the message type Any, which contains a message of any type.
 const anyType = "google.protobuf.Any"
 
-// maxTypes is the number of types that an Any is tested with. Each takes a request, because the
-// first unknown type ends the parse.
+// maxTypes limits the number of message types with which an Any is tested. Each takes a request,
+// because the first unknown type ends parsing.
 const maxTypes = 200
 
 // askAnys finds the fields of type google.protobuf.Any, and tests which message types the server
-// accepts in one of them, because all use the same type registry.
+// accepts in one of them. The result holds for all of them, because all use the same type registry.
 //
 // Shape: the result is nil if the message has no Any.
 func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) (holds []string, err error) {
@@ -52,11 +53,12 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 	return holds, nil
 }
 
-// enoughUnknown is the number of unknown types after which no more are tried. By default
-// protobuf-es has no registry at all.
+// enoughUnknown is the number of unknown types after which no more are tested. By default, protobuf-es
+// has no registry at all.
 const enoughUnknown = 20
 
-// findAnys finds the fields of type Any with protojson; protobuf-es names the type in its errors.
+// findAnys finds the fields of type Any on a protojson server; protobuf-es names the type in its
+// errors. as is the form of the values that are sent.
 func (n *namer) findAnys(ctx context.Context, as int) error {
 	var names []string
 	for _, f := range n.found {
@@ -72,7 +74,7 @@ func (n *namer) findAnys(ctx context.Context, as int) error {
 	})
 }
 
-// askType tests whether the server accepts a message type in an Any field.
+// askType tests whether the server accepts the message type name in the Any field f.
 func (n *namer) askType(ctx context.Context, f *namedField, name string) (*probe.Answer, error) {
 	value := fmt.Sprintf(`{"@type":%s}`, quoteJSON("type.googleapis.com/"+strings.TrimPrefix(name, ".")))
 	if f.Label == "repeated" {
@@ -82,7 +84,7 @@ func (n *namer) askType(ctx context.Context, f *namedField, name string) (*probe
 	return a, err
 }
 
-// enterHolds records the types that the server accepts.
+// enterHolds records the accepted types for all Any fields.
 func (n *namer) enterHolds(types []string) {
 	for i := range n.found {
 		if f := &n.found[i]; f.Type == anyType && len(types) > 0 {

@@ -8,7 +8,7 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// commonNames are words that field names often consist of.
+// commonNames are names and words that are common in field names.
 var commonNames = [...]string{
 	"id", "name", "type", "kind", "value", "key", "data", "text", "content", "message", "messages", "path", "url", "uri", "user", "user_id", "query",
 	"limit", "offset", "page_size", "page_token", "cursor", "filter", "order_by", "options", "metadata", "labels", "tags", "status", "state", "code",
@@ -17,9 +17,9 @@ var commonNames = [...]string{
 	"target", "input", "output", "result", "results", "context", "email", "role", "file", "files", "line", "column", "range", "start", "end", "body",
 }
 
-// Candidates returns the names to try: the names of all fields in the definitions, with common
-// names, in both spellings; the names of all enum values; the full names of all messages. Without
-// definitions, only the common names are returned.
+// Candidates returns the names to test: the names of all fields in the definitions, together with
+// common names, each as declared and in JSON's spelling; the names of all enum values; and the full
+// names of all messages. Without definitions (nil), only the common names are returned.
 func Candidates(s *schema.Schema) (fields, values, types []string) {
 	field, value := map[string]bool{}, map[string]bool{}
 	for _, n := range commonNames {

@@ -10,7 +10,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// aliases removes names of fields that were found under another name. protojson refuses a field
+// aliases removes names of fields that were also found under another name: protojson rejects a field
 // that occurs twice.
 func (n *namer) aliases(ctx context.Context) error {
 	for {
@@ -44,7 +44,7 @@ func (n *namer) aliases(ctx context.Context) error {
 	}
 }
 
-// maxLists is the number of requests that find out the element types of lists and maps.
+// maxLists limits the number of requests that determine the element types of lists and maps.
 const maxLists = 20
 
 // askElements determines the element types of repeated fields.
@@ -62,8 +62,8 @@ func (n *namer) askElements(ctx context.Context) error {
 	})
 }
 
-// askAgain sends names again with values of another shape. join merges what the answer reveals, g,
-// into the known field f.
+// askAgain sends existing names again with values of the form as. join merges what the response
+// reveals, g, into the known field f.
 //
 // Limits: at most maxLists names.
 func (n *namer) askAgain(ctx context.Context, names []string, as int, join func(f, g *namedField)) error {
@@ -85,9 +85,9 @@ func (n *namer) askAgain(ctx context.Context, names []string, as int, join func(
 	return err
 }
 
-// askMapValues asks the server for the types of maps' values. Its answers also show which fields are
-// maps at all: in other answers of protojson, maps look like messages, and in those of protobuf-es 1
-// like strings.
+// askMapValues determines the types of maps' values. The responses also reveal which fields are maps:
+// in earlier responses of protojson, maps look like messages, and in those of protobuf-es 1 like
+// strings.
 func (n *namer) askMapValues(ctx context.Context) error {
 	var names []string
 	for _, f := range n.found {

@@ -26,10 +26,10 @@ import (
 //
 // Source: replay/probe/README.md#enum-values-and-any
 
-// maxValues is the number of names that are tried for one enum.
+// maxValues limits the number of names that are tested for one enum.
 const maxValues = 20_000
 
-// notOfAnEnum is a number that does not fit into 32 bits.
+// notOfAnEnum is a number that no enum value can have, because it exceeds 32 bits.
 const notOfAnEnum = "3000000000"
 
 var (
@@ -38,7 +38,7 @@ var (
 	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`)
 )
 
-// askValueNames tests candidates for the names of the values of a message's enum fields.
+// askValueNames tests candidates for the names of the values of the message's enum fields.
 func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 	// silent are enums whose values cannot be found out.
 	silent := map[string]bool{}
@@ -94,7 +94,8 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 	return nil
 }
 
-// copyValues copies the enum values that one field revealed to other fields with the same enum.
+// copyValues copies enum values to other fields with the same enum. told are the values found, by enum;
+// silent are the enums about which the server revealed nothing.
 func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
 	for i := range n.found {
 		f := &n.found[i]
@@ -108,8 +109,9 @@ func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
 	}
 }
 
-// showsValues sends names that no enum has. Older versions of protobuf-es 2 do not number the
-// items, or validate the keys first.
+// showsValues reports whether the server's errors reveal which enum value of a list does not exist. It
+// sends names that no enum has. Older versions of protobuf-es 2 do not number the items, or validate
+// the keys first.
 func (n *namer) showsValues(ctx context.Context, f *namedField) (bool, error) {
 	a, starts, err := n.askValues(ctx, f, []string{"0_NO_VALUE", "1_NO_VALUE"})
 	if err != nil {
@@ -122,8 +124,8 @@ func (n *namer) showsValues(ctx context.Context, f *namedField) (bool, error) {
 	return item != nil && item[1] == "1", nil
 }
 
-// valuesAmong returns which of the names a field's enum has. It bisects if an answer does not say
-// which.
+// valuesAmong returns the names that are values of the field's enum. It bisects if a response does not
+// show which name was rejected.
 func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -158,8 +160,8 @@ func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) 
 	return n.valuesInHalves(ctx, f, names, len(names))
 }
 
-// valuesOfList returns which of the names an enum has, if the number of the last item reveals how
-// many were accepted.
+// valuesOfList returns the names that are values of the enum of the repeated field f. item is the
+// number of the item that the server rejected, which reveals how many were accepted.
 func (n *namer) valuesOfList(ctx context.Context, f *namedField, names []string, item string) ([]string, error) {
 	switch count, err := strconv.Atoi(item); {
 	case err != nil || count == 1:
@@ -171,8 +173,8 @@ func (n *namer) valuesOfList(ctx context.Context, f *namedField, names []string,
 	return nil, nil
 }
 
-// valuesInHalves splits a set of names, of which the enum has at least one and at most most, into two
-// halves and tests both (binary search).
+// valuesInHalves returns the names that are values of the field's enum, of which there are between one
+// and most. It tests both halves of names (binary search).
 func (n *namer) valuesInHalves(ctx context.Context, f *namedField, names []string, most int) ([]string, error) {
 	left, err := n.valuesAmong(ctx, f, names[:len(names)/2])
 	if err != nil || len(left) == most {
@@ -182,7 +184,7 @@ func (n *namer) valuesInHalves(ctx context.Context, f *namedField, names []strin
 	return append(left, right...), err
 }
 
-// askValues asks whether a field's enum has some of the names. starts are their offsets in the
+// askValues sends names as values of the enum field f. starts are the offsets of the names in the
 // request.
 func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*probe.Answer, []int, error) {
 	var value bytes.Buffer
@@ -211,7 +213,8 @@ func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*
 	return a, starts, err
 }
 
-// askOne sends a value for one field. at is the offset of the field in the request.
+// askOne sends the JSON value for the field name. at is the offset of the field in the request; what
+// describes the request in the journal.
 //
 // Errors: a stopError.
 func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.Answer, at int, err error) {
@@ -232,9 +235,9 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.
 	return a, at, err
 }
 
-// closing returns the end of a request in JSON that makes the server refuse all of it, so that its
+// closing returns the end of a JSON request that makes the server reject all of it, so that the RPC
 // handler does not run: fields that accept no number, with a number as their value. The field but,
-// which the request tests, is not among them. It returns "" if no such field is known.
+// which the request tests, is not used. It returns "" if no such field is known.
 func (n *namer) closing(but string) string {
 	var b strings.Builder
 	for _, step := range slices.Backward(n.in) {
@@ -266,8 +269,8 @@ var commonValues = [...]string{
 	"TEXT", "IMAGE", "AUDIO", "VIDEO", "FILE", "DIRECTORY", "JSON", "BINARY", "STRING", "NUMBER", "BOOL", "RED", "GREEN", "BLUE", "NORTH", "SOUTH", "LEFT", "RIGHT",
 }
 
-// valuesFor returns the names to try for a field's enum: the given ones, and common words with the
-// enum's or the field's name as a prefix.
+// valuesFor returns the names to test for a field's enum: the given candidates, and common words with
+// the name of the enum or the field as a prefix.
 func (n *namer) valuesFor(f *namedField) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -296,7 +299,7 @@ func (n *namer) valuesFor(f *namedField) []string {
 	return out
 }
 
-// upper returns a name as enum values are spelled: AgentMode, agent_mode and agentMode become
+// upper returns a name in the spelling of enum values: AgentMode, agent_mode and agentMode become
 // AGENT_MODE.
 func upper(name string) string {
 	var b strings.Builder

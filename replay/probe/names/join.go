@@ -8,12 +8,12 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// report assigns the found names to the known field numbers of a message, and lists the remaining names
-// without a number.
+// report assigns the found names to the known field numbers of the message, and adds the remaining
+// names without a number to the result.
 //
 // Shape: a name is assigned to a number only if every perfect matching of names and numbers does so. If
-// their counts differ, some field is known by only one of the two, and only the assignments that the
-// server itself revealed are used.
+// there are more names than numbers or vice versa, only the assignments that the server itself revealed
+// are used.
 func (n *namer) report(res *probe.Result) {
 	path, known := n.path(res)
 	// at are the indexes of the message's fields that have a number.
@@ -39,8 +39,8 @@ func (n *namer) report(res *probe.Result) {
 	}
 }
 
-// joinToNumbers determines the field of the result, among those at the indexes at, to which each name
-// belongs.
+// joinToNumbers determines for each name the index of its field in res.Fields. at are the indexes of
+// the fields of the message, whose path is path; names without a field are left out.
 func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*namedField]int {
 	joined := map[*namedField]int{}
 	var names []*namedField
@@ -68,7 +68,7 @@ func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*nam
 	return joined
 }
 
-// path returns the message's path in field numbers; false if the number of some field on the path is
+// path returns the message's path in field numbers; false if the number of a field on the path is
 // unknown.
 func (n *namer) path(res *probe.Result) (string, bool) {
 	var path []int32
@@ -84,12 +84,12 @@ func (n *namer) path(res *probe.Result) (string, bool) {
 	return at, true
 }
 
-// shownByGo reports whether protobuf-go's error messages reveal a field like this.
+// shownByGo reports whether a probe of a Go server finds fields of this kind by number.
 func (f *namedField) shownByGo() bool {
 	return f.Class == "" || f.Class == probe.Message || f.Type == "string" || f.Label == "repeated" && f.Type != "bytes"
 }
 
-// addName merges the information found by name into a field that has a number.
+// addName merges the information found by name into the field f, whose number is known.
 func addName(f *probe.Field, n *namedField) {
 	f.Name, f.Values, f.Holds = n.Name, n.Values, n.Holds
 	f.Type = cmp.Or(f.Type, cmp.Or(n.Type, typeIn(n.family, f.Class)))
@@ -100,7 +100,8 @@ func addName(f *probe.Field, n *namedField) {
 	f.Evidence = append(append(f.Evidence, n.Evidence...), "no other number and no other name can be meant")
 }
 
-// fits reports whether a found name and a field number can belong to the same field.
+// fits reports whether the name n and the numbered field f may be the same field, judging by their
+// types.
 func fits(n *namedField, f *probe.Field) bool {
 	classes := classesOf(n.family)
 	switch {
@@ -115,9 +116,10 @@ func fits(n *namedField, f *probe.Field) bool {
 	return true
 }
 
-// certain returns the pairs, by index, that are in every perfect matching of names and numbers. It
-// finds one perfect matching with augmenting paths (Kuhn's algorithm), and then tests for each pair
-// whether a perfect matching without it exists.
+// certain returns the pairs of indexes in names and fields that are in every perfect matching of names
+// and numbers. It finds one perfect matching with augmenting paths (Kuhn's algorithm), and then tests
+// for each pair whether a perfect matching without it exists. at are the indexes of the fields to be
+// matched.
 func certain(names []*namedField, fields []probe.Field, at []int) map[int]int {
 	edges := make([][]int, len(names))
 	for k, n := range names {

@@ -30,6 +30,7 @@ const (
 // firstValue has as many digits as all later values.
 const firstValue = 1_000_000
 
+// valueOf returns the JSON value for candidate i of a batch, in the form as.
 func valueOf(i, as int) string {
 	n := strconv.Itoa(firstValue+i) + ".5"
 	switch as {
@@ -49,7 +50,8 @@ func valueOf(i, as int) string {
 	return n
 }
 
-// object returns a batch as JSON, the offset of each candidate, and the offset of the end.
+// object returns the JSON of a request that contains the candidates names with values of the form as
+// (asNumber, …). starts are the offsets of the candidates and, as the last one, that of the end.
 func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	var b bytes.Buffer
 	n.appendOpening(&b)
@@ -92,7 +94,8 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	return b.Bytes(), starts
 }
 
-// endings returns the names of the request that can end a batch.
+// endings returns the names of request fields with which a batch can end: known fields that accept no
+// number.
 func (n *namer) endings() []string {
 	if len(n.in) == 0 {
 		return n.known
@@ -100,8 +103,8 @@ func (n *namer) endings() []string {
 	return slices.DeleteFunc(slices.Clone(n.known), func(s string) bool { return plainName(s) == plainName(n.in[0].name) })
 }
 
-// appendOpening writes the opening braces and names of the objects that enclose the message, and of the
-// message itself.
+// appendOpening writes the opening braces, and the field names between them, of the JSON objects that
+// enclose the message and of the message itself.
 func (n *namer) appendOpening(b *bytes.Buffer) {
 	b.WriteByte('{')
 	for _, step := range n.in {
@@ -114,12 +117,13 @@ func (n *namer) appendOpening(b *bytes.Buffer) {
 	}
 }
 
+// quoteJSON returns a text as a JSON string.
 func quoteJSON(s string) []byte {
 	b, _ := json.Marshal(s) //nolint:errcheck // text can be written
 	return b
 }
 
-// at describes the position of the message in a question.
+// at describes the position of the message for the description of a request; "" for the request itself.
 func (n *namer) at() string {
 	if len(n.in) == 0 {
 		return ""
@@ -127,6 +131,7 @@ func (n *namer) at() string {
 	return " of " + n.namePath()
 }
 
+// namePath returns the names that lead to the message, joined by dots.
 func (n *namer) namePath() string {
 	var names []string
 	for _, step := range n.in {

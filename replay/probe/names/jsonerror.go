@@ -11,6 +11,7 @@ import (
 )
 
 var (
+	// Patterns in the error messages of JSON parsers.
 	echoed      = regexp.MustCompile(`\b(1\d{6})\.5\b`)
 	endOfNames  = regexp.MustCompile(`(^|[^\d.])0\.5\b`)
 	column      = regexp.MustCompile(`\(line 1:(\d+)\)`)
@@ -32,8 +33,8 @@ const (
 	atEnd = -2
 )
 
-// candidateOf finds the candidate that an error is about. starts are the offsets of the candidates
-// and of the end.
+// candidateOf returns the index of the candidate that an error message is about, or atEnd or unclear.
+// starts are the offsets of the candidates and of the end in the request.
 func candidateOf(message string, names []string, starts []int) int {
 	// The error repeats the value, which is unique.
 	if m := echoed.FindStringSubmatch(message); m != nil {
@@ -73,7 +74,8 @@ func candidateOf(message string, names []string, starts []int) int {
 	return unclear
 }
 
-// lastOf returns the last position of a name in the list of sent spellings.
+// lastOf returns the index of the last candidate that is name, or another spelling of it; -1 if there
+// is none.
 func lastOf(names []string, name string) int {
 	at := unclear
 	for i, s := range names {
@@ -91,8 +93,9 @@ func conflict(message string) bool {
 		strings.Contains(message, "is already set") || strings.Contains(message, "duplicate field")
 }
 
-// readES interprets an error of protobuf-es about a candidate. of is the type of the message, if
-// known.
+// readES interprets an error of protobuf-es about the candidate name, which was sent with a value of
+// the form as. of is the type of the message, if known. also is the declared name if the error gives
+// it.
 func readES(name, message, of string, as int) (f namedField, also string) {
 	f.Name = name
 	switch m := fieldES.FindStringSubmatch(message); {
@@ -130,7 +133,7 @@ func readES(name, message, of string, as int) (f namedField, also string) {
 	return f, also
 }
 
-// mapOf returns what an error about a map's value, of which f was read, reveals about the map.
+// mapOf converts f, as read from an error about a map's value, to the map field.
 func (f namedField) mapOf(message string) namedField {
 	g := namedField{Field: probe.Field{Name: f.Name}, enum: f.enum}
 	about := fieldES.FindStringSubmatch(message)
@@ -148,7 +151,8 @@ func (f namedField) mapOf(message string) namedField {
 	return g
 }
 
-// kindES interprets the kind that an error expects. protobuf-es 1 is less specific.
+// kindES interprets the kind that an error of protobuf-es expects. protobuf-es 1 is less specific;
+// family then is a group of types, such as "int32".
 func kindES(message string) (kind, typ, label, family string) {
 	if m := familyES1.FindStringSubmatch(message); m != nil {
 		return "", "", "singular", m[1] + m[2] + m[3] + m[4]
@@ -180,10 +184,11 @@ func kindES(message string) (kind, typ, label, family string) {
 	return "", "", "singular", ""
 }
 
-// readGo interprets an error of protojson about a candidate.
+// readGo interprets an error of protojson about the candidate name, which was sent with a value of the
+// form as. also is the declared name if the error gives it.
 //
-// Shape: an error in a wrapper message calls its field "value". A field may have that name too, so
-// such an error is ignored.
+// Shape: an error in a wrapper message calls its field "value". A field may have that name too, so such
+// an error is ignored.
 func readGo(name, message string, as int) (f namedField, also string) {
 	f.Name = name
 	m := fieldGo.FindStringSubmatch(message)
@@ -231,6 +236,8 @@ func readGo(name, message string, as int) (f namedField, also string) {
 	return f, also
 }
 
+// classOfType returns the class of a field of this kind or, if that is not specific, of this scalar
+// type.
 func classOfType(kind, typ string) probe.Class {
 	switch kind {
 	case "message", "fixed32", "fixed64", "varint":
@@ -241,6 +248,7 @@ func classOfType(kind, typ string) probe.Class {
 	return classOfScalar(typ)
 }
 
+// classOfScalar returns the class of a scalar type.
 func classOfScalar(typ string) probe.Class {
 	switch typ {
 	case "string", "bytes":
@@ -255,6 +263,7 @@ func classOfScalar(typ string) probe.Class {
 	return ""
 }
 
+// kindOf returns the kind of a field of class c and scalar type typ.
 func kindOf(c probe.Class, typ string) string {
 	if c == probe.Len {
 		return typ
@@ -262,7 +271,8 @@ func kindOf(c probe.Class, typ string) string {
 	return string(c)
 }
 
-// typeIn returns the only type of a family that has the class c; "" if there is none, or several.
+// typeIn returns the scalar type in a family, such as "int32", that has the class c; "" if there is
+// none, or several.
 func typeIn(family string, c probe.Class) string {
 	switch family + " " + string(c) {
 	case "int32 fixed32":
@@ -283,7 +293,7 @@ func typeIn(family string, c probe.Class) string {
 	return ""
 }
 
-// classesOf returns the classes of a family's types; nil means any class.
+// classesOf returns the classes of the types in a family; nil means any class.
 func classesOf(family string) []probe.Class {
 	switch family {
 	case "int32", "uint32":

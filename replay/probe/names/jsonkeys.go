@@ -8,13 +8,16 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// maxKeys is the number of keys that Keys collects.
+// maxKeys limits the number of names in a Keys.
 const maxKeys = 100_000
 
-// Keys collects the names of members in JSON. The zero value is empty.
-type Keys struct{ seen map[string]bool }
+// A Keys collects the names of members in JSON texts. The zero value is empty.
+type Keys struct {
+	// seen has the names collected so far.
+	seen map[string]bool
+}
 
-// AddJSON adds the names in an object or array. Other data is ignored.
+// AddJSON adds the names in a JSON object or array. Other data is ignored.
 //
 // Limits: 100,000 names.
 func (k *Keys) AddJSON(data []byte) {

@@ -21,15 +21,18 @@ import (
 	"unwire/replay/probe"
 )
 
-// A namer finds the JSON names of one message. Each candidate gets a value that no field of that
-// name accepts, all in one object, and the error names the first that exists.
+// A namer finds the JSON names of the fields of one message. It sends many candidates in one JSON
+// object, each with a value that no field accepts, so that the server's error names the first candidate
+// that exists.
 type namer struct {
+	// c sends the requests.
 	c *probe.Client
 	// es1 means that the server uses protobuf-es 1, whose errors reveal little about expected types.
 	es1 bool
-	// goEnd means that the parser is streaming, so that truncated JSON ends a batch.
+	// goEnd means that the parser is a streaming one, so that truncated JSON can end a batch, i.e. the
+	// candidates of one request.
 	goEnd bool
-	// known are names of the request that can end a batch; their types are not floats.
+	// known are names of request fields with which a batch can end, because their types are not floats.
 	known []string
 	// in are the fields on the path to the message.
 	in []step
@@ -39,49 +42,57 @@ type namer struct {
 	// strict means that the parser refuses unknown names, and names of enum values, instead of
 	// ignoring them.
 	strict bool
-	// refused is the number of names that the parser refused as unknown; unasked the number of those
-	// that were not tried, because too many had been refused.
+	// refused is the number of names that the parser rejected as unknown; unasked is the number of
+	// those that were not tested, because too many had been rejected.
 	refused, unasked int
-	// enums are the values that a strict parser revealed of enums, for all messages.
+	// enums are the sets of enum values that a strict parser has revealed, for all messages.
 	enums *[][]string
-	// declared has the spelling that is probably the declared one, such as page_size, for each name
-	// that is tried in its JSON spelling only.
+	// declared maps each name that is tested only in its JSON spelling to the spelling in which it is
+	// probably declared, such as page_size.
 	declared map[string]string
-	// controlled is whether the end of a batch is understood; nil before it was tested.
+	// controlled says whether the error at the end of a batch is understood; nil before that was
+	// tested.
 	controlled *bool
 
+	// candidates are the names that were not tested yet.
 	candidates []string
 	// valueNames are candidates for the names of enum values.
 	valueNames []string
 	// conflicts are names of existing fields whose kind could not be determined, because another field
 	// of their oneof came first.
 	conflicts []string
-	found     []namedField
+
+	// found are the fields whose names exist.
+	found []namedField
 }
 
 // A step is one field on the path to a nested message.
 type step struct {
+	// name is the name of the field.
 	name string
+
+	// list means that the field is repeated.
 	list bool
 }
 
-// A namedField is a field whose name exists according to the server.
+// A namedField is a field whose name exists according to the server, with what is known about its type.
 type namedField struct {
+	// Field is the result for the field, as far as it is known.
 	probe.Field
 	// family is the name that protobuf-es uses in errors for a group of types, such as "int32".
 	family string
-	// enum is the full name of the enum of the field, its items or its values; "enum" if only that
-	// much is known.
+	// enum is the full name of the enum that is the type of the field, its items or its map values;
+	// "enum" if the name is unknown.
 	enum string
 	// composed means that the field is a message, repeated, or a map.
 	composed bool
 }
 
-// findNames tests candidates until a batch contains none that exists, and returns those that were
-// not found.
+// findNames tests names until a batch contains none that exists, and records those that exist. passed
+// are the names that were not found.
 //
-// Shape: if an error does not identify the candidate, the batch is bisected. A strict parser gets
-// small batches, because each unknown name ends one.
+// Shape: if an error does not identify the candidate, the batch is bisected. A strict parser gets small
+// batches, because each unknown name ends one.
 // Errors: errNoName; a stopError.
 func (n *namer) findNames(ctx context.Context, names []string, as int) (passed []string, err error) {
 	left := slices.Clone(names)
@@ -125,10 +136,10 @@ func (n *namer) findNames(ctx context.Context, names []string, as int) (passed [
 	return passed, nil
 }
 
-// hit returns which candidate of a batch an answer is about, atEnd, or unclear if the batch has to
-// be bisected.
+// hit returns the index of the candidate that a response is about, atEnd, or unclear if the batch has
+// to be bisected. starts are the offsets of the candidates in the request.
 //
-// Errors: a stopError if the parser's words are not understood.
+// Errors: a stopError if the error message is not understood.
 func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts []int, as int) (int, error) {
 	// Strict servers refuse unknown names. One that was not sent is inside of a candidate's value.
 	if name := unknownName.FindStringSubmatch(a.Text); name != nil {
@@ -170,7 +181,8 @@ func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts
 	return unclear, nil
 }
 
-// sendNames sends a batch. starts are the offsets of its names.
+// sendNames sends names as a batch, with values of the form as. starts are their offsets in the
+// request.
 //
 // Errors: errNoName; a stopError.
 func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe.Answer, starts []int, err error) {
@@ -185,6 +197,7 @@ func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe
 	return a, starts, err
 }
 
+// findInHalves is findNames for both halves of names, one after the other.
 func (n *namer) findInHalves(ctx context.Context, names []string, as int) (left []string, err error) {
 	left, err = n.findNames(ctx, names[:len(names)/2], as)
 	if err != nil {
@@ -194,8 +207,8 @@ func (n *namer) findInHalves(ctx context.Context, names []string, as int) (left 
 	return append(left, right...), err
 }
 
-// control sends a batch without candidates. If its error is not understood, errors that do not
-// identify a candidate prove nothing.
+// control sends a batch without candidates. If the error is not understood, then other errors that do
+// not identify a candidate prove nothing either.
 func (n *namer) control(ctx context.Context) error {
 	body, starts := n.object(nil, asNumber)
 	a, err := n.c.AskJSON(ctx, "no names"+n.at(), body)
@@ -208,10 +221,10 @@ func (n *namer) control(ctx context.Context) error {
 	return nil
 }
 
-// errNoName means that no name in the first batch exists.
+// errNoName reports that no name in the first batch exists.
 var errNoName = errors.New("none of the names exists")
 
-// enter records what an error reveals about a candidate, and returns the names of the field.
+// enter records what an error reveals about the candidate name, and returns all names of that field.
 func (n *namer) enter(name string, a *probe.Answer, as int) []string {
 	var f namedField
 	var also string
@@ -230,10 +243,10 @@ func (n *namer) enter(name string, a *probe.Answer, as int) []string {
 	return []string{name, also, f.Name}
 }
 
-// maxEnds is the number of names that end a batch.
+// maxEnds limits the number of names that end a batch.
 const maxEnds = 20
 
-// without removes a field's names, in all spellings, from the candidates.
+// without removes names, in all spellings, from the candidates.
 func (n *namer) without(candidates []string, names ...string) []string {
 	taken := map[string]bool{}
 	for _, name := range names {
@@ -242,7 +255,7 @@ func (n *namer) without(candidates []string, names ...string) []string {
 	return slices.DeleteFunc(candidates, func(s string) bool { return taken[plainName(s)] })
 }
 
-// askAll finds all names of a message, and then the element types of lists and maps.
+// askAll finds all names of the message, and then the element types of lists and maps.
 func (n *namer) askAll(ctx context.Context) error {
 	left, err := n.findNames(ctx, n.candidates, asNumber)
 
@@ -293,9 +306,10 @@ func plainName(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "_", ""))
 }
 
-// maxNames limits the size of a batch: the values have seven digits.
+// maxNames limits the number of candidates, because their values have seven digits.
 const maxNames = 100_000
 
+// newNamer returns a namer for the request of a server with the runtime of.
 func newNamer(c *probe.Client, o *probe.Options, of probe.Runtime) *namer {
 	n := &namer{c: c, goEnd: of == probe.ConnectGo, es1: of == probe.ES1, valueNames: o.Values, enums: &[][]string{}}
 	if !n.goEnd {
@@ -315,6 +329,7 @@ func newNamer(c *probe.Client, o *probe.Options, of probe.Runtime) *namer {
 	return n
 }
 
+// plainText reports whether s consists of printable ASCII characters without spaces.
 func plainText(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
@@ -325,7 +340,7 @@ func plainText(s string) bool {
 }
 
 // Ask finds the names of the fields of the request, and of nested messages down to the depth
-// Options.Depth.
+// Options.Depth, and adds them to res.
 //
 // Shape: protobuf-es reads an object completely, so that each batch must end with an existing name and
 // an invalid value. If no existing name is known, and no candidate of the first batch exists, the RPC
@@ -375,7 +390,7 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 	return nil
 }
 
-// canAsk reports whether names can be probed, and notes why not.
+// canAsk reports whether names can be probed; if not, it adds the reason to the result's notes.
 func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result) (bool, error) {
 	if len(n.candidates) == 0 || res.Runtime == probe.GRPCGo {
 		return false, nil
@@ -395,8 +410,9 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 	return true, nil
 }
 
-// messagesBelow returns the nested messages whose names can be probed, each type once. known are names
-// of existing fields of the request, one of which ends each batch.
+// messagesBelow returns namers for the nested messages whose names can be probed, each type once. known
+// are names of existing fields of the request, one of which ends each batch; seen has the types that
+// were returned before.
 func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Options, res *probe.Result, seen map[string]bool) (list []*namer, err error) {
 	for _, f := range n.found {
 		if f.Kind != "message" || f.Label == "map" || wellKnownType(f.Type) || f.Type != "" && seen[f.Type] {
@@ -419,8 +435,8 @@ func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Opti
 	return list, nil
 }
 
-// acceptsAnyName tests names that no field has, and reports whether a Go server treats them as
-// existing: the request is then a Struct or a Value.
+// acceptsAnyName sends names that no field has, and reports whether a Go server treats them as
+// existing. The request is then a Struct or a Value.
 func (n *namer) acceptsAnyName(ctx context.Context) (bool, error) {
 	if !n.goEnd {
 		// it names the request's type
@@ -436,8 +452,8 @@ func (n *namer) acceptsAnyName(ctx context.Context) (bool, error) {
 	return i >= 0 && i < len(names), nil
 }
 
-// dropsUnknown reports whether a message can be probed because it ignores or refuses unknown names.
-// A map, a Struct and an Any, which protojson does not distinguish, do neither.
+// dropsUnknown reports whether a nested message can be probed because it ignores or rejects unknown
+// names. A map, a Struct and an Any, which protojson does not distinguish from messages, do neither.
 func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 	if !n.goEnd {
 		return len(n.endings()) > 0, nil
@@ -457,5 +473,5 @@ func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// wellKnownType reports whether a type has a special JSON form.
+// wellKnownType reports whether a message type, such as Timestamp, has a special JSON form.
 func wellKnownType(name string) bool { return strings.HasPrefix(name, "google.protobuf.") }

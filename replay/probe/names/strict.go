@@ -17,8 +17,8 @@ import (
 // name, so that each name that does not exist costs a request.
 
 const (
-	// maxRefused is the number of unknown names that are tried for each message, and for each enum,
-	// of a strict parser.
+	// maxRefused limits how many unknown names are tested for each message, and for each enum, of a
+	// strict parser, i.e. one that rejects unknown names.
 	maxRefused = 200
 	// strictBatch is the number of names in a batch for a strict parser. Names that exist do not end
 	// a batch, so several can be found by one request.
@@ -28,8 +28,9 @@ const (
 // valueRefused matches the errors for an unknown name of an enum value.
 var valueRefused = regexp.MustCompile(`(?:cannot decode enum [\w.]+ from JSON|invalid value for enum field [^:]+): "([^"]*)"`)
 
-// refuse removes an unknown name, which an error was about, from the candidates. Those before it were
-// accepted. If too many were refused, the candidates behind it are not tried.
+// refuse handles an error about the unknown name left[at]: it is removed from the candidates, and those
+// before it move to passed, because they were accepted. If too many names were rejected, the candidates
+// after it are not tested.
 func (n *namer) refuse(passed, left []string, at, as int) (newPassed, newLeft []string) {
 	if as != asNumber && as != asText {
 		// The candidate exists, but its value contains a name that does not.
@@ -48,8 +49,8 @@ func (n *namer) refuse(passed, left []string, at, as int) (newPassed, newLeft []
 	return passed, left
 }
 
-// oneSpelling removes the candidates whose JSON spelling is also one. A parser that does not know
-// pageSize does not know page_size either, unless that has a JSON name of its own.
+// oneSpelling removes each candidate whose JSON spelling is a candidate, too. A parser that does not
+// know pageSize does not know page_size either, unless that has a JSON name of its own.
 func (n *namer) oneSpelling(candidates []string) []string {
 	n.declared = map[string]string{}
 	all := map[string]bool{}
@@ -67,7 +68,8 @@ func (n *namer) oneSpelling(candidates []string) []string {
 }
 
 // declaredSpellings replaces the JSON spelling of the names that a strict protojson accepted by the
-// declared spelling, if it accepts that too. protobuf-es gives the declared one in its errors.
+// declared spelling, if it accepts that as well. protobuf-es mentions the declared spelling in its
+// errors.
 func (n *namer) declaredSpellings(ctx context.Context) error {
 	var names []string
 	for _, f := range n.found {
@@ -106,8 +108,8 @@ func (n *namer) declaredSpellings(ctx context.Context) error {
 	return nil
 }
 
-// seeWhetherStrict finds out whether the parser refuses unknown names of enum values, with a name
-// that no enum has.
+// seeWhetherStrict sets strict: it determines whether the parser rejects unknown names of enum values,
+// by sending a name that no enum has.
 func (n *namer) seeWhetherStrict(ctx context.Context) error {
 	at := slices.IndexFunc(n.found, func(f namedField) bool { return f.enum != "" && (n.goEnd || n.closing(f.Name) != "") })
 	if n.strict || at < 0 {
@@ -118,8 +120,8 @@ func (n *namer) seeWhetherStrict(ctx context.Context) error {
 	return err
 }
 
-// valuesRefused returns the values of a field's enum: the names that a strict parser does not
-// refuse.
+// valuesRefused returns the values of the field's enum: the candidates that a strict parser does not
+// reject.
 //
 // Limits: maxRefused.
 func (n *namer) valuesRefused(ctx context.Context, f *namedField, res *probe.Result) (values []string, err error) {
@@ -172,7 +174,7 @@ func (n *namer) valuesRefused(ctx context.Context, f *namedField, res *probe.Res
 	return values, nil
 }
 
-// enterStrictly records the values of a field, which requests from first on revealed.
+// enterStrictly records the values of a field's enum, which the requests from number first on revealed.
 func (n *namer) enterStrictly(f *namedField, values []string, first int) {
 	if len(values) > 0 {
 		f.Values = values
@@ -180,8 +182,8 @@ func (n *namer) enterStrictly(f *namedField, values []string, first int) {
 	}
 }
 
-// knownEnum asks whether a field has all values that were found of another one: protojson does not
-// name enums, but two enums rarely have the same values.
+// knownEnum returns the values of an enum that was found before, if the field accepts all of them, too.
+// protojson does not name enums, but two enums rarely have the same values.
 func (n *namer) knownEnum(ctx context.Context, f *namedField) ([]string, error) {
 	for _, values := range *n.enums {
 		for left := values; ; {
@@ -204,10 +206,11 @@ func (n *namer) knownEnum(ctx context.Context, f *namedField) ([]string, error) 
 	return nil, nil
 }
 
-// askStrictly asks whether a field's enum has the names. The parser accepts the first ones, and may
-// refuse the next, whose index is returned.
+// askStrictly tests in one request whether names are values of the field's enum. The parser accepts the
+// first ones, and may reject the next.
 //
-// Shape: accepted is -1 if the answer is not understood, refused is -1 if no name was refused.
+// Shape: accepted is the number of accepted names, -1 if the response is not understood; refused is the
+// index of the rejected name, -1 if there is none.
 func (n *namer) askStrictly(ctx context.Context, f *namedField, names []string) (accepted, refused int, err error) {
 	var list []string
 	for _, name := range names {
@@ -239,9 +242,9 @@ func (n *namer) askStrictly(ctx context.Context, f *namedField, names []string) 
 	return -1, -1, nil
 }
 
-// strictValuesFor returns the names to try for an enum of a strict parser, the most likely first:
-// the given ones that begin like the enum's values, common words with the prefixes that names of
-// enum values usually have, the other given ones, and common words alone.
+// strictValuesFor returns the names to test for an enum of a strict parser, the most likely first: the
+// given candidates that begin like the enum's values, common words with the prefixes that names of enum
+// values usually have, the other given candidates, and common words alone.
 func (n *namer) strictValuesFor(f *namedField) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -270,7 +273,7 @@ func (n *namer) strictValuesFor(f *namedField) []string {
 	return out
 }
 
-// prefixOf returns the prefix that a name has; "" for none.
+// prefixOf returns the first of prefixes with which a name begins; "" for none.
 func prefixOf(name string, prefixes []string) string {
 	for _, prefix := range prefixes {
 		if prefix != "" && strings.HasPrefix(name, prefix) {
@@ -280,8 +283,8 @@ func prefixOf(name string, prefixes []string) string {
 	return ""
 }
 
-// prefixes returns what the names of an enum's values may begin with, the most likely first; the
-// last one is "".
+// prefixes returns possible prefixes of the names of an enum's values, the most likely first; the last
+// one is "".
 func (n *namer) prefixes(f *namedField) []string {
 	var out []string
 	parts := strings.Split(f.enum, ".")

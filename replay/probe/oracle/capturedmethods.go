@@ -15,10 +15,11 @@ import (
 	"unwire/schema"
 )
 
-// maxSeen is the number of exchanges of each method that are searched for wire types.
+// maxSeen limits how many exchanges of each method are examined for wire types.
 const maxSeen = 50
 
-// Methods are the methods of a capture that can be verified.
+// A Methods has the methods called in a capture whose request definitions can be verified on their
+// servers.
 type Methods struct {
 	// Exchanges is the number of exchanges found in the capture.
 	Exchanges int
@@ -27,27 +28,39 @@ type Methods struct {
 	// protocol cannot be probed.
 	Unknown []string
 
-	list     []*capturedMethod
+	// list are the methods that can be verified, in the order of their first call.
+	list []*capturedMethod
+
+	// byMethod has the elements of list by URL path.
 	byMethod map[string]*capturedMethod
 
-	// looked maps URL paths to the number of searched exchanges.
+	// looked is the number of examined exchanges by URL path.
 	looked map[string]int
 }
 
 // A capturedMethod is a method in a capture whose request type is defined.
 type capturedMethod struct {
+	// exchange is the number of the first exchange of the method.
 	exchange int64
-	method   string
+
+	// method is "/package.Service/Method".
+	method string
+
+	// captured is the URL of the captured call.
 	captured *url.URL
-	request  protoreflect.MessageDescriptor
+
+	// request is the defined type of the request.
+	request protoreflect.MessageDescriptor
 
 	// seen has the wire types of fields in accepted requests, by path.
 	seen map[string]probe.Hint
 }
 
-// FindMethods finds the methods called in a capture or, if exchange is not 0, in that exchange.
+// FindMethods finds the methods that are called in a capture and whose requests s defines. If exchange
+// is not 0, only that exchange is examined.
 //
-// Limits: it searches 50 exchanges of each method. Errors: errors of reading the capture.
+// Limits: it examines 50 exchanges of each method.
+// Errors: errors of reading the capture.
 func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, exchange int64) (*Methods, error) {
 	m := &Methods{byMethod: map[string]*capturedMethod{}, looked: map[string]int{}}
 	for row, err := range src.Exchanges(ctx) {
@@ -72,7 +85,7 @@ func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, ex
 	return m, nil
 }
 
-// addExchange searches an exchange, unless enough of its method were searched.
+// addExchange examines the exchange row, unless enough exchanges of its method were examined.
 func (m *Methods) addExchange(ctx context.Context, src captures.Source, s *schema.Schema, row *captures.Exchange) error {
 	u, err := url.Parse(row.URL)
 	if err != nil || m.looked[u.Path] >= maxSeen {
@@ -108,6 +121,7 @@ func (m *Methods) addExchange(ctx context.Context, src captures.Source, s *schem
 	return nil
 }
 
+// canAsk reports whether a probe can send requests in the protocol p.
 func canAsk(p decode.Protocol) bool {
 	switch p {
 	case decode.ConnectUnary, decode.ConnectGet, decode.ConnectStream, decode.GRPC, decode.GRPCWeb:
@@ -119,7 +133,7 @@ func canAsk(p decode.Protocol) bool {
 // Len returns the number of methods that can be verified.
 func (m *Methods) Len() int { return len(m.list) }
 
-// Local reports whether all of them were captured from servers on this machine.
+// Local reports whether all methods were captured from servers on this machine.
 func (m *Methods) Local() bool {
 	for _, c := range m.list {
 		if outbound.CheckTarget(c.captured, false, nil) != nil {
@@ -131,8 +145,8 @@ func (m *Methods) Local() bool {
 
 // MethodsOptions describe how the methods of a capture are verified.
 type MethodsOptions struct {
-	// Options are for each verification, except that Budget is for all together. If To is nil, each
-	// method is verified on the server that it was captured from.
+	// Options are for each verification, except that Budget applies to all together. If To is nil, each
+	// method is verified on the server from which it was captured.
 	Options probe.Options
 
 	// Replay has the credentials that replace redacted headers.
@@ -141,7 +155,7 @@ type MethodsOptions struct {
 	// AskNames has the same meaning as in probe.VerifyOptions.
 	AskNames bool
 
-	// PlanOnly makes plans only, and sends nothing.
+	// PlanOnly means that only plans are made, and nothing is sent.
 	PlanOnly bool
 
 	// Planned, if set, is called with the plan of each method before it is probed.
@@ -154,7 +168,7 @@ type MethodsOptions struct {
 	Skipped func(method, why string)
 }
 
-// A summary summarises the verification of several methods.
+// A summary is the outcome of verifying several methods.
 type summary struct {
 	// Answered means that at least one server's parser was recognised, or that a plan was made.
 	Answered bool
@@ -163,8 +177,8 @@ type summary struct {
 	Finding bool
 }
 
-// VerifyMethods verifies the definitions of methods, one method after the other. If a server on another
-// machine stops the verification of one method, all others are stopped too.
+// VerifyMethods verifies the definitions of the methods m, one method after the other. If a server on
+// another machine stops the verification of one method, all others are stopped too.
 //
 // Errors: the errors of Run and of the callbacks; each ends the run.
 func VerifyMethods(ctx context.Context, src captures.Source, m *Methods, o MethodsOptions) (summary, error) {
@@ -184,11 +198,15 @@ func VerifyMethods(ctx context.Context, src captures.Source, m *Methods, o Metho
 	return r.sum, nil
 }
 
-// A methodsRun is the state that the probes of several methods share, such as the remaining budget of
-// requests.
+// A methodsRun is the state of VerifyMethods.
 type methodsRun struct {
+	// MethodsOptions are the options of VerifyMethods.
 	MethodsOptions
+
+	// src is the capture.
 	src captures.Source
+
+	// sum is the outcome so far.
 	sum summary
 
 	// left is the remaining number of requests in the budget.
@@ -198,6 +216,7 @@ type methodsRun struct {
 	stopped string
 }
 
+// skip reports that a method is not verified, with the reason.
 func (r *methodsRun) skip(c *capturedMethod, why string) {
 	r.sum.Finding = true
 	if r.Skipped != nil {
@@ -205,7 +224,7 @@ func (r *methodsRun) skip(c *capturedMethod, why string) {
 	}
 }
 
-// verify verifies one method, or makes its plan.
+// verify verifies one method, or only makes its plan.
 func (r *methodsRun) verify(ctx context.Context, c *capturedMethod) error {
 	o, err := r.optionsFor(ctx, c)
 	if err != nil {
@@ -251,7 +270,7 @@ func (r *methodsRun) verify(ctx context.Context, c *capturedMethod) error {
 	return nil
 }
 
-// optionsFor returns the options for a method, completed from its exchange.
+// optionsFor returns the options for verifying a method, completed from its captured exchange.
 func (r *methodsRun) optionsFor(ctx context.Context, c *capturedMethod) (*probe.VerifyOptions, error) {
 	o := &probe.VerifyOptions{Options: r.Options, Request: c.request, AskNames: r.AskNames}
 	o.Method, o.Budget = c.method, r.left

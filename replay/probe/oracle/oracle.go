@@ -18,17 +18,19 @@ import (
 	"unwire/replay/probe/names"
 )
 
-// Run probes the parser of a method's server.
+// Run probes the fields of a method's request through the error messages of the server's parser.
 //
 // Shape: if the server or ctx stops the probe, the Result contains the findings so far, and Stopped the
-// reason. The same answers lead to the same requests, so a run with the journal of a killed one
-// continues it. Limits: Options.Budget, Rate and Timeout; at most 1 MiB of a response is read. Errors:
-// replay.ErrRefused; invalid options; the error of ctx; errors of the journal.
+// reason. The same responses lead to the same requests, so a run with the journal of a killed one
+// continues it.
+// Limits: Options.Budget, Rate and Timeout; at most 1 MiB of a response is read.
+// Errors: outbound.ErrRefused; invalid options; the error of ctx; errors of the journal.
 func Run(ctx context.Context, o probe.Options) (*probe.Result, error) {
 	return probe.Run(ctx, &o, es.FirstMessage, ask)
 }
 
-// ask continues the probe with the package for the server's runtime.
+// ask continues a probe with the package for the server's runtime, which is known from the first
+// response.
 func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:

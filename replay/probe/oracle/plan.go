@@ -13,14 +13,14 @@ import (
 type Plan struct {
 	// URL is the URL to which requests would be sent.
 	URL string `json:"url"`
-	// Path are the field numbers that lead to the probed message; "" is the request.
+	// Path are the field numbers that lead to the probed message; "" means the request.
 	Path string `json:"path"`
 	// Numbers are the field numbers to be probed.
 	Numbers probe.Numbers `json:"numbers"`
 	// Names is the number of candidates for field names.
 	Names int `json:"names"`
-	// Asks are questions about single fields. If there are any, only these fields are probed, instead
-	// of all numbers at Path.
+	// Asks are questions about single fields. If there are any, only these fields are probed, and not
+	// all numbers at Path.
 	Asks []probe.Question `json:"questions,omitempty"`
 	// Budget is the largest number of requests that the probe may send.
 	Budget int `json:"budget"`
@@ -32,7 +32,7 @@ type Plan struct {
 	Headers []string `json:"headers"`
 	// Body is the body of the first request.
 	Body []byte `json:"body"`
-	// Steps are the steps of the probe, each with the information that it reveals.
+	// Steps are the steps of the probe, each with what it reveals.
 	Steps []step `json:"steps"`
 	// Effects describes which requests could run the RPC handler.
 	Effects []string `json:"effects"`
@@ -41,14 +41,19 @@ type Plan struct {
 	messages int
 }
 
-// A step is one step of a probe.
+// A step is one step of a probe, which may depend on the server's runtime.
 type step struct {
-	Runtime  probe.Runtime `json:"runtime"`
-	Requests string        `json:"requests"`
-	Tells    string        `json:"tells"`
+	// Runtime is the runtime for which the step is done; "" for any.
+	Runtime probe.Runtime `json:"runtime"`
+
+	// Requests describes how many requests the step takes.
+	Requests string `json:"requests"`
+
+	// Tells describes what the responses reveal.
+	Tells string `json:"tells"`
 }
 
-// NewPlan describes what Run would do, and sends nothing.
+// NewPlan describes the requests that Run would send, and sends nothing.
 //
 // Errors: outbound.ErrRefused; invalid options.
 func NewPlan(o *probe.Options) (*Plan, error) {
@@ -112,11 +117,12 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	return p, nil
 }
 
-// AddReflection adds server reflection as the first step.
+// AddReflection adds a first step, in which the server's reflection is used.
 func (p *Plan) AddReflection() {
 	p.Steps = append([]step{{probe.Unknown, "1 to 4", "server reflection: if it describes the method, nothing else is sent"}}, p.Steps...)
 }
 
+// bits returns the number of binary digits of n.
 func bits(n int32) (b int) {
 	for ; n > 0; n >>= 1 {
 		b++

@@ -10,7 +10,7 @@ import (
 
 // verifyMethod checks the definition of a method's request against the server's parser.
 //
-// Shape: every message ends with bytes that no parser accepts, so no handler gets one. A message
+// Shape: every message ends with bytes that no parser accepts, so that no handler gets one. A message
 // type is verified once, at its first occurrence; Options.Depth levels are verified.
 // Limits: Options.Budget, Rate and Timeout; 3,000 fields.
 // Errors: those of Run.
@@ -20,7 +20,8 @@ func verifyMethod(ctx context.Context, o probe.VerifyOptions) (*probe.Verificati
 	return probe.Verify(ctx, &o, es.FirstVerification, verify)
 }
 
-// verify continues the verification with the package for the server's runtime.
+// verify continues a verification with the package for the server's runtime, which is known from the
+// first response.
 func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
 	var err error
 	switch res.Runtime {
@@ -61,9 +62,9 @@ type VerifyPlan struct {
 	Effects []string `json:"effects"`
 }
 
-// newVerifyPlan describes what verifyMethod would do, and sends nothing.
+// newVerifyPlan describes the requests that verifyMethod would send, and sends nothing.
 //
-// Errors: replay.ErrRefused; invalid options.
+// Errors: outbound.ErrRefused; invalid options.
 func newVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 	p, err := NewPlan(&o.Options)
 	if err != nil {

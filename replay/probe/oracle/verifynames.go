@@ -13,13 +13,13 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// nameNotAsked is the remark that the name of a confirmed field was not tested.
+// nameNotAsked is the remark on a confirmed field whose name was not tested.
 const nameNotAsked = "its name, which was not asked"
 
-// verifyNames checks the names and types of confirmed fields by the errors of the server's JSON parser,
-// if VerifyOptions.AskNames is set. Otherwise it marks the names as unverified.
+// verifyNames verifies the names and types of confirmed fields by the errors of the server's JSON
+// parser, if VerifyOptions.AskNames is set. Otherwise it adds a remark that the names are unverified.
 //
-// JSON contains no field numbers: an existing name may belong to another number.
+// JSON contains no field numbers, so an existing name may belong to another number.
 func verifyNames(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
 	for _, e := range d.Fields {
 		if e.Verdict == probe.Confirmed {
@@ -50,7 +50,7 @@ func verifyNames(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d
 	return err
 }
 
-// declaredNames are all names of the definition, as declared and in JSON.
+// declaredNames returns all field names in the definition, both as declared and in JSON's spelling.
 func declaredNames(d *probe.Definition) (list []string) {
 	for _, e := range d.Fields {
 		for _, name := range []string{e.Name, e.Descriptor.JSONName()} {
@@ -62,7 +62,7 @@ func declaredNames(d *probe.Definition) (list []string) {
 	return list
 }
 
-// judgeNames sets the verdicts about names. told are the names that the server accepts; complete means
+// judgeNames sets the verdicts about names. told has the names that the server accepts; complete means
 // that all defined names were tested.
 func judgeNames(d *probe.Definition, told *probe.Result, complete bool) {
 	for _, m := range d.Messages {
@@ -83,7 +83,7 @@ func judgeNames(d *probe.Definition, told *probe.Result, complete bool) {
 	}
 }
 
-// judgeName compares the server's answers about a name with the declaration.
+// judgeName compares f, the server's field with the declared name, with the declaration e.
 func judgeName(e *probe.Expectation, f *probe.Field) {
 	e.Said = append(e.Said, f.Evidence...)
 	if e.Descriptor.IsMap() && (f.MapValue != "" || f.MapFamily != "") {
@@ -103,7 +103,7 @@ func judgeName(e *probe.Expectation, f *probe.Field) {
 	e.Concluded += fmt.Sprintf("; its field %s is of this type", e.Name)
 }
 
-// judgeMap compares the type of a map's values with the declaration.
+// judgeMap compares the type of a map's values, as the server revealed it in f, with the declaration e.
 func judgeMap(e *probe.Expectation, f *probe.Field) {
 	declared, family, told := valueType(e.Descriptor.MapValue()), "", f.MapValue
 	switch {
@@ -121,7 +121,7 @@ func judgeMap(e *probe.Expectation, f *probe.Field) {
 	e.Concluded += fmt.Sprintf("; its field %s is a map with values of type %s%s", e.Name, told, family)
 }
 
-// valueType is the type of a field as a declaration has it: a scalar type or a full name.
+// valueType returns the type of a declared field: a scalar type or a full name.
 func valueType(fd protoreflect.FieldDescriptor) string {
 	switch {
 	case fd.Message() != nil:
@@ -132,7 +132,7 @@ func valueType(fd protoreflect.FieldDescriptor) string {
 	return fd.Kind().String()
 }
 
-// familyOf is the type that stands for all that a JSON parser does not distinguish from it.
+// familyOf returns the type that represents all types that a JSON parser does not distinguish from typ.
 func familyOf(typ string) string {
 	switch typ {
 	case "sint32", "sfixed32":
@@ -150,12 +150,13 @@ func familyOf(typ string) string {
 	return typ
 }
 
-// takesAnything reports whether JSON of any kind is a value of the field's type.
+// takesAnything reports whether fields of the declared type accept any JSON value, such as
+// google.protobuf.Value.
 func takesAnything(e *probe.Expectation) bool {
 	return e.Descriptor.Message() != nil && strings.HasPrefix(string(e.Descriptor.Message().FullName()), "google.protobuf.")
 }
 
-// namesOf are the fields of a message that the server named.
+// namesOf returns the fields of the message m whose names the server accepted.
 func namesOf(m *probe.ExpectedMessage, told *probe.Result) (list []probe.Field) {
 	if m.Above == nil {
 		return told.Fields
@@ -170,7 +171,7 @@ func namesOf(m *probe.ExpectedMessage, told *probe.Result) (list []probe.Field) 
 	return list
 }
 
-// pathOf returns the names on the path to a nested message.
+// pathOf returns the field names that lead to a nested message.
 func pathOf(m *probe.ExpectedMessage) string {
 	var names []string
 	for ; m.Above != nil; m = m.Above.In {
@@ -179,7 +180,7 @@ func pathOf(m *probe.ExpectedMessage) string {
 	return strings.Join(names, ".")
 }
 
-// fieldNamed is the field with a declared name; nil for none.
+// fieldNamed returns the field with the declared name of e; nil if there is none.
 func fieldNamed(fields []probe.Field, e *probe.Expectation) *probe.Field {
 	for i := range fields {
 		f := &fields[i]
@@ -190,4 +191,5 @@ func fieldNamed(fields []probe.Field, e *probe.Expectation) *probe.Field {
 	return nil
 }
 
+// plain normalises a name, so that spellings such as page_size and pageSize become equal.
 func plain(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }

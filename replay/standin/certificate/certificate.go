@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// certificateLife is short, so that nobody relies on such a certificate.
+// certificateLife is how long certificates are valid. It is short, so that nobody relies on them.
 const certificateLife = 7 * 24 * time.Hour
 
-// Make creates a CA whose key it discards. It returns the CA's certificate in PEM format, and a server
-// certificate for loopback addresses and the given hosts.
+// Make creates a CA and a server certificate for loopback addresses and the given hosts. It returns the
+// CA's certificate as PEM; the CA's key is discarded.
 func Make(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
 	now := time.Now()
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,6 +72,7 @@ func Make(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
 	return ca, tls.Certificate{Certificate: [][]byte{der, rootDER}, PrivateKey: leafKey}, nil
 }
 
+// serial returns a random serial number for a certificate.
 func serial() *big.Int {
 	var b [16]byte
 	rand.Read(b[:]) // never fails, by its documentation

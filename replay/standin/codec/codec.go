@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Binary is connect-go's "proto" codec with sorted fields. A message that is built from a
-// descriptor stores its fields in a map, so their order would otherwise be random.
+// Binary is a replacement for connect-go's "proto" codec that encodes fields sorted by number. Messages
+// that are built from a descriptor store their fields in a map, so their order would otherwise be
+// random.
 type Binary struct{}
 
 var _ connect.Codec = Binary{}
@@ -43,9 +44,10 @@ func (Binary) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// JSON is connect-go's "json" codec without the spaces that protojson adds at random.
+// A JSON is a replacement for connect-go's "json" codec without the spaces that protojson inserts at
+// random.
 type JSON struct {
-	// Form is the name in the content type: json, or json with a charset.
+	// Form is the name of the codec in the content type: json, or json with a charset.
 	Form string
 }
 
@@ -84,8 +86,8 @@ func (JSON) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// GoType returns the name that the message's generated Go type would have. The parse
-// errors of connect-go servers contain it.
+// GoType returns the name that the message's generated Go type would have, because the parse errors of
+// connect-go servers contain it.
 func GoType(m proto.Message) string {
 	d := m.ProtoReflect().Descriptor()
 	segments := strings.Split(string(d.ParentFile().Package()), ".")

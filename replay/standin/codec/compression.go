@@ -13,30 +13,30 @@ import (
 // maxWindow limits the memory of a decompressor, in bytes.
 const maxWindow = 16 << 20
 
-// A Compression configures which compressions a server uses, and from which size.
+// A Compression says which compressions a server offers, and from which message size it uses them.
 type Compression struct {
-	// Names are the offered encodings: gzip, br and zstd. The client's order of preference
-	// decides. If empty, nothing is compressed.
+	// Names are the offered compressions: gzip, br and zstd. The client's order of preference decides
+	// which is used. If empty, nothing is compressed.
 	Names []string `json:"names"`
 	// MinBytes is the size in bytes below which messages are not compressed.
 	MinBytes int `json:"min_bytes"`
 }
 
-// Known reports whether a compression with the name is supported.
+// Known reports whether the compression with this name is supported.
 func Known(name string) bool {
 	_, ok := compressions[name]
 	return ok
 }
 
-// compressions are the encodings that the server can offer. gzip is built into
-// connect-go.
+// compressions are the supported compressions, each with the option that adds it to a handler; nil for
+// gzip, which connect-go has built in.
 var compressions = map[string]connect.HandlerOption{
 	"gzip": nil,
 	"br":   connect.WithCompression("br", newBrotliReader, newBrotliWriter),
 	"zstd": connect.WithCompression("zstd", newZstdReader, newZstdWriter),
 }
 
-// Options are the handler options of the script's compression.
+// Options returns the connect-go handler options for these compressions.
 func (c *Compression) Options() []connect.HandlerOption {
 	list := []connect.HandlerOption{connect.WithCompressMinBytes(c.MinBytes)}
 	gzip := false
@@ -70,23 +70,31 @@ func newZstdWriter() connect.Compressor {
 	return w
 }
 
-// A decompressor opens its decoder with the first input: connect resets a decompressor
-// between uses, and one that was closed can never be reset.
+// A decompressor implements connect.Decompressor. It opens its decoder when the first input is set,
+// because connect-go resets a decompressor between uses, and a decoder that was closed cannot be reset.
 type decompressor struct {
+	// encoding is "br" or "zstd".
 	encoding string
-	decoder  envelope.Decompressor
-	r        io.Reader
+
+	// decoder decompresses; it is reused.
+	decoder envelope.Decompressor
+
+	// r is the decompressed stream; nil before Reset.
+	r io.Reader
 }
 
+// newDecompressor returns a decompressor for an encoding, "br" or "zstd".
 func newDecompressor(encoding string) *decompressor {
 	return &decompressor{encoding: encoding, decoder: envelope.Decompressor{MaxWindow: maxWindow}}
 }
 
+// Reset makes the decompressor read from r.
 func (d *decompressor) Reset(r io.Reader) (err error) {
 	d.r, err = d.decoder.Open(d.encoding, r)
 	return err
 }
 
+// Read reads decompressed bytes.
 func (d *decompressor) Read(p []byte) (int, error) {
 	if d.r == nil {
 		return 0, io.EOF
@@ -94,4 +102,5 @@ func (d *decompressor) Read(p []byte) (int, error) {
 	return d.r.Read(p)
 }
 
+// Close does nothing; Reset may follow.
 func (*decompressor) Close() error { return nil }

@@ -82,8 +82,10 @@ type Part struct {
 	Text string
 	// Image is an encoded image, and MIME its media type.
 	Image []byte
-	MIME  string
-	// CallID and Name are the id and the tool's name of a tool call or its result.
+
+	// MIME is the media type of Image.
+	MIME string
+	// CallID is the id of a tool call, and Name the name of the tool. Results have both, too.
 	CallID, Name string
 	// Args are the arguments of a tool call.
 	Args json.RawMessage
@@ -93,31 +95,51 @@ type Part struct {
 	IsError bool
 }
 
-// message and part are the JSON forms of Message and Part.
+// A message is the JSON form of Message.
 type message struct {
-	Role    string          `json:"role"`
+	Role string `json:"role"`
+
+	// Content is a string or a list of parts.
 	Content json.RawMessage `json:"content"`
 }
 
+// A part is the JSON form of Part, in the format of the AI SDK.
 type part struct {
-	Type       string          `json:"type"`
-	Text       string          `json:"text"`
-	Image      string          `json:"image"`
-	MediaType  string          `json:"mediaType"`
-	MIMEType   string          `json:"mimeType"` // in clients of an older shape
-	ToolCallID string          `json:"toolCallId"`
-	ToolName   string          `json:"toolName"`
-	Args       json.RawMessage `json:"args"`
-	Result     json.RawMessage `json:"result"`
+	// Type is the kind of the part, such as "text" or "tool-call".
+	Type string `json:"type"`
+
+	// Text is the text of a text or reasoning part.
+	Text string `json:"text"`
+
+	// Image is an image in base64.
+	Image string `json:"image"`
+
+	// MediaType is the media type of the image.
+	MediaType string `json:"mediaType"`
+
+	// MIMEType is used by older clients instead of MediaType.
+	MIMEType string `json:"mimeType"`
+
+	// ToolCallID is the id of a tool call or of the call to which a result belongs.
+	ToolCallID string `json:"toolCallId"`
+	ToolName   string `json:"toolName"`
+
+	// Args are the arguments of a tool call.
+	Args json.RawMessage `json:"args"`
+
+	// Result is the output of a tool.
+	Result json.RawMessage `json:"result"`
 	// More are further parts of a tool result, such as images.
-	More    json.RawMessage `json:"experimental_content"`
-	IsError bool            `json:"isError"`
+	More json.RawMessage `json:"experimental_content"`
+
+	// IsError means that the tool failed.
+	IsError bool `json:"isError"`
 }
 
 // Parse parses the blob of one message.
 //
-// Errors: an unknown role; content that is neither text nor a list of parts; a
-// call or a result without an id.
+// Errors: an unknown role; content that is neither text nor a list of parts; a call or a result without
+// an id.
 func Parse(blob []byte) (Message, error) {
 	var m message
 	if err := json.Unmarshal(blob, &m); err != nil {
@@ -168,7 +190,7 @@ func parseContent(data json.RawMessage) ([]Part, error) {
 	return parts, nil
 }
 
-// read converts a part; known is false for a type that is ignored.
+// read converts a part; known is false for a type that is ignored, such as an unknown one.
 func (p *part) read() (_ Part, known bool, err error) {
 	switch p.Type {
 	case "text", "reasoning":
@@ -192,7 +214,7 @@ func (p *part) read() (_ Part, known bool, err error) {
 	return Part{}, false, nil
 }
 
-// parseResult parses the text of a tool result and its images.
+// parseResult parses the output of a tool, and further parts such as images in more.
 func parseResult(result, more json.RawMessage) ([]Part, error) {
 	parts, err := parseContent(result)
 	if err != nil {
@@ -210,7 +232,7 @@ func parseResult(result, more json.RawMessage) ([]Part, error) {
 	return parts, nil
 }
 
-// Text joins the texts of parts with line feeds.
+// Text returns the texts of parts, joined with line feeds.
 func Text(parts []Part) string {
 	var texts []string
 	for _, p := range parts {
@@ -233,22 +255,21 @@ type Call struct {
 	IsError bool
 }
 
-// A Turn is a turn of a transcript that a new stream continues.
+// A Turn is an unfinished turn at the end of a transcript, which a new stream continues.
 type Turn struct {
 	// Prompt is the text of the user's message that began the turn.
 	Prompt string
 	// Images are the images in the user's message.
 	Images []Part
-	// Calls are the calls that have results, in the order in which they were requested.
+	// Calls are the tool calls that have results, in the order in which they were requested.
 	Calls []Call
 	// Place is the number of turns before this one.
 	Place int
 }
 
-// Unfinished returns the last turn of a transcript, nil if it has no user message.
+// Unfinished returns the last turn of a transcript; nil if it has no user message.
 //
-// Calls without results are left out, and so are results without calls: a client may
-// have lost either.
+// Calls without results are left out, and so are results without calls: a client may have lost either.
 func Unfinished(transcript []Message) *Turn {
 	last := -1
 
@@ -289,7 +310,7 @@ func Unfinished(transcript []Message) *Turn {
 	return t
 }
 
-// Answered counts the user messages that an answer of the assistant follows.
+// Answered returns the number of user messages that are followed by an answer of the assistant.
 func Answered(transcript []Message) (n int) {
 	open := false
 	for _, m := range transcript {

@@ -28,7 +28,7 @@ func Print(transcript []Message) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Images lists images by media type, size and SHA-256.
+// Images describes images by media type, size and SHA-256, on one line.
 func Images(images []Part) string {
 	var list []string
 	for _, p := range images {

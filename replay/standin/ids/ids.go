@@ -9,19 +9,22 @@ import (
 	"fmt"
 )
 
-// IDs generates the identifiers of one call. They are derived from the server's seed and
-// the client's request id and first message, so that a repeated call gets the same ones
-// and a new call gets new ones.
+// An IDs generates the identifiers of one call. They are derived from the server's seed and the
+// client's request id and first message, so that a repeated call gets the same ones and a new call gets
+// new ones.
 type IDs struct {
 	// Long makes the ids of tool calls 85 bytes long and include a line feed.
 	Long bool
 
+	// key is the hash from which ids are derived.
 	key [sha256.Size]byte
-	n   uint64
+
+	// n is the number of ids generated so far.
+	n uint64
 }
 
-// New returns the generator of ids for a call of a procedure. first is the client's first message, from
-// which the ids are derived.
+// New returns the generator of ids for a call. procedure is the URL path of the method, and first the
+// client's first message.
 func New(seed uint64, procedure, requestID string, first []byte) *IDs {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n%s\n%s\n", seed, procedure, requestID)
@@ -31,9 +34,10 @@ func New(seed uint64, procedure, requestID string, first []byte) *IDs {
 	return d
 }
 
-// Refresh makes all further ids random, so that no other call gets the same ones.
+// Refresh makes all further ids random, so that a repeated call gets different ones.
 func (d *IDs) Refresh() { _, _ = rand.Read(d.key[:]) } // never fails
 
+// next returns the next 32 derived bytes.
 func (d *IDs) next() [sha256.Size]byte {
 	d.n++
 	return sha256.Sum256(binary.BigEndian.AppendUint64(d.key[:], d.n))
@@ -47,7 +51,7 @@ func (d *IDs) UUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// Call returns a tool call id in the format of model providers.
+// Call returns the id of a tool call in the format that model providers use.
 func (d *IDs) Call() string {
 	if d.Long {
 		return "toolu_" + d.UUID() + "\ncall_" + d.UUID() + "_"

@@ -17,11 +17,14 @@ import (
 // client may cancel a stream and open the next one at once, and the server may see the
 // two events in either order.
 const (
+	// How long Open waits for an earlier stream of the same conversation to end: after it was
+	// cancelled, and after it was closed. A client may cancel a stream and open the next one at once,
+	// and the server may notice the two events in either order.
 	cancelGrace = 250 * time.Millisecond
 	closeGrace  = 5 * time.Second
 )
 
-// maxConversations is the number of conversations that are counted separately; later
+// maxConversations limits the number of conversations that are counted separately; streams of later
 // ones are only counted in the totals.
 const maxConversations = 10_000
 
@@ -31,9 +34,9 @@ type Stats struct {
 	Streams Streams `json:"streams"`
 	// Conversations has the streams by conversation id, for at most 10,000 of them.
 	Conversations map[string]Streams `json:"conversations"`
-	// Execs counts tool calls.
+	// Execs counts tool calls, i.e. requests to the client to execute a tool.
 	Execs Execs `json:"execs"`
-	// KV counts requests to store or return blobs.
+	// KV counts requests to the client to store or return blobs.
 	KV Questions `json:"kv"`
 	// Queries counts questions to the user.
 	Queries Questions `json:"queries"`
@@ -43,8 +46,8 @@ type Stats struct {
 	Cancelled int `json:"cancelled"`
 	// Heartbeats is the number of client_heartbeat messages.
 	Heartbeats int `json:"heartbeats"`
-	// Hung counts streams that were left hanging on purpose: the client announced its
-	// tools twice, or continued a conversation whose stream was cut off in a tool call.
+	// Hung counts streams that were left hanging on purpose: the client had announced its tools twice,
+	// or continued a conversation whose stream was interrupted during a tool call.
 	Hung int `json:"hung"`
 	// Stale counts runs that were refused because of an outdated conversation_state.
 	Stale int `json:"stale"`
@@ -68,12 +71,15 @@ type Execs struct {
 	Asked int `json:"asked"`
 	// Answered is the number of tool calls with a result from the client.
 	Answered int `json:"answered"`
-	// Rejected and NotFound are the numbers of results of these kinds; Answered includes them.
+	// Rejected is the number of results that reject the call; Answered includes them.
 	Rejected int `json:"rejected"`
+
+	// NotFound is the number of results that report an unknown tool; Answered includes them.
 	NotFound int `json:"not_found"`
-	// Thrown counts calls that the client ended with a throw, Aborted those that the server
-	// aborted.
-	Thrown  int `json:"thrown"`
+	// Thrown is the number of calls that the client ended with a throw message.
+	Thrown int `json:"thrown"`
+
+	// Aborted is the number of calls that the server aborted.
 	Aborted int `json:"aborted"`
 	// Heartbeats is the number of heartbeats that clients sent for running tool calls.
 	Heartbeats int `json:"heartbeats"`
@@ -81,40 +87,60 @@ type Execs struct {
 	Closed int `json:"closed"`
 }
 
-// Questions counts the questions of one kind, and the responses to them.
+// Questions counts one kind of requests to the client, and the responses to them.
 type Questions struct {
-	// Asked is the number of questions that the server sent.
+	// Asked is the number of requests that the server sent.
 	Asked int `json:"asked"`
 	// Answered is the number of responses from clients.
 	Answered int `json:"answered"`
 }
 
-// A Ledger counts events, and decides which streams may begin. The zero value is ready
-// for use.
+// A Ledger counts the events on a server for its statistics, and decides which streams may begin. The
+// zero value is ready for use.
 type Ledger struct {
-	mu            sync.Mutex
-	stats         Stats
+	// mu guards the fields below and the conversations.
+	mu sync.Mutex
+
+	// stats are the totals.
+	stats Stats
+
+	// conversations are the conversations by id.
 	conversations map[string]*conversation
 }
 
+// A conversation is the state of a conversation across its streams.
 type conversation struct {
-	streams  Streams
-	live     *Stream // the newest stream that is open
+	// streams counts the streams of the conversation.
+	streams Streams
+
+	// live is the newest stream that is open; nil if there is none.
+	live *Stream
+
+	// poisoned means that a stream was interrupted during a tool call.
 	poisoned bool
-	turns    int
+
+	// turns is the number of turns in the newest checkpoint.
+	turns int
 }
 
 // A Stream is an open stream of a conversation.
 type Stream struct {
+	// ledger is the ledger in which the stream is registered.
 	ledger *Ledger
-	id     string
-	ctx    context.Context
+
+	// id is the id of the conversation.
+	id string
+
+	// ctx is the context of the stream.
+	ctx context.Context
+
+	// closed is closed when the stream ends.
 	closed chan struct{}
 }
 
-// Open registers a stream of the conversation; ctx is the stream's. With alone, it
-// returns nil if the conversation has an open stream. The streams of the empty id are
-// independent of each other.
+// Open registers a new stream of the conversation id; ctx is the stream's context. If alone is set and
+// the conversation already has an open stream, it returns nil. Streams with the id "" are independent
+// of each other.
 func (l *Ledger) Open(ctx context.Context, id string, alone bool) *Stream {
 	if alone && id != "" && !l.free(ctx, id) {
 		l.mu.Lock()
@@ -136,13 +162,15 @@ func (l *Ledger) Open(ctx context.Context, id string, alone bool) *Stream {
 	return s
 }
 
+// open counts a stream that was opened.
 func (s *Streams) open() {
 	s.Opened++
 	s.Open++
 	s.MostOpen = max(s.MostOpen, s.Open)
 }
 
-// free waits until a conversation has no open stream. It returns false if a client still uses one.
+// free waits briefly until a conversation has no open stream. It returns false if a client still uses
+// one.
 func (l *Ledger) free(ctx context.Context, id string) bool {
 	l.mu.Lock()
 	var live *Stream
@@ -180,8 +208,8 @@ func (l *Ledger) free(ctx context.Context, id string) bool {
 	}
 }
 
-// conversation returns the state of a conversation; nil if it is not tracked. The caller
-// holds the lock.
+// conversation returns the state of a conversation; nil if it is not counted separately. The caller
+// must hold the lock.
 func (l *Ledger) conversation(id string) *conversation {
 	c := l.conversations[id]
 	if c == nil && id != "" && len(l.conversations) < maxConversations {
@@ -194,7 +222,7 @@ func (l *Ledger) conversation(id string) *conversation {
 	return c
 }
 
-// Close records that the stream has ended; interrupted means during a tool call.
+// Close records that the stream has ended; interrupted means that this happened during a tool call.
 func (s *Stream) Close(interrupted bool) {
 	s.update(func(c *conversation) {
 		c.streams.Open--
@@ -213,15 +241,17 @@ func (s *Stream) Poisoned() (yes bool) {
 	return yes
 }
 
-// SetTurns records how many turns the conversation's newest checkpoint has.
+// SetTurns records the number of turns in the checkpoint that was just sent to the client.
 func (s *Stream) SetTurns(n int) { s.update(func(c *conversation) { c.turns = n }) }
 
-// Turns returns the number of turns that SetTurns recorded for the conversation.
+// Turns returns the number of turns that SetTurns recorded last, in any stream of the conversation.
 func (s *Stream) Turns() (n int) {
 	s.update(func(c *conversation) { n = c.turns })
 	return n
 }
 
+// update calls f with the state of the stream's conversation, with the lock held. It does nothing for
+// conversations that are not counted separately.
 func (s *Stream) update(f func(*conversation)) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
@@ -230,7 +260,7 @@ func (s *Stream) update(f func(*conversation)) {
 	}
 }
 
-// Count calls change to update the totals.
+// Count changes the statistics by calling change, with the lock held.
 func (l *Ledger) Count(change func(*Stats)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

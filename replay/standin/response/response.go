@@ -17,33 +17,44 @@ import (
 // Source: RESEARCH.md#transports
 const statusBidiNeedsHTTP2 = 464
 
-// A writer is between connect-go and net/http. It can discard the end of a stream, and
-// write a stream as server-sent events.
+// A writer is the ResponseWriter between connect-go and net/http. It can discard the end of a response,
+// and write the envelopes of a stream as server-sent events.
 type writer struct {
+	// ResponseWriter writes the response.
 	http.ResponseWriter
-	sse     string // "", raw or base64
+
+	// sse is the form of server-sent events: "raw", "base64", or "" for none.
+	sse string
+
+	// dropped means that the rest of the response is discarded.
 	dropped bool
-	partial []byte // of an envelope, for base64
+
+	// partial is the beginning of an envelope that is not complete yet.
+	partial []byte
 }
 
+// A writerKey is the context key for the writer of a call.
 type writerKey struct{}
 
-// DropEnd discards the rest of the response. It is called when only the end-of-stream
-// message is left to write.
+// DropEnd discards the rest of the response. It is called when only the end-of-stream message has not
+// been written. ctx is the context of the call.
 func DropEnd(ctx context.Context) {
 	if w, ok := ctx.Value(writerKey{}).(*writer); ok {
 		w.dropped = true
 	}
 }
 
+// Unwrap returns the wrapped ResponseWriter for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// Flush flushes the response.
 func (w *writer) Flush() {
 	if f, ok := w.ResponseWriter.(http.Flusher); ok {
 		f.Flush()
 	}
 }
 
+// WriteHeader writes the response header; for server-sent events, it sets their content type.
 func (w *writer) WriteHeader(status int) {
 	if w.sse != "" && status == http.StatusOK {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -52,6 +63,7 @@ func (w *writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write writes bytes of the response, as server-sent events if asked for, unless the rest is discarded.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.sse != "" && w.Header().Get("Content-Type") != "text/event-stream" {
 		w.WriteHeader(http.StatusOK)
@@ -76,7 +88,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// event writes an envelope as a server-sent event, in the format of seed 000.
+// event writes one envelope as a server-sent event.
 func (w *writer) event(frame []byte) error {
 	line := append([]byte("data: "), base64.StdEncoding.EncodeToString(frame)...)
 	line = append(line, "\n\n"...)
@@ -87,8 +99,8 @@ func (w *writer) event(frame []byte) error {
 	return err
 }
 
-// Wrap makes a handler of the API write through a writer. bidi means that the handler
-// needs HTTP/2.
+// Wrap returns a handler that calls next, a handler of the API, with a writer. bidi means that next
+// needs HTTP/2; sse is the form of server-sent events, see writer.sse.
 func Wrap(next http.Handler, bidi bool, sse string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if bidi && r.ProtoMajor < 2 {

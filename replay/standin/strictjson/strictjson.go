@@ -15,8 +15,8 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// Read decodes JSON into v, whose structs have json tags. encoding/json can refuse unknown
-// members too, but does not report where they are.
+// Read decodes JSON into v, whose structs have json tags, and rejects unknown and repeated members.
+// Unlike those of encoding/json, its errors have the position.
 //
 // Errors: `turns[0].steps[3].tool: unknown member "nmae"`.
 func Read(data []byte, v any) error {
@@ -32,6 +32,7 @@ func Read(data []byte, v any) error {
 	return strict("", data, reflect.ValueOf(v).Elem())
 }
 
+// strict decodes the JSON data at path into v.
 func strict(path string, data []byte, v reflect.Value) error {
 	// Raw JSON is kept for later, and null is never a value.
 	switch {
@@ -70,6 +71,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 	panic("standin: script: no rule for " + v.Type().String())
 }
 
+// strictStruct decodes the JSON object data at path into the struct v.
 func strictStruct(path string, data []byte, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
@@ -96,8 +98,8 @@ func strictStruct(path string, data []byte, v reflect.Value) error {
 	return nil
 }
 
-// duplicate returns the name of a member that occurs twice in an object, which
-// encoding/json would accept.
+// duplicate returns the name of a member that occurs twice in an object, which encoding/json would
+// accept; "" if there is none.
 func duplicate(object []byte) string {
 	root, err := jsontree.Parse(object)
 	if err != nil {
@@ -114,7 +116,7 @@ func duplicate(object []byte) string {
 	return ""
 }
 
-// at returns an error with its position in the JSON text.
+// at returns a formatted error that begins with the path in the JSON text.
 func at(path, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if path == "" {
@@ -123,6 +125,7 @@ func at(path, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// kindName returns the description of a kind of Go value for errors, such as "a whole number".
 func kindName(k reflect.Kind) string {
 	switch k {
 	case reflect.Map:

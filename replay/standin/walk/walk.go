@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// JSON replaces every string value of a JSON text and returns the text,
-// compact and with its members sorted.
+// JSON returns a JSON text in which every string value is replaced by the result of calling each with
+// it. The text is in compact form, with sorted members.
 func JSON(data []byte, each func(string) (string, error)) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -30,6 +30,7 @@ func JSON(data []byte, each func(string) (string, error)) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
+// walkValue replaces every string in a decoded JSON value by the result of calling each with it.
 func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
@@ -50,7 +51,8 @@ func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
 	return v, nil
 }
 
-// Strings replaces every string in a message, recursively, by the result of each.
+// Strings replaces every string in a protobuf message, including nested messages, by the result of
+// calling each with it.
 func Strings(m protoreflect.Message, each func(string) (string, error)) error {
 	var failed error
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -72,6 +74,7 @@ func Strings(m protoreflect.Message, each func(string) (string, error)) error {
 	return failed
 }
 
+// expandList replaces every string in a list by the result of calling each with it.
 func expandList(fd protoreflect.FieldDescriptor, l protoreflect.List, each func(string) (string, error)) error {
 	for i := range l.Len() {
 		switch {
@@ -90,6 +93,7 @@ func expandList(fd protoreflect.FieldDescriptor, l protoreflect.List, each func(
 	return nil
 }
 
+// expandMap replaces every string in the values of a map by the result of calling each with it.
 func expandMap(fd protoreflect.FieldDescriptor, entries protoreflect.Map, each func(string) (string, error)) (failed error) {
 	value := fd.MapValue()
 	entries.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {

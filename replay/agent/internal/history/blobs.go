@@ -13,10 +13,13 @@ const (
 	maxBlobBytes = 64 << 20
 )
 
-// Blobs are the named values that the server stores with the client during one stream. The zero
-// value is empty. It must not be used concurrently.
+// Blobs are byte strings that the client stores on behalf of the server during one stream, under names
+// chosen by either side. The zero value is empty. It must not be used concurrently.
 type Blobs struct {
-	byID  map[string][]byte
+	// byID are the blobs by name.
+	byID map[string][]byte
+
+	// bytes is the total size of names and blobs.
 	bytes int
 }
 
@@ -34,7 +37,7 @@ func (b *Blobs) Put(data []byte) ([]byte, error) {
 	return sum[:], nil
 }
 
-// Set stores a blob under id. It returns false if a limit is reached.
+// Set stores a blob under the name id. It returns false if a limit is reached.
 func (b *Blobs) Set(id, data []byte) bool {
 	if b.byID == nil {
 		b.byID = map[string][]byte{}
@@ -54,7 +57,7 @@ func (b *Blobs) Set(id, data []byte) bool {
 	return true
 }
 
-// Get returns the blob with an id; ok is false if there is none.
+// Get returns the blob with the name id; ok is false if there is none.
 func (b *Blobs) Get(id []byte) (data []byte, ok bool) {
 	data, ok = b.byID[string(id)]
 	return data, ok

@@ -9,9 +9,9 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// history writes the earlier messages into the conversation's state. The state has two lists of blob
-// names (SHA-256 hashes); the server requests the blobs over the stream. root_prompt_messages_json
-// lists the messages for the model, as JSON; turns lists the displayed turns, as protobuf messages.
+// history writes the earlier messages of a conversation into its state. The state has two lists of blob
+// names (SHA-256 hashes), whose blobs the server requests over the stream: root_prompt_messages_json
+// are the messages for the model, as JSON; turns are the displayed turns, as protobuf messages.
 //
 // Source: replay/agent/README.md
 func (b *builder) history(state message.Message, list []turn.Message) error {
@@ -31,9 +31,9 @@ func (b *builder) history(state message.Message, list []turn.Message) error {
 	return b.turns(state, list)
 }
 
-// repair returns a transcript in which each call has a result and each result a call. A call that
-// was interrupted stays in the client's transcript without a result, and a compacted transcript may
-// lack a call.
+// repair returns a transcript in which each tool call has a result and each result has a call. The
+// client's transcript lacks the result of an interrupted call, and the calls that were removed when it
+// was compacted.
 func repair(list []turn.Message) []turn.Message {
 	results := map[string]bool{}
 	for i := range list {
@@ -79,6 +79,7 @@ func repair(list []turn.Message) []turn.Message {
 	return out
 }
 
+// hasResult reports whether a message contains the result of a tool call.
 func hasResult(m *turn.Message) bool {
 	for i := range m.Parts {
 		if m.Parts[i].Result != nil {
@@ -88,7 +89,7 @@ func hasResult(m *turn.Message) bool {
 	return false
 }
 
-// toolNames returns the names of the tools by call id.
+// toolNames returns the names of all called tools, by call id.
 func toolNames(list []turn.Message) map[string]string {
 	names := map[string]string{}
 	for i := range list {
@@ -103,25 +104,45 @@ func toolNames(list []turn.Message) map[string]string {
 
 // A promptPart is one piece of a message for the model, in the format of the AI SDK.
 type promptPart struct {
-	Type       string          `json:"type"`
-	Text       string          `json:"text,omitempty"`
-	Image      string          `json:"image,omitempty"`
-	MediaType  string          `json:"mediaType,omitempty"`
-	ToolCallID string          `json:"toolCallId,omitempty"`
-	ToolName   string          `json:"toolName,omitempty"`
-	Args       json.RawMessage `json:"args,omitempty"`
+	// Type is the kind of the piece, such as "text", "image", "tool-call" or "tool-result"; it
+	// determines which of the other fields are set.
+	Type string `json:"type"`
+
+	// Text is the text of a piece of type "text" or "reasoning".
+	Text string `json:"text,omitempty"`
+
+	// Image is an image in base64.
+	Image string `json:"image,omitempty"`
+
+	// MediaType is the media type of the image, such as "image/png".
+	MediaType string `json:"mediaType,omitempty"`
+
+	// ToolCallID is the id of the tool call.
+	ToolCallID string `json:"toolCallId,omitempty"`
+
+	// ToolName is the name of the called tool.
+	ToolName string `json:"toolName,omitempty"`
+
+	// Args are the arguments of the tool call, a JSON object.
+	Args json.RawMessage `json:"args,omitempty"`
 	// Result is the result of a tool call: a string or, with images, a list of parts.
-	Result  any  `json:"result,omitempty"`
+	Result any `json:"result,omitempty"`
+
+	// IsError means that the tool failed.
 	IsError bool `json:"isError,omitempty"`
 }
 
-// A promptText is a message for the model: its content is a string or a list of parts.
+// A promptText is a message for the model, in the format of the AI SDK.
 type promptText struct {
-	Role    turn.Role `json:"role"`
-	Content any       `json:"content"`
+	// Role is the author of the message.
+	Role turn.Role `json:"role"`
+
+	// Content is a string or a []promptPart.
+	Content any `json:"content"`
 }
 
-// promptMessage converts a message of the conversation to the JSON form for the model.
+// promptMessage converts a message of the conversation to the JSON form for the model. names are the
+// tools' names by call id.
 func promptMessage(m *turn.Message, names map[string]string) promptText {
 	if m.Role == turn.System {
 		return promptText{m.Role, textOf(m)}
@@ -144,7 +165,7 @@ func promptMessage(m *turn.Message, names map[string]string) promptText {
 	return promptText{m.Role, parts}
 }
 
-// objectOf returns the arguments if they are valid JSON, or an empty object.
+// objectOf returns the arguments of a tool call if they are valid JSON, and otherwise an empty object.
 func objectOf(arguments json.RawMessage) json.RawMessage {
 	if !json.Valid(arguments) {
 		return json.RawMessage(`{}`)
@@ -152,10 +173,12 @@ func objectOf(arguments json.RawMessage) json.RawMessage {
 	return arguments
 }
 
+// imagePart converts an image to the form for the model.
 func imagePart(image *turn.Image) promptPart {
 	return promptPart{Type: "image", Image: base64.StdEncoding.EncodeToString(image.Data), MediaType: image.MIME}
 }
 
+// resultPart converts the result of a tool call to the form for the model.
 func resultPart(r *turn.Result, names map[string]string) promptPart {
 	p := promptPart{Type: "tool-result", ToolCallID: r.CallID, ToolName: names[r.CallID], IsError: r.IsError || r.Rejected}
 	text := textOf(&turn.Message{Parts: r.Parts})

@@ -18,16 +18,24 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A builder builds the first message of one stream.
+// A builder builds the first message of one stream; its fields are the arguments of Request.
 type builder struct {
-	definitions  *message.Definitions
-	set          *tools.Set
-	blobs        *Blobs
+	// definitions are the message types of the agent service.
+	definitions *message.Definitions
+
+	// set are the client's tools.
+	set *tools.Set
+
+	// blobs receives the blobs that the first message refers to.
+	blobs *Blobs
+
+	// conversation is the id of the conversation.
 	conversation string
 }
 
-// Request builds the first message of a stream. It adds the blobs that the message names to blobs,
-// so that the server can request them.
+// Request builds the first message of a stream, with the model, the tools and the transcript. The
+// earlier messages are stored in blobs, and the message contains only their names; the server then
+// requests the blobs.
 //
 // Errors: a *turn.Error.
 func Request(d *message.Definitions, set *tools.Set, blobs *Blobs, conversation string, r *turn.Request) ([]byte, error) {
@@ -35,6 +43,7 @@ func Request(d *message.Definitions, set *tools.Set, blobs *Blobs, conversation 
 	return b.request(r)
 }
 
+// request implements Request.
 func (b *builder) request(r *turn.Request) ([]byte, error) {
 	if len(r.Messages) == 0 {
 		return nil, &turn.Error{Kind: turn.Invalid, Param: "messages", Message: "there are no messages"}
@@ -68,8 +77,9 @@ func (b *builder) request(r *turn.Request) ([]byte, error) {
 	return root.Bytes(), nil
 }
 
-// divide splits a transcript into the system prompt, the messages before the action, and the user's
-// message that is the action; nil if the transcript does not end with one.
+// divide splits a transcript into the system prompt, the earlier messages, and the user's last message,
+// which asks for the turn. last is nil if the transcript ends with another message, such as results of
+// tools.
 func divide(list []turn.Message) (system string, history []turn.Message, last *turn.Message) {
 	var prompt []string
 	for len(list) > 0 && list[0].Role == turn.System {
@@ -93,7 +103,7 @@ func textOf(m *turn.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// userMessage copies a user's message into the protobuf message m.
+// userMessage copies text and images of a user's message into the protobuf message m.
 func userMessage(m message.Message, from *turn.Message) {
 	m.Set("text", textOf(from)).Set("message_id", message.NewUUID())
 	for i := range from.Parts {

@@ -10,8 +10,8 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// turns writes a transcript as the turns of the conversation's state. Each message of the user
-// starts a turn; what follows are its steps.
+// turns writes a transcript as the list of displayed turns into the conversation's state. Each message
+// of the user starts a turn; the messages after it are the steps of the turn.
 func (b *builder) turns(state message.Message, list []turn.Message) error {
 	results := map[string]*turn.Result{}
 	for i := range list {
@@ -38,7 +38,8 @@ func (b *builder) turns(state message.Message, list []turn.Message) error {
 	return nil
 }
 
-// turn stores one turn as a blob, and returns the blob's name.
+// turn stores one turn as a blob, and returns the blob's name. list are the turn's messages, beginning
+// with the user's; results are the results of all tool calls, by call id.
 func (b *builder) turn(list []turn.Message, results map[string]*turn.Result) ([]byte, error) {
 	structure := b.definitions.Agent("ConversationTurnStructure")
 	agent := structure.At("agent_conversation_turn").Set("request_id", message.NewUUID())
@@ -64,7 +65,8 @@ func (b *builder) turn(list []turn.Message, results map[string]*turn.Result) ([]
 	return b.blobs.Put(structure.Bytes())
 }
 
-// step returns a step of a turn; nil for a part that is not a step.
+// step encodes one part of an assistant's message as a step of a turn; nil for parts that are not
+// steps. results are the results of tool calls, by call id.
 func (b *builder) step(p *turn.Part, results map[string]*turn.Result) []byte {
 	step := b.definitions.Agent("ConversationStep")
 	switch {
@@ -84,7 +86,7 @@ func (b *builder) step(p *turn.Part, results map[string]*turn.Result) []byte {
 	return step.Bytes()
 }
 
-// arguments copies a call of an announced tool into its protobuf message.
+// arguments copies a call of one of the client's tools into the protobuf message args.
 func arguments(args message.Message, call *turn.Call) {
 	args.Set("name", call.Name).Set("tool_name", call.Name).Set("provider_identifier", tools.Provider).Set("tool_call_id", call.ID)
 	var object map[string]json.RawMessage

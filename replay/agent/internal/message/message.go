@@ -22,16 +22,20 @@ import (
 	"unwire/schema"
 )
 
-// recursionLimit limits the nesting of messages from a server.
+// recursionLimit limits how deeply messages from a server may be nested.
 const recursionLimit = 100
 
-// Definitions are the messages of the agent service.
+// Definitions are the protobuf message types of the agent service.
 type Definitions struct {
+	// Schema has all definitions of the service.
 	*schema.Schema
+
+	// client and server are the types of the messages that client and server send on the agent's
+	// stream.
 	client, server protoreflect.MessageDescriptor
 }
 
-// Load compiles the .proto files in proto/.
+// Load compiles the embedded .proto files of the service, which are in proto/.
 func Load(ctx context.Context) (*Definitions, error) {
 	s, err := schema.Load(ctx, proto.Files)
 	if err != nil {
@@ -44,13 +48,13 @@ func Load(ctx context.Context) (*Definitions, error) {
 	return &Definitions{Schema: s, client: run.Input(), server: run.Output()}, nil
 }
 
-// Client returns an empty message of the type that clients send.
+// Client returns an empty message of the type that clients send on the agent's stream.
 func (d *Definitions) Client() Message { return Message{dynamicpb.NewMessage(d.client)} }
 
-// Server returns an empty message of the type that servers send.
+// Server returns an empty message of the type that servers send on the agent's stream.
 func (d *Definitions) Server() Message { return Message{dynamicpb.NewMessage(d.server)} }
 
-// New returns an empty message of the type with a full name.
+// New returns an empty message of the type with this full name. It panics if there is none.
 func (d *Definitions) New(name string) Message {
 	md := d.Message(name)
 	if md == nil {
@@ -59,11 +63,14 @@ func (d *Definitions) New(name string) Message {
 	return Message{dynamicpb.NewMessage(md)}
 }
 
-// Agent returns an empty message of the agent's package by its short name.
+// Agent returns an empty message of the type with this name in the agent's package.
 func (d *Definitions) Agent(name string) Message { return d.New(proto.AgentPackage + "." + name) }
 
 // A Message is a protobuf message whose fields are accessed by name.
-type Message struct{ protoreflect.Message }
+type Message struct {
+	// Message is the message for protobuf's reflection.
+	protoreflect.Message
+}
 
 // Parse decodes a server's message into m.
 //
@@ -73,7 +80,7 @@ func (m Message) Parse(data []byte) error {
 	return pb.UnmarshalOptions{RecursionLimit: recursionLimit, Merge: true}.Unmarshal(data, m.Interface())
 }
 
-// Bytes returns the encoded message. Fields are sorted by number.
+// Bytes returns the message in the protobuf wire format, with fields sorted by number.
 func (m Message) Bytes() []byte {
 	data, err := pb.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
 	// only invalid UTF-8 fails, which Set replaces
@@ -92,12 +99,13 @@ func (m Message) Field(name string) protoreflect.FieldDescriptor {
 	return fd
 }
 
-// HasField reports whether the type of m has a field of that name.
+// HasField reports whether the type of m has a field of that name, set or not.
 func (m Message) HasField(name string) bool {
 	return m.Descriptor().Fields().ByName(protoreflect.Name(name)) != nil
 }
 
-// At returns the message at the end of a path of fields, and creates missing ones.
+// At returns the nested message that a path of field names leads to, for writing. Messages on the path
+// that are missing are created.
 func (m Message) At(path ...string) Message {
 	for _, name := range path {
 		m = Message{m.Mutable(m.Field(name)).Message()}
@@ -105,8 +113,9 @@ func (m Message) At(path ...string) Message {
 	return m
 }
 
-// Set sets a field to a string, bytes, a bool, a number of its type, or a Message, and returns m.
-// Invalid UTF-8 in a string is replaced.
+// Set sets the field name to a string, bytes, a bool, a number or a Message, and returns m for
+// chaining. Invalid UTF-8 in a string is replaced. It panics if the field does not exist or has another
+// type.
 func (m Message) Set(name string, v any) Message {
 	fd := m.Field(name)
 	m.Message.Set(fd, value(fd, v))
@@ -125,7 +134,7 @@ func (m Message) AddNew(name string) Message {
 	return Message{m.Mutable(m.Field(name)).List().AppendMutable().Message()}
 }
 
-// Has reports whether the field at the end of a path is set.
+// Has reports whether the field that a path of field names leads to is set.
 func (m Message) Has(path ...string) bool {
 	for _, name := range path {
 		fd := m.Field(name)
@@ -139,7 +148,8 @@ func (m Message) Has(path ...string) bool {
 	return true
 }
 
-// Value returns the value of the field at the end of a path of names, or its default if it is not set.
+// Value returns the value of the field that a path of field names leads to, or its default if it is not
+// set.
 func (m Message) Value(path ...string) protoreflect.Value {
 	for _, name := range path[:len(path)-1] {
 		m = m.Sub(name)
@@ -147,7 +157,7 @@ func (m Message) Value(path ...string) protoreflect.Value {
 	return m.Message.Get(m.Field(path[len(path)-1]))
 }
 
-// Sub returns the message at the end of a path of names, for reading.
+// Sub returns the nested message that a path of field names leads to, for reading only.
 func (m Message) Sub(path ...string) Message {
 	for _, name := range path {
 		m = Message{m.Message.Get(m.Field(name)).Message()}
@@ -155,16 +165,16 @@ func (m Message) Sub(path ...string) Message {
 	return m
 }
 
-// Text returns the value of a string field at the end of a path of names.
+// Text returns the value of the string field that a path of field names leads to.
 func (m Message) Text(path ...string) string { return m.Value(path...).String() }
 
-// Uint32 returns the value of a uint32 field at the end of a path of names.
+// Uint32 returns the value of the uint32 field that a path of field names leads to.
 func (m Message) Uint32(path ...string) uint32 {
 	return uint32(m.Value(path...).Uint()) //nolint:gosec
 }
 
-// Case returns the name and message of the member that is set in a oneof; "" if none is set, or one
-// that the definitions lack.
+// Case returns name and value of the oneof member that is set. The name is "" if none is set, or only
+// one that the definitions lack.
 func (m Message) Case(oneof string) (name string, member Message) {
 	fd := m.WhichOneof(m.Descriptor().Oneofs().ByName(protoreflect.Name(oneof)))
 	if fd == nil {

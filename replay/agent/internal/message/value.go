@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// value converts a Go value to a protobuf value of the field's type.
+// value converts a string, number, enum number, bool, bytes or Message to a protobuf value of the
+// field's type.
 func value(fd protoreflect.FieldDescriptor, v any) protoreflect.Value {
 	switch v := v.(type) {
 	case Message:
@@ -22,7 +23,7 @@ func value(fd protoreflect.FieldDescriptor, v any) protoreflect.Value {
 	return protoreflect.ValueOf(v)
 }
 
-// number converts an int to the field's numeric type.
+// number converts n to the field's integer or enum type. It panics for fields of other types.
 func number(fd protoreflect.FieldDescriptor, n int64) protoreflect.Value {
 	switch fd.Kind() {
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
@@ -39,8 +40,8 @@ func number(fd protoreflect.FieldDescriptor, n int64) protoreflect.Value {
 	panic(fmt.Sprintf("agent: %s is no number", fd.FullName()))
 }
 
-// CopyCommon copies the fields that both messages have with the same name and type. A result
-// repeats the path or the command of its arguments.
+// CopyCommon copies the scalar fields that both messages have under the same name and with the same
+// type. It is used for results that repeat some arguments, such as the path.
 func CopyCommon(dst, src Message) {
 	src.Range(func(from protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		to := dst.Descriptor().Fields().ByName(from.Name())
@@ -56,5 +57,5 @@ func MapKey(s string) protoreflect.MapKey {
 	return value(nil, s).MapKey()
 }
 
-// ValueOf returns the protobuf value for a message, for use in a map.
+// ValueOf returns the protobuf value for a message, for use as a value in a map.
 func ValueOf(m Message) protoreflect.Value { return protoreflect.ValueOfMessage(m.Message) }

@@ -7,9 +7,9 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// answerBuiltIn writes the result of a client's tool as the result of the server's built-in tool.
-// The text output of tools has no common format, so fields that cannot be derived from it are left
-// out.
+// answerBuiltIn converts the result of a client's tool to the result of the server's built-in tool that
+// e requests. The text output of tools has no common format, so fields that cannot be derived from it
+// are left out. text is the text of r.
 func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Message {
 	if e.Kind == "shell_stream_args" {
 		return s.streamShell(e, r, text)
@@ -46,7 +46,8 @@ func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Mess
 	return []message.Message{root}
 }
 
-// streamShell writes the result of a shell command as a sequence of events.
+// streamShell converts the result of a shell command to the sequence of messages start, output and
+// exit.
 func (s *Set) streamShell(e *Exec, r *turn.Result, text string) []message.Message {
 	start, event := s.answer(e)
 	event.At("start")
@@ -65,6 +66,8 @@ func (s *Set) streamShell(e *Exec, r *turn.Result, text string) []message.Messag
 	return append(list, root)
 }
 
+// answerShell writes the result of a shell command: success or failure, its output, and the fields
+// repeated from args.
 func answerShell(result, args message.Message, r *turn.Result, text string) {
 	name, output, code := "success", "stdout", 0
 	if r.IsError {
@@ -74,7 +77,7 @@ func answerShell(result, args message.Message, r *turn.Result, text string) {
 	message.CopyCommon(member, args)
 }
 
-// answerRead writes the content of a file: text, or the first image.
+// answerRead writes the content of a file into the message success: text, or the first image of r.
 func answerRead(success, args message.Message, r *turn.Result, text string) {
 	success.Set("path", args.Text("path"))
 	if text == "" {
@@ -88,7 +91,8 @@ func answerRead(success, args message.Message, r *turn.Result, text string) {
 	success.Set("content", text).Set("total_lines", lines(text)).Set("file_size", len(text))
 }
 
-// answerList writes a directory listing: each line is a name, with a trailing slash for folders.
+// answerList writes a directory listing into the message root. Each line of text is a name, with a
+// trailing slash for folders.
 func answerList(root message.Message, path, text string) {
 	root.Set("abs_path", path).Set("children_were_processed", true)
 	files := 0
@@ -106,6 +110,7 @@ func answerList(root message.Message, path, text string) {
 	root.Set("num_files", files)
 }
 
+// join returns the path of name in a folder; name itself if it is absolute.
 func join(folder, name string) string {
 	if folder == "" || strings.HasPrefix(name, "/") {
 		return name

@@ -6,8 +6,9 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// Context answers a request for the context of the workspace. unwire has no workspace; the client's
-// tools read it. The tools are left out, because they were announced already.
+// Context answers a request for information about the user's workspace. unwire has no workspace, so
+// only the operating system and the time zone are filled in. The tools are left out, because they were
+// announced already.
 func (s *Set) Context(e *Exec) []message.Message {
 	root, result := s.answer(e)
 	env := result.At("success", "request_context", "env")

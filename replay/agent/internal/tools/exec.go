@@ -21,24 +21,27 @@ import (
 
 // An Exec is a request from the server to run a tool on the client's machine.
 type Exec struct {
-	// ID and ExecID identify the request; the response must repeat them.
-	ID     uint32
+	// ID is the number of the request; each message of the response repeats it.
+	ID uint32
+
+	// ExecID is a second identifier of the request, which the response repeats, too; may be "".
 	ExecID string
-	// Kind is the name of the set member of ExecServerMessage, such as "read_args".
+	// Kind is the kind of the request, i.e. the name of the member that is set in ExecServerMessage,
+	// such as "read_args".
 	Kind string
 	// Args is the message with the arguments of the request.
 	Args message.Message
 }
 
-// ExecOf reads an ExecServerMessage. Kind is "" if no member is set, or one that the definitions
-// lack.
+// ExecOf returns the request in an ExecServerMessage. Its Kind is "" if no member is set, or only one
+// that the definitions lack.
 func ExecOf(m message.Message) Exec {
 	e := Exec{ID: m.Uint32("id"), ExecID: m.Text("exec_id")}
 	e.Kind, e.Args = m.Case("message")
 	return e
 }
 
-// CallID returns the id that the server gave the call; "" for none.
+// CallID returns the id that the server gave the tool call; "" if it gave none.
 func (e *Exec) CallID() string {
 	if e.Kind == "" || !e.Args.HasField("tool_call_id") {
 		return ""
@@ -46,7 +49,8 @@ func (e *Exec) CallID() string {
 	return e.Args.Text("tool_call_id")
 }
 
-// resultField returns the member of ExecClientMessage that answers a kind of request.
+// resultField returns the name of the member of ExecClientMessage that has the result for a kind of
+// request.
 func resultField(kind string) string {
 	switch {
 	case kind == "shell_stream_args":
@@ -57,7 +61,8 @@ func resultField(kind string) string {
 	return strings.TrimSuffix(kind, "_args") + "_result"
 }
 
-// answer returns an empty client message that responds to e, and the result message inside it.
+// answer returns an empty response to e: root is the message to send, and result the member in it to be
+// filled in.
 func (s *Set) answer(e *Exec) (root, result message.Message) {
 	root = s.definitions.Client()
 	exec := root.At("exec_client_message")
@@ -71,7 +76,8 @@ func (s *Set) answer(e *Exec) (root, result message.Message) {
 	return root, exec.At(resultField(e.Kind))
 }
 
-// throw returns the message that reports a failure of e, for requests whose result type has no error.
+// throw returns a message that reports the failure of e, for requests whose result type cannot report
+// an error.
 func (s *Set) throw(e *Exec, reason string) message.Message {
 	root := s.definitions.Client()
 	thrown := root.At("exec_client_control_message", "throw").Set("error", reason)
@@ -81,7 +87,8 @@ func (s *Set) throw(e *Exec, reason string) message.Message {
 	return root
 }
 
-// StreamClose returns the message that follows each result.
+// StreamClose returns the message that is sent after the result of e, to tell the server that no more
+// follows.
 func (s *Set) StreamClose(e *Exec) message.Message {
 	root := s.definitions.Client()
 	closed := root.At("exec_client_control_message", "stream_close")

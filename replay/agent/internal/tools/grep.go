@@ -7,7 +7,8 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// answerGrep writes the matches of a search in the requested output mode.
+// answerGrep writes the matches in text, the output of a search tool, into the message success, in the
+// output mode that args requests.
 func answerGrep(success, args message.Message, text string) {
 	mode := args.Text("output_mode")
 	success.Set("pattern", args.Text("pattern")).Set("path", args.Text("path")).Set("output_mode", mode)
@@ -30,8 +31,8 @@ func answerGrep(success, args message.Message, text string) {
 	results.Set(message.MapKey(args.Text("path")), message.ValueOf(union))
 }
 
-// grepContent parses lines of the form FILE:LINE:TEXT, as grep and ripgrep print them. A line of
-// another form becomes a match without a file name.
+// grepContent parses text, lines of the form FILE:LINE:TEXT as grep and ripgrep print them, into the
+// message content. A line of another form becomes a match without a file name.
 func grepContent(content message.Message, text string) {
 	n := 0
 	files := map[string]message.Message{}
@@ -52,6 +53,8 @@ func grepContent(content message.Message, text string) {
 	content.Set("total_lines", n).Set("total_matched_lines", n)
 }
 
+// splitMatch parses a line FILE:LINE:TEXT. A line of another form is returned as text, with file "" and
+// number 0.
 func splitMatch(line string) (file string, number int, text string) {
 	parts := strings.SplitN(line, ":", 3)
 	if len(parts) == 3 {

@@ -7,7 +7,8 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Answer returns the messages that send the result of a client's tool to the server.
+// Answer converts r, the result of a client's tool, to the messages that respond to the server's
+// request e.
 func (s *Set) Answer(e *Exec, r *turn.Result) []message.Message {
 	text := textOf(r)
 	if r.Rejected {
@@ -24,7 +25,7 @@ func (s *Set) Answer(e *Exec, r *turn.Result) []message.Message {
 	return s.answerBuiltIn(e, r, text)
 }
 
-// answerMCP copies the result of an announced (MCP) tool into its response message.
+// answerMCP copies texts and images of r into the result message of an announced (MCP) tool.
 func answerMCP(result message.Message, r *turn.Result) {
 	success := result.At("success")
 	for i := range r.Parts {
@@ -43,7 +44,7 @@ func answerMCP(result message.Message, r *turn.Result) {
 	}
 }
 
-// ShowResult copies a tool result into the message of a past turn.
+// ShowResult copies a tool result into the message that displays it in an earlier turn.
 func ShowResult(result message.Message, r *turn.Result) {
 	switch text := textOf(r); {
 	case r.Rejected:

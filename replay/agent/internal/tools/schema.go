@@ -9,15 +9,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A schemaCheck is the compiled schema of a tool's arguments.
+// A schemaCheck is the compiled JSON schema of a tool's arguments.
 type schemaCheck struct {
-	compiled   *jsonschema.Schema
+	// compiled validates arguments; nil if the tool has no schema.
+	compiled *jsonschema.Schema
+
+	// properties are the top-level properties that the schema declares.
 	properties map[string]json.RawMessage
 	// closed means that the schema allows no additional properties.
 	closed bool
 }
 
-// schema returns the schema of a tool. It is compiled at its first use.
+// schema returns the schema of the named tool's arguments. It is compiled at its first use.
 //
 // Errors: a schema that is invalid or refers to another file.
 func (s *Set) schema(name string) (*schemaCheck, error) {
@@ -32,13 +35,16 @@ func (s *Set) schema(name string) (*schemaCheck, error) {
 	return c, nil
 }
 
-// noLoader loads no other schemas: those of clients must be self-contained.
+// A noLoader refuses to load further schemas by reference: those of clients must be self-contained.
 type noLoader struct{}
 
+// errRemote reports a schema that refers to another file.
 var errRemote = errors.New("it refers to another file")
 
+// Load returns errRemote.
 func (noLoader) Load(string) (any, error) { return nil, errRemote }
 
+// compile compiles a JSON schema. An empty text gives a schemaCheck that accepts everything.
 func compile(text json.RawMessage) (*schemaCheck, error) {
 	if len(text) == 0 {
 		return &schemaCheck{}, nil
@@ -71,14 +77,14 @@ func compile(text json.RawMessage) (*schemaCheck, error) {
 	return &schemaCheck{compiled: compiled, properties: top.Properties, closed: string(top.AdditionalProperties) == "false"}, nil
 }
 
-// declares reports whether the schema names a property.
+// declares reports whether the schema declares a top-level property with this name.
 func (c *schemaCheck) declares(name string) bool {
 	_, ok := c.properties[name]
 	return ok
 }
 
-// knows reports whether a tool with this JSON schema would use a property. If the schema declares
-// properties, the tool is assumed to ignore undeclared ones.
+// knows reports whether the tool would use an argument with this name. If the schema declares any
+// properties, the tool is assumed to ignore others.
 func (c *schemaCheck) knows(name string) bool {
 	return c.declares(name) || len(c.properties) == 0 && !c.closed
 }

@@ -12,25 +12,36 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Provider is the name of the tool server under which the client's tools are announced.
+// Provider is the name of the MCP server under which the client's tools are announced to the agent
+// server.
 const Provider = "unwire"
 
-// maxArguments limits the arguments of a call, as JSON, in bytes.
+// maxArguments limits the JSON arguments of a tool call in bytes.
 const maxArguments = 8 << 20
 
-// A Set has the tools that a client offers for one request.
+// A Set has the tools that a client offers for one request. It converts between them and the tools that
+// the agent server requests.
 type Set struct {
+	// definitions are the message types of the agent service.
 	definitions *message.Definitions
-	tools       []turn.Tool
-	byName      map[string]*turn.Tool
-	table       *Map
-	schemas     map[string]*schemaCheck
+
+	// tools are the client's tools, in the order of the request.
+	tools []turn.Tool
+
+	// byName are the tools by name.
+	byName map[string]*turn.Tool
+
+	// table maps the server's built-in tools to tools of the client.
+	table *Map
+
+	// schemas are the compiled schemas of the tools that were called, by name.
+	schemas map[string]*schemaCheck
 }
 
-// NewSet returns the tools of a request.
+// NewSet returns the set of a request's tools; table maps the server's built-in tools to them.
 //
-// Errors: a *turn.Error of kind Invalid if a tool has no name, a duplicate name, or a schema that
-// is not a JSON object.
+// Errors: a *turn.Error of kind Invalid if a tool has no name, a duplicate name, or a schema that is
+// not a JSON object.
 func NewSet(d *message.Definitions, list []turn.Tool, table *Map) (*Set, error) {
 	s := &Set{definitions: d, tools: list, byName: map[string]*turn.Tool{}, table: table, schemas: map[string]*schemaCheck{}}
 	for i := range list {
@@ -51,7 +62,7 @@ func NewSet(d *message.Definitions, list []turn.Tool, table *Map) (*Set, error) 
 	return s, nil
 }
 
-// Announce writes the tools into an McpTools message.
+// Announce writes the tools into m, an McpTools message, which announces them to the server.
 func (s *Set) Announce(m message.Message) error {
 	for i := range s.tools {
 		t := &s.tools[i]
@@ -68,8 +79,8 @@ func (s *Set) Announce(m message.Message) error {
 	return nil
 }
 
-// Call returns the call of a client's tool that does what e requests. If there is none, refusal has
-// the messages that report this to the server.
+// Call returns the call of a client's tool that does what the server requests with e. If no tool can do
+// it, call is nil and refusal has the messages that report this to the server.
 func (s *Set) Call(e *Exec) (call *turn.Call, refusal []message.Message) {
 	if e.Kind == "mcp_args" {
 		return s.callMCP(e)
@@ -81,7 +92,7 @@ func (s *Set) Call(e *Exec) (call *turn.Call, refusal []message.Message) {
 	return call, nil
 }
 
-// callMCP is like Call, for an announced (MCP) tool.
+// callMCP is like Call, for a request that names one of the announced (MCP) tools.
 func (s *Set) callMCP(e *Exec) (call *turn.Call, refusal []message.Message) {
 	name, ok := s.resolve(e.Args.Text("tool_name"), e.Args.Text("name"))
 	if !ok {
@@ -94,7 +105,8 @@ func (s *Set) callMCP(e *Exec) (call *turn.Call, refusal []message.Message) {
 	return &turn.Call{Name: name, Arguments: arguments}, nil
 }
 
-// resolve finds a tool by the name that the server uses: with or without the provider as a prefix.
+// resolve returns the first of names that is a tool of the client, possibly after removing the
+// provider's prefix.
 func (s *Set) resolve(names ...string) (name string, ok bool) {
 	for _, name := range names {
 		if s.byName[name] != nil {
@@ -109,7 +121,7 @@ func (s *Set) resolve(names ...string) (name string, ok bool) {
 	return "", false
 }
 
-// argumentsOf returns the arguments of an McpArgs as a JSON object.
+// argumentsOf converts the arguments in an McpArgs message to a JSON object.
 func argumentsOf(args message.Message) (json.RawMessage, error) {
 	object := map[string]json.RawMessage{}
 	var failed error
@@ -135,7 +147,7 @@ func argumentsOf(args message.Message) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// hasKind reports whether a google.protobuf.Value has a value.
+// hasKind reports whether a google.protobuf.Value message has a value, i.e. whether its oneof is set.
 func hasKind(m message.Message) bool {
 	return m.WhichOneof(m.Descriptor().Oneofs().Get(0)) != nil
 }

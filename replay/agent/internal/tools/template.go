@@ -9,10 +9,10 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// placeholder matches a field in a template.
+// placeholder matches a reference to a field in a template: ${field}, ${field|sh} or ${field|text}.
 var placeholder = regexp.MustCompile(`\$\{([a-z_]+)(\|sh|\|text)?\}`)
 
-// fieldsIn returns the names of the fields that a JSON template refers to.
+// fieldsIn returns the names of the fields that a template, i.e. a decoded JSON value, refers to.
 func fieldsIn(template any) (names []string) {
 	switch v := template.(type) {
 	case string:
@@ -31,7 +31,8 @@ func fieldsIn(template any) (names []string) {
 	return names
 }
 
-// expand fills in a template. ok is false if the template is a single field that is not set.
+// expand returns a template with its field references replaced by the fields of args. ok is false if
+// the template is a single reference to a field that is not set.
 func expand(template any, args message.Message) (v any, ok bool) {
 	switch t := template.(type) {
 	// A template that is a single field keeps the field's type; in a longer text it becomes text.
@@ -71,7 +72,7 @@ func expand(template any, args message.Message) (v any, ok bool) {
 	return template, true
 }
 
-// plain returns a field's value as a Go value for JSON.
+// plain returns a scalar or repeated field's value as a Go value that encoding/json can encode.
 func plain(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	if !fd.IsList() {
 		return v.Interface()
@@ -83,7 +84,7 @@ func plain(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	return list
 }
 
-// quote quotes a text for a POSIX shell.
+// quote quotes a text for a POSIX shell, in single quotes.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

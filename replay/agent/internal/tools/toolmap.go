@@ -31,25 +31,42 @@ import (
 // and ${field|text} is the empty string if the field is not set. A member whose text is exactly
 // ${field} has the field's type, and is left out if the field is not set. Members of optional are
 // left out if the schema lacks them; if the schema lacks one of arguments, the row does not match.
-type Map struct{ rows []row }
-
-// A row maps one kind of server request to calls of client tools.
-type row struct {
-	Exec      []string       `json:"exec"`
-	When      []string       `json:"when"`
-	Unless    []string       `json:"unless"`
-	Tool      string         `json:"tool"`
-	Arguments map[string]any `json:"arguments"`
-	Optional  map[string]any `json:"optional"`
+type Map struct {
+	// rows are tried in order; the first that matches is used.
+	rows []row
 }
 
-// maxMap limits the size of a table in bytes.
+// A row maps some kinds of server requests to calls of one client tool; see Map.
+type row struct {
+	// Exec are the kinds of requests to which the row applies, such as "read".
+	Exec []string `json:"exec"`
+
+	// When are fields that must be set in the request.
+	When []string `json:"when"`
+
+	// Unless are fields that must not be set in the request.
+	Unless []string `json:"unless"`
+
+	// Tool is the name of the client's tool.
+	Tool string `json:"tool"`
+
+	// Arguments are templates for the arguments of the tool call, by name. If the tool's schema lacks
+	// one, the row does not match.
+	Arguments map[string]any `json:"arguments"`
+
+	// Optional are templates for further arguments, which are left out if the tool's schema lacks them.
+	Optional map[string]any `json:"optional"`
+}
+
+// maxMap limits the size of a Map's JSON in bytes.
 const maxMap = 1 << 20
 
+// builtinTable is the JSON of the built-in Map.
+//
 //go:embed toolmap.json
 var builtinTable []byte
 
-// BuiltinJSON returns the built-in table in the format of ParseMap.
+// BuiltinJSON returns the JSON of the built-in Map.
 func BuiltinJSON() []byte { return bytes.Clone(builtinTable) }
 
 // Builtin returns the built-in mapping of server requests to client tools.
@@ -62,10 +79,10 @@ func Builtin() *Map {
 	return m
 }
 
-// ParseMap parses a table. Its rows take precedence over those of the built-in one.
+// ParseMap parses a Map from JSON. Its rows are tried before those of the built-in Map.
 //
 // Limits: 1 MB.
-// Errors: malformed tables, and unknown names of requests or fields.
+// Errors: malformed JSON, and unknown names of requests or fields.
 func ParseMap(data []byte) (*Map, error) {
 	if len(data) > maxMap {
 		return nil, fmt.Errorf("the table of tools is larger than %d MB", maxMap>>20)
@@ -78,6 +95,7 @@ func ParseMap(data []byte) (*Map, error) {
 	return m, nil
 }
 
+// parse parses and checks the JSON of a Map.
 func parse(data []byte) (*Map, error) {
 	var file struct {
 		V     int   `json:"v"`
@@ -102,7 +120,8 @@ func parse(data []byte) (*Map, error) {
 	return &Map{rows: file.Tools}, nil
 }
 
-// mappable are the requests that a client's tool can answer, with the fields of their arguments.
+// mappable are the kinds of server requests that a Map may mention, each with the names of its argument
+// fields.
 var mappable = map[string][]string{
 	"shell":         {"command", "working_directory", "timeout", "description"},
 	"shell_stream":  {"command", "working_directory", "timeout", "description"},
@@ -118,6 +137,8 @@ var mappable = map[string][]string{
 	"fetch":  {"url"},
 }
 
+// check returns an error if the row names a request or field that mappable lacks, or if it is
+// incomplete.
 func (r *row) check() error {
 	if r.Tool == "" || len(r.Exec) == 0 {
 		return fmt.Errorf("tool and exec are required")
@@ -140,7 +161,8 @@ func (r *row) check() error {
 	return nil
 }
 
-// call returns the tool call that executes the request e, or the reason why no offered tool can.
+// call returns the tool call that does what request e asks for, by the first row that matches. If no
+// offered tool can do it, it returns nil and the reason.
 func (m *Map) call(s *Set, e *Exec) (*turn.Call, string) {
 	const none = "This client does not have that tool. Use one of the tools that it announced."
 	exec := strings.TrimSuffix(e.Kind, "_args")
@@ -162,13 +184,14 @@ func (m *Map) call(s *Set, e *Exec) (*turn.Call, string) {
 	return nil, reason
 }
 
-// applies reports whether the conditions of a row are met.
+// applies reports whether the row's conditions When and Unless are met by the arguments of e.
 func (r *row) applies(e *Exec) bool {
 	set := func(name string) bool { return e.Args.Has(name) }
 	return !slices.ContainsFunc(r.When, func(name string) bool { return !set(name) }) && !slices.ContainsFunc(r.Unless, set)
 }
 
-// fit builds the arguments of a row, and validates them against the tool's schema.
+// fit returns the arguments of the tool call that row r makes of request e, validated against the
+// tool's schema.
 func (s *Set) fit(r *row, e *Exec) (json.RawMessage, error) {
 	schema, err := s.schema(r.Tool)
 	if err != nil {

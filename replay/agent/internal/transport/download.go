@@ -11,14 +11,25 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A download is the response half of a stream: a response body, read as frames.
+// A download is the server's half of a stream: a response body that is read frame by frame.
 type download struct {
-	body    io.ReadCloser
+	// body is the response body.
+	body io.ReadCloser
+
+	// trailer returns the HTTP trailers, once the body was read to its end.
 	trailer func() http.Header
-	record  captures.Recording
+
+	// record records the exchange; nil if nothing is recorded.
+	record captures.Recording
+
+	// decoder divides the body into frames.
 	decoder *envelope.Decoder
-	buf     []byte
-	frames  []envelope.Frame
+
+	// buf is the buffer for reading.
+	buf []byte
+
+	// frames are decoded but not yet delivered.
+	frames []envelope.Frame
 	// ended is the reason why the stream ended; nil until next has returned it.
 	ended error
 	// readErr is the error at the end of the body; frames before it may still be undelivered.
@@ -28,7 +39,7 @@ type download struct {
 // readSize is the size of one read from the response, in bytes.
 const readSize = 16 << 10
 
-// newDownload returns the response half of a response with status 200.
+// newDownload returns the server's half of a stream whose response has status 200.
 func newDownload(resp *http.Response, record captures.Recording) *download {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	o := envelope.Options{
@@ -52,7 +63,7 @@ func (d *download) next() ([]byte, error) {
 	return message, err
 }
 
-// end records how the response half ended. It must not be read afterwards.
+// end ends the recording, according to how the server's half ended. next must not be called afterwards.
 func (d *download) end(record captures.Recording) {
 	recordTrailers(record, d.trailer())
 	switch {
@@ -65,6 +76,7 @@ func (d *download) end(record captures.Recording) {
 	}
 }
 
+// message implements next: it returns the next message, or the reason why the stream ended.
 func (d *download) message() ([]byte, error) {
 	for {
 		for len(d.frames) > 0 {
@@ -82,8 +94,8 @@ func (d *download) message() ([]byte, error) {
 	}
 }
 
-// messageOf returns the message of a frame; nil without an error if the frame has none and must be
-// skipped.
+// messageOf returns the message of a frame. Both results are nil if the frame has no message and must
+// be skipped. The error is io.EOF for a regular end of the stream.
 func messageOf(f *envelope.Frame) ([]byte, error) {
 	switch {
 	case f.Partial:
@@ -104,7 +116,8 @@ func messageOf(f *envelope.Frame) ([]byte, error) {
 	return f.Data, nil
 }
 
-// endOf parses an end-of-stream message: io.EOF if it has no error.
+// endOf returns the error in an end-of-stream message: an *EndError from the server, or io.EOF for a
+// regular end.
 func endOf(data []byte) error {
 	end, err := envelope.ParseEnd(data)
 	switch {
@@ -120,7 +133,8 @@ func endOf(data []byte) error {
 	return io.EOF
 }
 
-// read reads more of the response body, and decodes the frames in it.
+// read reads once from the response body and decodes the frames that are complete. It sets frames and
+// readErr.
 func (d *download) read() {
 	n, err := d.body.Read(d.buf)
 	if d.record != nil && n > 0 {
@@ -143,7 +157,7 @@ func (d *download) read() {
 	}
 }
 
-// statusError reads the body of an unsuccessful response, and closes it.
+// statusError reads the body of a response with a status other than 200 and closes it.
 func statusError(resp *http.Response, record captures.Recording) *StatusError {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))

@@ -22,18 +22,25 @@ const (
 	statusNeedsHTTP2 = 464
 )
 
-// A call is a stream that is one bidirectional call over HTTP/2.
+// A call is a Stream over HTTP/2: a single bidirectional RPC.
 type call struct {
+	// cancel cancels the HTTP request.
 	cancel context.CancelFunc
-	pipe   *io.PipeWriter
-	down   *download
+
+	// pipe is the writing end of the request body.
+	pipe *io.PipeWriter
+
+	// down is the server's half.
+	down *download
+
+	// record records the exchange; nil if nothing is recorded.
 	record captures.Recording
-	// buf is a reused buffer of Send.
+	// buf is the buffer of Send, which is reused.
 	buf []byte
 }
 
-// openHTTP2 opens a stream as one call. RoundTrip returns only after the server has answered, and
-// the server waits for the first message, so a separate goroutine writes it.
+// openHTTP2 opens a stream over HTTP/2 and sends its first message. It returns once the server's
+// response headers have arrived. ctx limits only the opening.
 func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte) (Stream, error) {
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	body, pipe := io.Pipe()
@@ -84,7 +91,10 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 	return c, nil
 }
 
-// openError returns the error that explains why no response arrived.
+// openError explains err, the reason why no response arrived. at records how far connecting progressed.
+//
+// Errors: ErrRefused if the server does not support HTTP/2; an *UnreachableError if nothing was sent;
+// the cause of ctx.
 func openError(ctx context.Context, at *outbound.Progress, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -101,7 +111,8 @@ func openError(ctx context.Context, at *outbound.Progress, err error) error {
 	return &UnreachableError{Reason: reason, Text: text, Err: err}
 }
 
-// statusFault returns the error for an unsuccessful status.
+// statusFault returns the error for a response with a status other than 200; it wraps ErrRefused if the
+// status means that the server does not support the stream over HTTP/2.
 func statusFault(resp *http.Response, record captures.Recording) error {
 	e := statusError(resp, record)
 	switch e.Status {
@@ -111,7 +122,7 @@ func statusFault(resp *http.Response, record captures.Recording) error {
 	return e
 }
 
-// Send sends a message in the request body.
+// Send sends a message in the request body; see Stream.
 func (c *call) Send(message []byte) error {
 	c.buf = envelope.Append(c.buf[:0], 0, message)
 	if c.record != nil {
@@ -121,11 +132,11 @@ func (c *call) Send(message []byte) error {
 	return err
 }
 
-// Receive returns the next message of the server.
+// Receive returns the next message of the server; see Stream.
 func (c *call) Receive() ([]byte, error) { return c.down.next() }
 
-// abort cancels the call. Cancelling the context alone would leave the response open until the
-// request body ends, so the body fails first.
+// abort ends the request body with err and cancels the call. Cancelling the context alone would leave
+// the response open until the request body ends.
 func (c *call) abort(err error) {
 	_ = c.pipe.CloseWithError(err) // never fails
 	c.cancel()

@@ -10,7 +10,8 @@ import (
 	"unwire/captures"
 )
 
-// begin starts to record a request; it returns nil if nothing is recorded.
+// begin starts to record a request that is about to be sent; it returns nil if nothing is recorded.
+// version is the HTTP version, "1.1" or "2".
 func (d *Dialer) begin(req *http.Request, version string) (captures.Recording, error) {
 	if d.Recorder == nil {
 		return nil, nil
@@ -24,7 +25,7 @@ func (d *Dialer) begin(req *http.Request, version string) (captures.Recording, e
 	return record, nil
 }
 
-// headers converts HTTP headers to a list sorted by name.
+// headers converts HTTP headers to a list sorted by name, with names in lower case.
 func headers(h http.Header) captures.Headers {
 	var out captures.Headers
 	for name, values := range h {
@@ -36,6 +37,8 @@ func headers(h http.Header) captures.Headers {
 	return out
 }
 
+// recordResponse records status, headers and connection of a response; server is the address that
+// answered. record may be nil.
 func recordResponse(record captures.Recording, resp *http.Response, server string) {
 	if record == nil {
 		return
@@ -48,12 +51,14 @@ func recordResponse(record captures.Recording, resp *http.Response, server strin
 	record.Response(resp.StatusCode, headers(resp.Header))
 }
 
+// recordTrailers records the trailers of a response, if there are any. record may be nil.
 func recordTrailers(record captures.Recording, h http.Header) {
 	if record != nil && len(h) > 0 {
 		record.Trailers(captures.Down, headers(h))
 	}
 }
 
+// endRecord ends a recording; err is the reason, or nil. record may be nil.
 func endRecord(record captures.Recording, outcome captures.Outcome, err error) {
 	if record == nil {
 		return
@@ -65,6 +70,7 @@ func endRecord(record captures.Recording, outcome captures.Outcome, err error) {
 	record.End(outcome, reason)
 }
 
+// idOf returns the number of the recorded exchange; 0 if record is nil.
 func idOf(record captures.Recording) int64 {
 	if record == nil {
 		return 0

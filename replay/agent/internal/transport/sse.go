@@ -19,32 +19,51 @@ import (
 	"unwire/replay/outbound"
 )
 
-// maxAppends is the number of client messages in flight. Servers are reported to accept 16.
+// maxAppends is the number of client messages that may be in flight at a time. Servers are reported to
+// accept 16.
 const maxAppends = 8
 
-// A split is a stream over HTTP/1.1: the response to one call is the server's half, and each
-// message of the client is a call of its own (an append).
+// A split is a Stream over HTTP/1.1: the response to one HTTP call is the server's half, and each
+// message of the client is an HTTP call of its own (an append).
 type split struct {
+	// dialer makes the calls of the stream.
 	dialer *Dialer
+
+	// header are the headers of each call.
 	header http.Header
-	id     string
-	ctx    context.Context //nolint:containedctx
+
+	// id is the id that all calls of the stream have in common.
+	id string
+
+	// ctx ends when the stream is closed.
+	ctx context.Context //nolint:containedctx
+
+	// cancel ends ctx, and thereby all calls.
 	cancel context.CancelFunc
-	down   *download
+
+	// down is the server's half.
+	down *download
+
+	// record records the call for the server's half; nil if nothing is recorded.
 	record captures.Recording
 
-	// slots limits the number of concurrent append calls.
-	slots   chan struct{}
-	appends sync.WaitGroup
-	seq     uint64
+	// slots is a semaphore that limits the number of concurrent append calls to maxAppends.
+	slots chan struct{}
 
+	// appends waits for the append calls in flight.
+	appends sync.WaitGroup
+
+	// seq is the number of the next append, from 0.
+	seq uint64
+
+	// mu guards failed.
 	mu sync.Mutex
 	// failed is the error of the first append that failed.
 	failed error
 }
 
-// openSSE opens a stream as a call for the server's half, and sends the first append at the same
-// time, because a server may wait for either.
+// openSSE opens a stream over HTTP/1.1: it requests the server's half and, at the same time, sends the
+// first message as an append, because a server may wait for either. ctx limits only the opening.
 func (d *Dialer) openSSE(ctx context.Context, header http.Header, first []byte) (Stream, error) {
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &split{dialer: d, header: header, id: header.Get("X-Request-Id"), ctx: live, cancel: cancel, slots: make(chan struct{}, maxAppends)}
@@ -80,7 +99,7 @@ func (d *Dialer) openSSE(ctx context.Context, header http.Header, first []byte) 
 	return s, nil
 }
 
-// open requests the server's half of the split stream.
+// open requests the server's half of the stream. It returns once the response headers have arrived.
 func (s *split) open() error {
 	d := s.dialer
 	var path []uint64
@@ -120,7 +139,7 @@ func (s *split) open() error {
 	return nil
 }
 
-// nest returns a message whose field at the end of a path of numbers is data.
+// nest returns a protobuf message that has data at a path of field numbers, in nested messages.
 func nest(path []uint64, data []byte) []byte {
 	for i := len(path) - 1; i >= 0; i-- {
 		out := protowire.AppendTag(nil, protowire.Number(path[i]), protowire.BytesType)
@@ -129,7 +148,8 @@ func nest(path []uint64, data []byte) []byte {
 	return data
 }
 
-// Send sends a message as an append. It blocks only while too many are in flight.
+// Send sends a message in an append call, without waiting for its response. It blocks only while too
+// many calls are in flight. An error of an earlier append is returned.
 func (s *split) Send(message []byte) error {
 	if err := s.failure(); err != nil {
 		return err
@@ -157,7 +177,7 @@ func (s *split) Send(message []byte) error {
 	return nil
 }
 
-// add sends one append call with a client message.
+// add sends one append call; body is the protobuf message that wraps the client's message.
 func (s *split) add(body []byte) error {
 	d := s.dialer
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, d.endpoint(d.procedures.add).String(), bytes.NewReader(body))
@@ -201,7 +221,7 @@ func (s *split) add(body []byte) error {
 	return err
 }
 
-// fail ends the stream with the error of an append call.
+// fail ends the stream with the error of an append call. Only the first error is kept.
 func (s *split) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,6 +231,7 @@ func (s *split) fail(err error) {
 	}
 }
 
+// failure returns the error of the first append call that failed; nil if none did.
 func (s *split) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +249,7 @@ func (s *split) Receive() ([]byte, error) {
 	return message, err
 }
 
-// Interrupt cancels all calls after the pending appends are sent, or after closeGrace.
+// Interrupt cancels all calls once the pending appends are sent, but at the latest after closeGrace.
 func (s *split) Interrupt() {
 	timer := time.NewTimer(closeGrace)
 	go func() {
@@ -254,5 +275,6 @@ func (s *split) Close() {
 	s.down.end(s.record)
 }
 
-// ExchangeID returns the number of the server's half in the capture.
+// ExchangeID returns the number of the call for the server's half in the capture; 0 if it is not
+// recorded.
 func (s *split) ExchangeID() int64 { return idOf(s.record) }

@@ -32,6 +32,7 @@ import (
 	"unwire/replay/outbound"
 )
 
+// Limits on responses and connections.
 const (
 	// maxMessage limits the size of a server's message in bytes.
 	maxMessage = 32 << 20
@@ -47,7 +48,8 @@ const (
 	pingAfter = 30 * time.Second
 )
 
-// The values of Dialer.Choice.
+// The values of Dialer.Choice: HTTP/2 with SSE as the fallback, only HTTP/2, or only SSE, which splits
+// the stream into several HTTP/1.1 calls and receives server-sent events.
 const (
 	Auto  = "auto"
 	HTTP2 = "http2"
@@ -55,21 +57,21 @@ const (
 )
 
 var (
-	// ErrRefused is wrapped if a server refuses the stream over HTTP/2.
+	// ErrRefused reports that the server refused a stream over HTTP/2.
 	ErrRefused = errors.New("the server does not take the stream over HTTP/2")
 
-	// ErrNoEnd is wrapped if a response ended without its end-of-stream message.
+	// ErrNoEnd reports that a response ended without its end-of-stream message.
 	ErrNoEnd = errors.New("the stream ended without its end-of-stream message")
 
-	// ErrClosed is returned by a stream that was closed.
+	// ErrClosed reports that the stream was closed locally.
 	ErrClosed = errors.New("the stream is closed")
 )
 
-// A StatusError reports an HTTP status other than 200.
+// A StatusError reports a response with an HTTP status other than 200.
 type StatusError struct {
 	// Status is the HTTP status of the response.
 	Status int
-	// RetryAfter is the header of that name; "" for none.
+	// RetryAfter is the value of the Retry-After header; "" if there is none.
 	RetryAfter string
 	// Err is the error in the response body; nil if there is none.
 	Err *envelope.Error
@@ -83,7 +85,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP status %d", e.Status)
 }
 
-// An UnreachableError reports that nothing of a request was sent.
+// An UnreachableError reports that a request was not sent because the server could not be reached.
 type UnreachableError struct {
 	// Reason is the kind of failure, for programs.
 	Reason outbound.Reason
@@ -99,25 +101,25 @@ func (e *UnreachableError) Error() string { return e.Text }
 // Unwrap returns the underlying error.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// An EndError is the error in an end-of-stream message.
+// An EndError is an RPC error that the server reported in the end-of-stream message.
 type EndError struct {
 	// Err is the error status from the server.
 	Err *envelope.Error
-	// RetryAfter is the header of that name; "" for none.
+	// RetryAfter is the value of the retry-after metadata; "" if there is none.
 	RetryAfter string
 }
 
 // Error formats the code and the message of the server's error.
 func (e *EndError) Error() string { return e.Err.Code + ": " + e.Err.Message }
 
-// A Stream is one conversation with the server. Send and Receive may be called concurrently with
-// each other, but each by only one goroutine at a time.
+// A Stream exchanges messages with the agent server in both directions. Send and Receive may be called
+// concurrently with each other, but each by only one goroutine at a time.
 type Stream interface {
 	// Send sends a message. It blocks while the server does not read.
 	Send(message []byte) error
 
-	// Receive waits for the next message, which is valid until the next call. It returns io.EOF
-	// after an end of stream without an error.
+	// Receive waits for the next message of the server, which is valid until the next call. It returns
+	// io.EOF after an end of stream without an error.
 	//
 	// Errors: an *EndError; ErrNoEnd; ErrClosed; errors of the connection.
 	Receive() ([]byte, error)
@@ -142,7 +144,7 @@ type Dialer struct {
 	Choice string
 	// Policy decides which hosts may be contacted.
 	Policy outbound.Policy
-	// Profile describes how the fallback carries messages.
+	// Profile describes the service, in particular how SSE splits the stream into calls.
 	Profile *profile.Profile
 	// Authorization returns the current Authorization header for further requests of an open stream,
 	// because a stream may last longer than its token; nil reuses the header of the first request.
@@ -150,11 +152,18 @@ type Dialer struct {
 	// Recorder records all exchanges; nil records nothing.
 	Recorder captures.Recorder
 
-	once  sync.Once
+	// once guards the creation of http2 and http1.
+	once sync.Once
+
+	// http2 is the HTTP transport for HTTP/2.
 	http2 *http.Transport
+
+	// http1 is the HTTP transport for HTTP/1.1.
 	http1 *http.Transport
 	// refused means that the server has refused HTTP/2.
-	refused    atomic.Bool
+	refused atomic.Bool
+
+	// procedures are the URL paths of the service's methods.
 	procedures procedures
 }
 
@@ -175,8 +184,8 @@ func (d *Dialer) prepare() {
 // Open starts a stream. first is its first message, which servers wait for before they answer. ctx
 // limits only the opening; the stream lives until it is closed.
 //
-// Errors: outbound.ErrRefused; a *StatusError; ErrRefused, if there is no fallback; that of ctx;
-// errors of the connection.
+// Errors: outbound.ErrRefused if the host is not allowed; a *StatusError; ErrRefused if HTTP/2 is
+// refused and Choice excludes the fallback; that of ctx; errors of the connection.
 func (d *Dialer) Open(ctx context.Context, header http.Header, first []byte) (Stream, error) {
 	if err := outbound.CheckTarget(d.URL, d.Policy.Live, d.Policy.AllowHosts); err != nil {
 		return nil, err
@@ -200,18 +209,22 @@ func (d *Dialer) Close() {
 	d.http1.CloseIdleConnections()
 }
 
-// endpoint returns the URL of an RPC method.
+// endpoint returns the URL of an RPC method; procedure is its path, package.Service/Method.
 func (d *Dialer) endpoint(procedure string) *url.URL {
 	return d.URL.JoinPath(procedure)
 }
 
-// procedures are the paths of the calls that a stream consists of.
-type procedures struct{ run, sse, add string }
+// procedures are the URL paths of the methods that carry a stream: run is the bidirectional call, sse
+// the call for the server's half, and add the call that carries one client message (an append).
+type procedures struct {
+	// run is the path of the bidirectional call, sse that of the call for the server's half, and add that of an append.
+	run, sse, add string
+}
 
-// appendService is the service of the call that carries a client message. A profile has only the
-// name of the call.
+// appendService is the service of the append method. The profile only has the name of the method.
 const appendService = "aiserver.v1.BidiService"
 
+// proceduresOf returns the paths for the service that a profile describes.
 func proceduresOf(p *profile.Profile) procedures {
 	run := p.Split.Service + "/" + p.Split.RPC
 	return procedures{run: run, sse: run + "SSE", add: appendService + "/" + p.Split.Append.RPC}

@@ -16,10 +16,12 @@ const (
 	// maxAnswer limits the response to a unary call in bytes.
 	maxAnswer = 8 << 20
 
+	// unaryTimeout limits the duration of a unary call.
 	unaryTimeout = 30 * time.Second
 )
 
-// Unary sends one message and returns the response's message.
+// Unary calls a unary method with an encoded message and returns the encoded response message.
+// procedure is the method's path, package.Service/Method.
 //
 // Limits: 30 seconds, 8 MB.
 // Errors: outbound.ErrRefused; a *StatusError; that of ctx; errors of the connection.
@@ -54,7 +56,7 @@ func (d *Dialer) Unary(ctx context.Context, procedure string, header http.Header
 	return answer, nil
 }
 
-// ask sends a unary request, and returns the response body.
+// ask sends a unary request, and returns the response body. record may be nil.
 func (d *Dialer) ask(ctx context.Context, req *http.Request, record captures.Recording) ([]byte, error) {
 	var progress outbound.Progress
 	var server string
