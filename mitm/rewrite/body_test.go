@@ -21,6 +21,8 @@ func (unchanged) Response(int, captures.Headers)                {}
 func (u unchanged) Framing(captures.Direction) Framing          { return u.framing }
 func (unchanged) Frame(context.Context, *Frame) Verdict         { return Verdict{} }
 func (unchanged) Pace(context.Context, captures.Direction, int) {}
+func (unchanged) Passes(*Frame) bool                            { return false }
+func (unchanged) Paces() bool                                   { return false }
 func (unchanged) Recorded(int64)                                {}
 func (unchanged) Passed(captures.Direction, string)             {}
 func (unchanged) End()                                          {}
