@@ -42,6 +42,18 @@ func (b *Body) Watch() Watch {
 	return WatchNot
 }
 
+// A Mark is a position in a body that is watched.
+type Mark struct {
+	at     int64
+	number int
+}
+
+// Mark returns the position behind what was examined. Reset returns to it.
+func (b *Body) Mark() Mark { return Mark{b.at, b.number} }
+
+// Reset moves the body back to a position.
+func (b *Body) Reset(m Mark) { b.at, b.number = m.at, m.number }
+
 // Skip notes that n bytes were forwarded.
 func (b *Body) Skip(n int) { b.at += int64(n) }
 
@@ -49,7 +61,7 @@ func (b *Body) Skip(n int) { b.at += int64(n) }
 // before. passed is how many bytes of p they have. ok is false if a frame does not pass or is too large; the body then
 // stays where it was.
 func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
-	at, number := b.at, b.number
+	mark := b.Mark()
 	for len(p)-passed >= envelope.PrefixLen {
 		prefix := envelope.ParsePrefix(p[passed:])
 		size := int64(prefix.Length) + envelope.PrefixLen
@@ -57,7 +69,7 @@ func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 			break
 		}
 		if size > MaxWatched || !b.examineEnvelope(prefix, p[passed:passed+int(size)]) {
-			b.at, b.number = at, number
+			b.Reset(mark)
 			return 0, false
 		}
 		passed += int(size)
@@ -92,10 +104,10 @@ func (b *Body) ExamineBody(p []byte) bool {
 		return false
 	}
 	if b.framing.Kind == Envelopes {
-		at, number := b.at, b.number
+		mark := b.Mark()
 		passed, ok := b.ExamineFrames(p)
 		if ok = ok && passed == len(p); !ok {
-			b.at, b.number = at, number
+			b.Reset(mark)
 		}
 		return ok
 	}
