@@ -78,7 +78,7 @@ type Need struct {
 	// no single field, and any frame may match.
 	Name string
 
-	// Number is Name as a number; 0 if it is none, so that no message of protobuf matches unless its type is known.
+	// Number is Name as a number. It is 0 for a name: then no protobuf message matches unless its type is known.
 	Number uint64
 
 	// Texts are values of which the field has one, if the type of the message is not known; nil allows any value.
