@@ -41,7 +41,7 @@ func newMatrixOrigin(t *testing.T) *httptest.Server {
 		"/early": o.early, "/wait": o.wait, "/ended": o.hasEnded, "/cut": o.cut, "/gone": o.gone, "/after": o.after,
 		"/gzip": o.gzip, "/status": o.status, "/big-head": o.bigHead, "/many-heads": o.manyHeads,
 		"/repeated": o.repeated, "/flood": o.flood, "/together": o.together, "/short": o.short,
-		"/upgrade": o.upgrade, "/websocket": o.websocket, "/length": o.length, "/type": o.noType, "/range": o.part, "/sum": o.sum,
+		"/upgrade": o.upgrade, "/websocket": o.websocket, "/length": o.length, "/type": o.noType, "/range": o.part, "/sum": o.sum, "/answer": o.answer,
 	} {
 		o.mux.HandleFunc(path, h)
 	}

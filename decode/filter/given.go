@@ -4,6 +4,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/wire"
 )
 
 // Given simplifies the filter for the frames of one direction of a running exchange, whose properties so far are x:
@@ -73,25 +74,67 @@ func (t *term) given(x *Exchange, d captures.Direction) Truth {
 	return value
 }
 
-// FirstField returns a field number that occurs at the top level of every protobuf message that matches the filter,
-// so that other messages need not be decoded. It returns 0 if the filter requires no such field.
-func (f *Filter) FirstField() uint64 { return f.frames.firstField() }
+// A Need is a field at the top of a message without which a filter matches no frame.
+type Need struct {
+	// Name is the number of the field, or the name of the member if the message is JSON. "" means that the filter needs
+	// no single field, and any frame may match.
+	Name string
 
-// firstField is Filter.FirstField for condition n.
-func (n *node) firstField() uint64 {
+	// Number is Name as a number. It is 0 for a name: then no protobuf message matches unless its type is known.
+	Number uint64
+
+	// Texts are values of which the field has one, if the type of the message is not known; nil allows any value.
+	Texts []string
+}
+
+// Need returns a field that each frame has that the filter matches; the zero value if there is none.
+func (f *Filter) Need() Need { return f.frames.need() }
+
+// need is Filter.Need for condition n.
+func (n *node) need() (best Need) {
 	switch {
-	case n.op == opTerm && n.term.key.kind == pathKey && len(n.term.path) > 0:
-		number, _ := n.term.path[0].Number()
-		return number
+	case n.op == opTerm:
+		return n.term.need()
 	case n.op == opAnd:
+		// A field with a value excludes more frames than one that only has to exist.
 		for _, o := range n.operands {
-			if number := o.firstField(); number > 0 {
-				return number
+			if need := o.need(); need.Name != "" && (best.Name == "" || best.Texts == nil && need.Texts != nil) {
+				best = need
 			}
 		}
 	}
-	return 0
+	return best
 }
+
+// need is Filter.Need for a filter that consists of this term only.
+func (t *term) need() Need {
+	if t.key.kind != pathKey || len(t.path) == 0 {
+		return Need{}
+	}
+	first := t.path[0]
+	if first.Name == "" || first.Name == fieldpath.Any || first.Name == fieldpath.AnySteps {
+		return Need{}
+	}
+	need := Need{Name: first.Name}
+	need.Number, _ = first.Number()
+	if len(t.path) > 1 || first.Index != fieldpath.All || len(t.patterns) == 0 {
+		return need
+	}
+	texts := make([]string, len(t.patterns))
+	for i, p := range t.patterns {
+		text, literal := p.literal()
+		if !literal {
+			return need
+		}
+		texts[i] = text
+	}
+	need.Texts = texts
+	return need
+}
+
+// NumberTexts returns the texts with which a pattern is compared if a field is a number of a wire type and its type is
+// not known.
+func NumberTexts(typ wire.Type, u uint64) []string { return scalarTexts(nil, typ, u) }
 
 // OfMethod evaluates the filter for the frames of one direction of all calls of a method, using only the method and
 // the direction.

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"reflect"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -59,7 +60,7 @@ func TestGiven(t *testing.T) {
 					if got != want {
 						t.Errorf("%q, %v, status %d, frame %d: %v by what is left, %v by all", text, d, state.Status, fr.Seq, got, want)
 					}
-					if n := rest.FirstField(); value == Unknown && n > 0 && want && len(fr.Tree.Find(fieldpath.Path{fieldpath.Field(n)})) == 0 {
+					if n := rest.Need().Number; value == Unknown && n > 0 && want && len(fr.Tree.Find(fieldpath.Path{fieldpath.Field(n)})) == 0 {
 						t.Errorf("%q matches frame %d without field %d", text, fr.Seq, n)
 					}
 				}
@@ -69,11 +70,14 @@ func TestGiven(t *testing.T) {
 	if decided < len(texts)/2 {
 		t.Errorf("only %d of %d conditions are decided", decided, 2*len(texts))
 	}
-	for text, want := range map[string]uint64{
-		"path:7.1": 7, "dir:up path:7=x": 7, "path:7 or path:8": 0, "not path:7": 0, "path:*.1": 0, "path:**.1": 0, "path:name": 0, "text:x path:3[1]": 3,
+	for text, want := range map[string]Need{
+		"path:7.1": {Name: "7", Number: 7}, "dir:up path:7=x": {Name: "7", Number: 7, Texts: []string{"x"}}, "path:7 or path:8": {}, "not path:7": {},
+		"path:*.1": {}, "path:**.1": {}, "path:name": {Name: "name"}, "text:x path:3[1]": {Name: "3", Number: 3}, "path:3[1]=a": {Name: "3", Number: 3},
+		"path:7=x*": {Name: "7", Number: 7}, "path:7>3": {Name: "7", Number: 7}, "path:7!=x": {}, "path:7.1=x": {Name: "7", Number: 7},
+		"path:7 path:8=y": {Name: "8", Number: 8, Texts: []string{"y"}}, "path:7:a,b": {Name: "7", Number: 7, Texts: []string{"a", "b"}},
 	} {
-		if got := parse(t, text).FirstField(); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
+		if got := parse(t, text).Need(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
 }

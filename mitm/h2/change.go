@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,10 +19,10 @@ const (
 	codeCancel   errorCode = 0x8
 )
 
-// A change is the additional state of an HTTP/2 stream whose bodies rules may change. The pumps put the
-// arriving bytes into an inbox for each direction. A goroutine for each direction reads from the inbox,
-// and puts the changed body into the queue of a sender. Header blocks of such a stream are encoded
-// again; those of the response wait until the length of the body is known.
+// A change is the additional state of an HTTP/2 stream whose bodies rules may change. Each direction is watched until
+// a frame matches a rule. From then on, the pump puts the arriving bytes into an inbox, from which a goroutine reads,
+// and puts the changed body into the queue of a sender. Header blocks of such a stream are encoded again; they wait
+// until the length of the body is known, if it is declared.
 type change struct {
 	relay    *Relay
 	stream   *stream
@@ -32,17 +31,21 @@ type change struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 
-	// inboxes and bodies are those of the directions. A direction to which nothing happens has none, and is forwarded
-	// as that of an unchanged stream.
-	inboxes [2]*inbox
-	bodies  [2]*rewrite.Body
+	// bodies are those of the directions. A direction to which nothing happens has none, and is forwarded as that of an
+	// unchanged stream.
+	bodies [2]*rewrite.Body
 
-	// unopened means that the stream was not opened at the server yet. head is the request's head while
-	// it waits to be forwarded.
+	// unopened means that a rule has ended the exchange before the stream was opened at the server. head is the request's
+	// head while it waits for its length.
 	unopened bool
 	head     []hpack.HeaderField
 
 	mu sync.Mutex
+	// A direction that has a body has a watch at first, and an inbox when that ends.
+	watches [2]*watch
+	inboxes [2]*inbox
+	// over means that the exchange has ended.
+	over bool
 	// responded means that the final response head has arrived, headSent that one was forwarded, and
 	// cut that a rule has ended the exchange, so that nothing more is forwarded.
 	responded, headSent, cut bool
@@ -59,16 +62,12 @@ func (r *Relay) newChange(s *stream, id uint32, fields []hpack.HeaderField) *cha
 	}
 	c := &change{relay: r, stream: s, id: id, exchange: exchange}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	for d := range c.inboxes {
+	for d := range c.bodies {
 		if !exchange.Diverts(captures.Direction(d)) {
 			continue
 		}
-		from, to := r.client.sender, r.server.sender
-		if captures.Direction(d) == captures.Down {
-			from, to = to, from
-		}
-		to.openQueue(id)
-		c.inboxes[d] = newInbox(c.ctx, &r.waiting, id, from)
+		c.to(captures.Direction(d)).openQueue(id)
+		c.watches[d] = new(watch)
 		c.bodies[d] = &rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
 		if s.rec != nil {
 			c.bodies[d].Recorder = s.rec
@@ -105,11 +104,18 @@ func (r *Relay) changeOf(id uint32) *change {
 }
 
 // diverts reports whether a direction is not forwarded as it comes. c may be nil.
-func (c *change) diverts(d captures.Direction) bool { return c != nil && c.inboxes[d] != nil }
+func (c *change) diverts(d captures.Direction) bool { return c != nil && c.bodies[d] != nil }
+
+// inbox returns the inbox of a direction, or nil.
+func (c *change) inbox(d captures.Direction) *inbox {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inboxes[d]
+}
 
 // discard throws away what has arrived for a direction.
 func (c *change) discard(d captures.Direction) {
-	if in := c.inboxes[d]; in != nil {
+	if in := c.inbox(d); in != nil {
 		in.discard()
 	}
 }
@@ -137,33 +143,21 @@ func declaredLength(fields []hpack.HeaderField) int64 {
 	return -1
 }
 
-// openRequest starts the forwarding of the request's body. It returns the fields that are forwarded; none if the
-// request is answered without the server.
-func (c *change) openRequest(fields []hpack.HeaderField, last bool) (forwarded []hpack.HeaderField, end bool) {
-	if v := c.exchange.Request(c.ctx); v.Action != rewrite.Pass {
-		c.unopened = true
-		if last {
-			c.inboxes[captures.Up].end(nil, nil)
-		}
-		close(c.inboxes[captures.Up].done)
-		close(c.inboxes[captures.Down].done)
-		go c.stop(&rewrite.Stop{Verdict: v})
-		return nil, false
-	}
+// openRequest starts to forward the request's body through the inbox. end is true if there is no body to change.
+func (c *change) openRequest(in *inbox, fields []hpack.HeaderField, last bool) (end bool) {
 	method := fieldValue(fields, pseudoMethod)
 	if last && (c.exchange.Framing(captures.Up).Kind != rewrite.Whole || method == "GET" || method == "HEAD") {
-		close(c.inboxes[captures.Up].done)
-		return fields, true
+		close(in.done)
+		return true
 	}
-
 	if last {
-		c.inboxes[captures.Up].end(nil, nil)
+		in.end(nil, nil)
 	}
 	if c.exchange.Changes(captures.Up) && declaredLength(fields) >= 0 {
 		c.head = fields
 		c.bodies[captures.Up].Declared = declaredLength(fields)
 	}
-	return fields, false
+	return false
 }
 
 // waitsForLength reports whether the head of a request waits until the length of the body is known.
@@ -172,48 +166,10 @@ func (c *change) waitsForLength() bool {
 	return c.head != nil && fieldValue(c.head, "expect") == ""
 }
 
-// sendHeads forwards the heads that are pending. Requests must open streams in their order: so those before last
-// are forwarded too, and their length is not declared. nil forwards all.
-func (r *Relay) sendHeads(last *change, length int64) {
-	r.headMu.Lock()
-	defer r.headMu.Unlock()
-	for len(r.pending) > 0 && (last == nil || r.pending[0].id <= last.id) {
-		c := r.pending[0]
-		r.pending = r.pending[1:]
-		n := int64(rewrite.Unknown)
-		if c == last {
-			n = length
-		}
-		// The reader of this side notices the error.
-		_ = r.server.writeBetween(encodeHeaders(c.id, withLength(c.head, n), false))
-	}
-}
-
-// hasPending reports whether the head of a request is pending.
-func (r *Relay) hasPending() bool {
-	r.headMu.Lock()
-	defer r.headMu.Unlock()
-	return len(r.pending) > 0
-}
-
-// withdraw removes a request whose head is pending. It reports whether the head was pending.
-func (r *Relay) withdraw(c *change) bool {
-	r.headMu.Lock()
-	defer r.headMu.Unlock()
-	i := slices.Index(r.pending, c)
-	if i >= 0 {
-		r.pending = slices.Delete(r.pending, i, i+1)
-	}
-	return i >= 0
-}
-
-// openResponse starts the forwarding of the response, with its final head.
-func (c *change) openResponse(fields []hpack.HeaderField, last bool) {
-	status, _ := strconv.Atoi(fieldValue(fields, pseudoStatus))
-	c.exchange.Response(status, regularFields(fields))
+// openResponse starts to forward the response through the inbox, with its final head.
+func (c *change) openResponse(in *inbox, fields []hpack.HeaderField, last, bodiless bool) {
 	body := c.bodies[captures.Down]
 	body.Declared = declaredLength(fields)
-	bodiless := c.stream.method == "HEAD" || status == 204 || status == 304 || status/100 == 1
 	if last && (c.exchange.Framing(captures.Down).Kind != rewrite.Whole || body.Declared != 0) || bodiless {
 		body.Declared = -1
 		c.mu.Lock()
@@ -223,12 +179,12 @@ func (c *change) openResponse(fields []hpack.HeaderField, last bool) {
 		}
 		c.mu.Unlock()
 		if last {
-			close(c.inboxes[captures.Down].done)
+			close(in.done)
 			return
 		}
 	}
 	if last {
-		c.inboxes[captures.Down].end(nil, nil)
+		in.end(nil, nil)
 	}
 	go c.run(captures.Down, fields)
 }
@@ -278,7 +234,7 @@ func withLength(fields []hpack.HeaderField, length int64) []hpack.HeaderField {
 
 // run forwards the body of a direction until its end. head is that of the response.
 func (c *change) run(d captures.Direction, head []hpack.HeaderField) {
-	in := c.inboxes[d]
+	in := c.inbox(d)
 	defer in.hurryUp()
 	err := c.bodies[d].Run(in.hurry, in, &changeSink{c, d, head})
 	if errors.As(err, new(*rewrite.Stop)) {
@@ -324,7 +280,10 @@ func (c *change) finish(d captures.Direction) {
 // end releases everything when the exchange has ended.
 func (c *change) end() {
 	c.cancel()
-	for d := range c.inboxes {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	for d := range c.bodies {
 		c.discard(captures.Direction(d))
 		c.to(captures.Direction(d)).endQueue(c.id)
 	}
@@ -333,7 +292,7 @@ func (c *change) end() {
 
 // drop discards all state of the stream, because one side has reset it.
 func (c *change) drop() {
-	for d := range c.inboxes {
+	for d := range c.bodies {
 		c.to(captures.Direction(d)).dropQueue(c.id)
 	}
 }
@@ -351,8 +310,7 @@ var _ rewrite.Sink = (*changeSink)(nil)
 func (w *changeSink) Begin(length int64) error {
 	c := w.change
 	if w.dir == captures.Up {
-		c.relay.sendHeads(c, length)
-		return nil
+		return c.relay.openWithLength(c, length)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -399,7 +357,11 @@ func (c *change) stop(s *rewrite.Stop) {
 	// Frames that still arrive must not reach the other side, and readers must not wait for more.
 	c.relay.cutStream(c.id)
 	c.cancel()
-	for d := range c.inboxes {
+	var watched [2]int64
+	for d, p := range c.relay.pumps {
+		if c.bodies[d] != nil {
+			watched[d] = p.endWatch(c)
+		}
 		c.to(captures.Direction(d)).interrupt(c.id)
 		c.discard(captures.Direction(d))
 	}
@@ -411,7 +373,7 @@ func (c *change) stop(s *rewrite.Stop) {
 		server.dropQueue(c.id)
 		server.sendControl(resetFrame(c.id, codeCancel))
 	}
-	received := c.awaitBodies()
+	received := c.awaitBodies(watched)
 
 	if s.Action == rewrite.Reset || s.Answer == nil {
 		client.dropQueue(c.id)
@@ -447,12 +409,14 @@ func (c *change) stop(s *rewrite.Stop) {
 	}
 }
 
-// awaitBodies waits until neither direction forwards anything, and returns how much each has received.
-func (c *change) awaitBodies() (received [2]int64) {
+// awaitBodies waits until neither direction forwards anything, and returns how much each has received. watched is that of
+// the directions that were watched.
+func (c *change) awaitBodies(watched [2]int64) (received [2]int64) {
 	c.mu.Lock()
-	responded := c.responded
+	responded, inboxes := c.responded, c.inboxes
 	c.mu.Unlock()
-	for d, in := range c.inboxes {
+	received = watched
+	for d, in := range inboxes {
 		if in == nil {
 			continue
 		}

@@ -25,6 +25,8 @@ func (slowly) Framing(captures.Direction) rewrite.Framing {
 	return rewrite.Framing{Kind: rewrite.Whole}
 }
 func (slowly) Pace(context.Context, captures.Direction, int) {}
+func (slowly) Passes(*rewrite.Frame) bool                    { return false }
+func (slowly) Paces() bool                                   { return false }
 func (slowly) Recorded(int64)                                {}
 func (slowly) Passed(captures.Direction, string)             {}
 func (slowly) End()                                          {}

@@ -58,22 +58,28 @@ func (p *pump) divertData(h frameHeader, data []byte) (diverted bool) {
 	s := p.relay.findStream(h.stream)
 	padding := h.length - len(data)
 	switch {
-	case s != nil && s.change.diverts(p.dir) && !p.isForwardedAlone(s.change):
+	case s != nil && p.watched(s.change) != nil:
+		diverted = p.watchData(s, p.watched(s.change), h, data)
+		p.checkHeld()
+		return diverted
+	case s != nil && s.change.diverts(p.dir) && s.change.inbox(p.dir) != nil:
 		p.startReencoding()
 		p.addData(s, data)
 		p.recordData()
-		in := s.change.inboxes[p.dir]
+		in := s.change.inbox(p.dir)
 		in.push(data, padding)
 		if h.has(flagEndStream) {
 			in.end(nil, nil)
 		}
 		return true
 	case p.dst.sender.takeWindow(h.stream, h.length):
+		p.checkHeld()
 		return false
 	}
 
 	// What was processed before must not overtake.
 	p.startReencoding()
+	p.forceOpenings(h.stream)
 	p.addData(s, data)
 	p.flush()
 	item := sendItem{data: append([]byte(nil), data...), end: h.has(flagEndStream)}
@@ -93,8 +99,7 @@ func (p *pump) endLater(s *stream, id uint32) func() {
 	return func() { p.relay.releaseExchanges(p.relay.endDirection(s, id, p.dir)) }
 }
 
-// isForwardedAlone reports whether data of a changed stream arrives before the response's head, or after the end of
-// a direction: that is an error of the sender, which the receiver is left to find.
+// isForwardedAlone reports whether the head of the response has not arrived.
 func (p *pump) isForwardedAlone(c *change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,6 +109,9 @@ func (p *pump) isForwardedAlone(c *change) bool {
 // divertReset handles a reset: one of the server that follows data waits until the data was forwarded.
 func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
 	c := p.relay.changeOf(h.stream)
+	if p.dir == captures.Up {
+		p.abandonOpening(h.stream)
+	}
 	switch {
 	case len(payload) != 4:
 		return false
@@ -113,9 +121,7 @@ func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
 		}
 		return false
 	case p.dir == captures.Up:
-		// The server must know the stream.
-		p.flush()
-		p.relay.sendHeads(nil, 0)
+		p.dropWithheld(c)
 		return false
 	case !c.diverts(p.dir):
 		// The server wants no more of the request.
@@ -126,9 +132,17 @@ func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
 	case p.isForwardedAlone(c):
 		return false
 	}
-	p.startReencoding()
 	code := errorCode(binary.BigEndian.Uint32(payload))
-	in := c.inboxes[captures.Down]
+	if w := p.watched(c); w != nil {
+		if diverted = p.endWatchAtReset(c, w, &serverAbort{"the server reset the stream", code}); !diverted {
+			// The server wants no more of the request.
+			c.discard(captures.Up)
+			c.to(captures.Up).dropQueue(h.stream)
+		}
+		return diverted
+	}
+	p.startReencoding()
+	in := c.inbox(captures.Down)
 	in.mu.Lock()
 	ended := in.ended
 	in.mu.Unlock()
@@ -147,7 +161,7 @@ func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
 // resetBehindResponse forwards a reset of the server behind the response. The stream ends only then: a server may reset
 // it twice, and the end of a stream drops what is queued for it.
 func (c *change) resetBehindResponse(code errorCode) {
-	<-c.inboxes[captures.Down].done
+	<-c.inbox(captures.Down).done
 	frame := resetFrame(c.id, code)
 	sent := func() { c.relay.releaseExchanges(c.relay.resetStream(c.id, captures.Down, code)) }
 	if !c.enqueue(captures.Down, sendItem{frame: frame, alone: true, sent: sent}) {
@@ -172,11 +186,6 @@ func (p *pump) beginDiverted(b *headerBlock) {
 func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
 	c := p.relay.changeOf(b.stream)
 	last := b.has(flagEndStream)
-	if b.opensStream && p.relay.hasPending() {
-		// Streams are opened in their order.
-		p.flush()
-		p.relay.sendHeads(nil, 0)
-	}
 	switch {
 	case c == nil:
 		return p.queueHeaders(b)
@@ -190,18 +199,35 @@ func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
 		return false
 	}
 
+	if p.dir == captures.Down && !c.isOpened() {
+		return p.divertResponse(c, b)
+	}
+	if w := p.watched(c); w != nil {
+		return p.watchTrailers(c, w, b)
+	}
+
 	// p.fields is reused.
 	p.startReencoding()
 	p.recordData()
-	fields := append([]hpack.HeaderField(nil), p.fields...)
-	in := c.inboxes[p.dir]
-	switch {
-	case p.dir == captures.Down && !c.isOpened():
-		p.flush()
-		c.openResponse(fields, last)
-	case last:
-		in.end(fields, nil)
+	if last {
+		c.inbox(p.dir).end(append([]hpack.HeaderField(nil), p.fields...), nil)
 	}
+	return true
+}
+
+// divertResponse handles the final head of a response that may be changed. It reports whether the head is not forwarded
+// now.
+func (p *pump) divertResponse(c *change, b *headerBlock) (diverted bool) {
+	status, _ := strconv.Atoi(fieldValue(p.fields, pseudoStatus))
+	c.exchange.Response(status, regularFields(p.fields))
+	bodiless := c.stream.method == "HEAD" || status == 204 || status == 304 || status/100 == 1
+	if diverted, ok := p.watchResponse(c, b, bodiless); ok {
+		return diverted
+	}
+	in := p.unwatch(c)
+	p.recordData()
+	p.flush()
+	c.openResponse(in, append([]hpack.HeaderField(nil), p.fields...), b.has(flagEndStream), bodiless)
 	return true
 }
 
@@ -230,40 +256,55 @@ func (c *change) isOpened() bool {
 	return before
 }
 
-// divertRequest starts the change of a new stream, and forwards its head.
+// divertRequest starts the change of a new stream. It reports whether the head is not forwarded now.
 func (p *pump) divertRequest(c *change, b *headerBlock) (diverted bool) {
-	p.startReencoding()
-	fields, end := c.openRequest(append([]hpack.HeaderField(nil), p.fields...), b.has(flagEndStream))
-	if fields == nil {
+	last := b.has(flagEndStream)
+	v := c.exchange.Request(c.ctx)
+	if v.Action == rewrite.Pass {
+		if diverted, ok := p.watchRequest(c, b); ok {
+			return diverted
+		}
+	}
+	in := p.unwatch(c)
+	if v.Action != rewrite.Pass {
+		c.unopened = true
+		if last {
+			in.end(nil, nil)
+		}
+		close(in.done)
+		go c.stop(&rewrite.Stop{Verdict: v})
 		return true
 	}
+	fields := append([]hpack.HeaderField(nil), p.fields...)
+	end := c.openRequest(in, fields, last)
 
-	// A request whose body may be replaced waits for its new length. Heads must reach the server in
-	// the order of their streams, so they queue up.
+	// A request whose body may be replaced waits for its new length.
 	if c.waitsForLength() && !end {
-		p.flush()
-		p.relay.headMu.Lock()
-		p.relay.pending = append(p.relay.pending, c)
-		p.relay.headMu.Unlock()
+		p.addOpening(&opening{stream: c.id, change: c})
 		go c.run(captures.Up, nil)
 		return true
 	}
 
 	// The length is known, or none was declared: forward the head now and the body as it is changed.
 	fields = withLength(fields, c.requestLength(end))
+	c.head = nil
 	p.fields = append(p.fields[:0], fields...)
 	forwarded := *b
 	if !end {
 		forwarded.flags &^= flagEndStream
 	}
 	p.encodeBlock(&forwarded)
-	p.flush()
 	if end {
 		c.to(captures.Up).endQueue(c.id)
 		p.endedExchanges += p.relay.endDirection(c.stream, c.id, captures.Up)
-	} else {
-		go c.run(captures.Up, nil)
+		return true
 	}
+	if o := p.findOpening(c.id); o != nil {
+		o.started = func() { go c.run(captures.Up, nil) }
+		return true
+	}
+	p.flush()
+	go c.run(captures.Up, nil)
 	return true
 }
 
@@ -296,7 +337,7 @@ func (p *pump) divertsLong(h frameHeader, l *longFrame) bool {
 		return false
 	}
 	s := p.relay.findStream(h.stream)
-	l.whole = p.relay.isCut(h.stream) || s != nil && s.change.diverts(p.dir) || !p.dst.sender.takeWindow(h.stream, h.length)
+	l.whole = p.relay.isCut(h.stream) || s != nil && s.change.diverts(p.dir) || p.findOpening(h.stream) != nil || !p.dst.sender.takeWindow(h.stream, h.length)
 	if l.whole {
 		p.startReencoding()
 	}
@@ -316,7 +357,7 @@ func (p *pump) divertLong(l *longFrame) {
 		s := p.relay.findStream(l.stream)
 		p.addData(s, data)
 		p.recordData()
-		p.forward(appendFrame(nil, frameData, l.flags&flagEndStream, l.stream, data))
+		p.forwardFrame(l.stream, appendFrame(nil, frameData, l.flags&flagEndStream, l.stream, data))
 		if l.has(flagEndStream) {
 			p.endedExchanges += p.relay.endDirection(s, l.stream, p.dir)
 		}

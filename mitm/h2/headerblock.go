@@ -2,6 +2,7 @@ package h2
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http2/hpack"
@@ -129,6 +130,7 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 func (p *pump) endBlock() (keep bool) {
 	b, r := p.block, p.relay
 	p.block = nil
+	p.passHeldHeads()
 
 	// A dropped block was still decoded, because it may have changed the HPACK table that later blocks
 	// refer to.
@@ -173,12 +175,29 @@ func (p *pump) endBlock() (keep bool) {
 	return false
 }
 
+// passHeldHeads prepares for a header block that may be forwarded before earlier ones that are withheld.
+func (p *pump) passHeldHeads() {
+	if len(p.openings) > 0 || slices.ContainsFunc(p.held, func(h *held) bool { return h.fields != nil }) {
+		p.startReencoding()
+	}
+	p.dropStale()
+}
+
 // encodeBlock appends the header block of p.fields to encoded.
 func (p *pump) encodeBlock(b *headerBlock) {
 	p.encBuf = p.encBuf[:0]
 	for _, f := range p.fields {
 		// Writing to memory cannot fail.
 		_ = p.enc.WriteField(f)
+	}
+	if p.dir == captures.Up && len(p.openings) > 0 {
+		frames := appendHeaderBlock(nil, b.flags&flagEndStream, b.stream, b.priority, p.encBuf)
+		if b.opensStream {
+			p.addOpening(&opening{stream: b.stream, frames: frames, ready: true})
+		} else {
+			p.forwardFrame(b.stream, frames)
+		}
+		return
 	}
 	p.encoded = appendHeaderBlock(p.encoded, b.flags&flagEndStream, b.stream, b.priority, p.encBuf)
 }

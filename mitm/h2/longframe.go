@@ -70,6 +70,9 @@ func (p *pump) forwardLongPart(b []byte) {
 		return
 	}
 	p.forward(b)
+	if p.longLeft == 0 && len(p.openings) > 0 {
+		defer p.forwardOpenings()
+	}
 	if l.kind != frameData {
 		return
 	}

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"encoding/binary"
+	"sync"
 
 	"golang.org/x/net/http2/hpack"
 
@@ -29,6 +30,9 @@ type pump struct {
 	dir      captures.Direction
 	src, dst *side
 
+	// busy is locked while the pump does anything but read, and by others who use its state meanwhile.
+	busy sync.Mutex
+
 	// buf contains what was read: up to forwarded it was written, up to parsed it was processed, up to filled it
 	// is valid.
 	buf                       []byte
@@ -38,12 +42,13 @@ type pump struct {
 	longLeft int
 	long     longFrame
 
-	// reencode means that the frames in encoded are written instead of those in buf.
-	reencode bool
-	encoded  []byte
-	enc      *hpack.Encoder
-	encBuf   []byte
-	writeErr error
+	// copying means that the frames in encoded are written instead of those in buf, because some are withheld.
+	// reencode means that, in addition, all header blocks are encoded again.
+	copying, reencode bool
+	encoded           []byte
+	enc               *hpack.Encoder
+	encBuf            []byte
+	writeErr          error
 
 	// block is the current header block; nil if there is none. fields are its decoded fields, of fieldsSize
 	// bytes as HPACK counts them.
@@ -56,6 +61,17 @@ type pump struct {
 	refusedFrom uint32
 
 	data dataRun
+
+	// blockFrame is the current frame, with its header.
+	blockFrame []byte
+
+	// held are what is withheld of watched directions, with heldBytes bytes of data. openings are the requests whose
+	// heads wait, with openingBytes bytes of frames; delayed is the one for which a timer was started last.
+	held         []*held
+	heldBytes    int
+	openings     []*opening
+	openingBytes int
+	delayed      *opening
 
 	// endedExchanges counts the exchanges that end with bytes which were not written yet.
 	endedExchanges int
@@ -73,12 +89,14 @@ func newPump(r *Relay, dir captures.Direction, src, dst *side) *pump {
 	p := &pump{relay: r, dir: dir, src: src, dst: dst, buf: make([]byte, pumpSize)}
 	p.dec = hpack.NewDecoder(defaultHeaderTable, p.addField)
 	p.dec.SetMaxStringLength(maxHeaderList)
-	src.buffered.bufferReads(p.flush)
+	src.buffered.bufferReads(p.flushBeforeRead)
 	return p
 }
 
 // run forwards frames until the connection ends, and returns the side that failed.
 func (p *pump) run() (broken *side, err error) {
+	p.busy.Lock()
+	defer p.busy.Unlock()
 	defer func() {
 		if p.block != nil && p.block.opensStream {
 			p.endedExchanges++
@@ -89,7 +107,9 @@ func (p *pump) run() (broken *side, err error) {
 	err = p.parseFrames()
 	for err == nil && p.writeErr == nil {
 		p.compact()
+		p.busy.Unlock()
 		n, readErr := p.src.conn.Read(p.buf[p.filled:])
+		p.busy.Lock()
 		p.filled += n
 		if err = p.parseFrames(); err == nil && readErr != nil {
 			err = readErr
@@ -114,18 +134,28 @@ func (p *pump) compact() {
 	}
 }
 
+// flushBeforeRead flushes before a read that may block.
+func (p *pump) flushBeforeRead() {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	p.flush()
+	if !p.reencode && len(p.held) == 0 && len(p.openings) == 0 {
+		p.copying = false
+	}
+}
+
 // flush records and writes what was processed. It can be called during a read, so it does not move bytes.
 func (p *pump) flush() {
 	p.recordData()
 	if p.writeErr != nil {
 		return
 	}
-	midFrame := p.longLeft > 0 && !p.long.dropped || p.block != nil && !p.reencode
+	midFrame := p.longLeft > 0 && !p.long.dropped && !p.long.whole || p.block != nil && !p.reencode
 	switch {
-	case p.reencode && len(p.encoded) > 0:
+	case p.copying && len(p.encoded) > 0:
 		p.writeErr = p.dst.write(p.encoded, midFrame)
 		p.encoded = p.encoded[:0]
-	case !p.reencode && p.parsed > p.forwarded:
+	case !p.copying && p.parsed > p.forwarded:
 		p.writeErr = p.dst.write(p.buf[p.forwarded:p.parsed], midFrame)
 	}
 	p.forwarded = p.parsed
@@ -143,7 +173,7 @@ func (p *pump) releaseEnded() {
 // forwardCutFrame forwards an incomplete frame at the end of the connection.
 func (p *pump) forwardCutFrame() {
 	rest := p.buf[p.parsed:p.filled]
-	if len(rest) == 0 || p.reencode && p.block != nil || p.refusedFrom != 0 {
+	if len(rest) == 0 || p.reencode && p.block != nil || p.refusedFrom != 0 || len(p.held) > 0 || len(p.openings) > 0 {
 		return
 	}
 	if len(rest) > frameHeaderSize {
@@ -187,12 +217,13 @@ func (p *pump) parseFrames() error {
 		if len(rest) < n {
 			return nil
 		}
+		p.blockFrame = rest[:n]
 		keep, err := p.handleFrame(h, rest[frameHeaderSize:n])
 		if err != nil {
 			return err
 		}
 		if keep {
-			p.forward(rest[:n])
+			p.forwardFrame(h.stream, rest[:n])
 		}
 		p.parsed += n
 	}
@@ -200,9 +231,29 @@ func (p *pump) parseFrames() error {
 
 // forward forwards the next bytes of the buffer.
 func (p *pump) forward(b []byte) {
-	if p.reencode {
+	if p.copying {
 		p.encoded = append(p.encoded, b...)
 	}
+}
+
+// forwardFrame forwards complete frames of a stream: those of a request that waits behind its head.
+func (p *pump) forwardFrame(stream uint32, b []byte) {
+	if len(p.openings) > 0 {
+		if o := p.findOpening(stream); o != nil {
+			p.addFrame(o, b)
+			return
+		}
+	}
+	p.forward(b)
+}
+
+// startCopying switches to writing encoded.
+func (p *pump) startCopying() {
+	if p.copying {
+		return
+	}
+	p.flush()
+	p.copying = true
 }
 
 // startReencoding switches to writing encoded, with header blocks that the relay has encoded itself.
@@ -210,7 +261,7 @@ func (p *pump) startReencoding() {
 	if p.reencode {
 		return
 	}
-	p.flush()
+	p.startCopying()
 	p.reencode = true
 	p.enc = hpack.NewEncoder(byteAppender{&p.encBuf})
 	// Do not use the receiver's HPACK table.

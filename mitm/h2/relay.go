@@ -53,10 +53,8 @@ type Relay struct {
 	// cut are the streams that a rule has ended: what still arrives for them is dropped.
 	cut map[uint32]struct{}
 
-	// pending are the changed requests whose heads were not forwarded yet, in the order of their
-	// streams. headMu is locked while heads are forwarded.
-	headMu  sync.Mutex
-	pending []*change
+	// pumps are those of the directions.
+	pumps [2]*pump
 
 	// waiting is the number of bytes in all inboxes.
 	waiting atomic.Int64
@@ -68,6 +66,7 @@ func (r *Relay) Run(ctx context.Context, head []byte) {
 	defer context.AfterFunc(ctx, func() { r.endAll(captures.Incomplete, context.Cause(ctx)) })()
 	up := newPump(r, captures.Up, r.client, r.server)
 	down := newPump(r, captures.Down, r.server, r.client)
+	r.pumps = [2]*pump{up, down}
 	up.filled = copy(up.buf, head)
 	if r.config.Origin != nil {
 		up.startReencoding()

@@ -64,6 +64,10 @@ type sendQueue struct {
 	changed bool
 	window  int64
 
+	// passing means that the DATA frames of a changed stream are still forwarded as they come (see watch). Its window
+	// is only accounted then: updates are forwarded to the other side.
+	passing bool
+
 	items []sendItem
 	// size is the number of bytes of data in items; busy means that frames are being written.
 	size int
@@ -131,11 +135,14 @@ func (w *sender) windowUpdate(stream uint32, n int64) (forwarded int64) {
 	defer w.mu.Unlock()
 	w.wake.Broadcast()
 	if stream != 0 {
-		if q := w.queues[stream]; q != nil && q.changed {
-			q.window += n
-			return 0
+		q := w.queues[stream]
+		if q == nil || !q.changed {
+			return n
 		}
-		return n
+		if q.window += n; q.passing {
+			return n
+		}
+		return 0
 	}
 	w.window += n
 	withheld := min(n, w.overdraft)
@@ -143,24 +150,59 @@ func (w *sender) windowUpdate(stream uint32, n int64) (forwarded int64) {
 	return n - withheld
 }
 
-// takeWindow uses n bytes of the connection's window for a DATA frame of an unchanged stream. It returns false if
-// the frame has to wait.
+// takeWindow uses n bytes of the windows for a DATA frame that is forwarded as it came. It returns false if the frame
+// has to wait.
 func (w *sender) takeWindow(stream uint32, n int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.queues[stream] != nil || int64(n) > w.window && w.overdraft > 0 {
+	q := w.queues[stream]
+	if q != nil && !q.passing || int64(n) > w.window && w.overdraft > 0 {
 		return false
 	}
 	w.window -= int64(n)
+	if q != nil {
+		q.window -= int64(n)
+	}
 	return true
 }
 
-// openQueue creates the queue for a stream with a changed body.
+// openQueue creates the queue for a stream whose body may be changed.
 func (w *sender) openQueue(stream uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queues[stream] = &sendQueue{changed: true, window: w.initial}
-	w.order = append(w.order, stream)
+	w.queues[stream] = &sendQueue{changed: true, passing: true, window: w.initial}
+}
+
+// stopPassing makes the queue of a stream account for all that is sent from now on.
+func (w *sender) stopPassing(stream uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if q := w.queues[stream]; q != nil && q.passing {
+		q.passing = false
+		w.order = append(w.order, stream)
+	}
+}
+
+// canWithhold reports whether the other side can send a frame of the default size, on a stream that passes and on the
+// connection, although bytes of it are withheld: held ones of the stream, and heldByAll of all streams.
+func (w *sender) canWithhold(stream uint32, held, heldByAll int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.queues[stream]
+	return q != nil && q.passing && q.window-int64(held) >= defaultFrameSize && w.canSend(heldByAll)
+}
+
+// leavesWindow reports whether the other side can send a frame of the default size on the connection, although heldByAll
+// bytes are withheld.
+func (w *sender) leavesWindow(heldByAll int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.canSend(heldByAll)
+}
+
+// canSend is leavesWindow for a caller that holds w.mu.
+func (w *sender) canSend(heldByAll int) bool {
+	return w.window+w.overdraft-int64(heldByAll) >= defaultFrameSize
 }
 
 // isWaiting reports whether frames of an unchanged stream wait in a queue.
@@ -220,7 +262,12 @@ func (w *sender) awaitSpace(stream uint32) bool {
 func (w *sender) endQueue(stream uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if q := w.queues[stream]; q != nil {
+	q := w.queues[stream]
+	switch {
+	case q == nil:
+	case q.passing:
+		delete(w.queues, stream)
+	default:
 		q.over = true
 		w.start()
 	}

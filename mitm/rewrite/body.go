@@ -58,6 +58,9 @@ type Body struct {
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
 
+	// examined is the memory for a frame that is examined while the body is watched.
+	examined Frame
+
 	// begun means that Sink.Begin was called.
 	begun bool
 

@@ -21,6 +21,8 @@ func (unchanged) Response(int, captures.Headers)                {}
 func (u unchanged) Framing(captures.Direction) Framing          { return u.framing }
 func (unchanged) Frame(context.Context, *Frame) Verdict         { return Verdict{} }
 func (unchanged) Pace(context.Context, captures.Direction, int) {}
+func (unchanged) Passes(*Frame) bool                            { return true }
+func (unchanged) Paces() bool                                   { return false }
 func (unchanged) Recorded(int64)                                {}
 func (unchanged) Passed(captures.Direction, string)             {}
 func (unchanged) End()                                          {}
@@ -38,6 +40,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(kind, []byte("\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff"))
 	}
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		examine(t, Framing{Kind: Kind(kind % (byte(Chunks) + 1)), Encoding: "gzip"}, body)
 		framing := Framing{Kind: Kind(kind % (byte(Chunks) + 1)), Encoding: "gzip"}
 		for _, r := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
 			b := Body{Exchange: unchanged{framing}, Declared: -1}
@@ -56,4 +59,33 @@ func FuzzBody(f *testing.F) {
 			}
 		}
 	})
+}
+
+// examine watches a body: what was examined in pieces is what was examined at once, and a relay can go on with Run.
+func examine(t *testing.T, framing Framing, body []byte) {
+	t.Helper()
+	whole := Body{Exchange: unchanged{framing}, Declared: int64(len(body))}
+	if whole.Watch() == WatchBody && whole.ExamineBody(body) && whole.Offset() != int64(len(body)) {
+		t.Fatalf("%d of %d bytes were examined", whole.Offset(), len(body))
+	}
+	b := Body{Exchange: unchanged{framing}, Declared: -1}
+	if b.Watch() != WatchFrames {
+		return
+	}
+	all, _ := (&Body{Exchange: unchanged{framing}, Declared: -1, framing: framing}).ExamineFrames(body)
+	passed := 0
+	for end := range body {
+		n, ok := b.ExamineFrames(body[passed : end+1])
+		if !ok {
+			break
+		}
+		passed += n
+	}
+	if b.Offset() != int64(passed) || passed < all {
+		t.Fatalf("%d bytes in pieces, %d at once, offset %d", passed, all, b.Offset())
+	}
+	var out sink
+	if err := b.Run(context.Background(), bytes.NewReader(body[passed:]), &out); err != nil || !bytes.Equal(out.Bytes(), body[passed:]) {
+		t.Fatalf("%q became %q, %v", body[passed:], out.Bytes(), err)
+	}
 }

@@ -66,6 +66,12 @@ type Exchange interface {
 	// Frame decides about a frame. It returns early if ctx ends.
 	Frame(ctx context.Context, f *Frame) Verdict
 
+	// Passes reports whether Frame would forward a frame unchanged at once. It has no effects.
+	Passes(f *Frame) bool
+
+	// Paces reports whether Pace may wait. The answer is constant.
+	Paces() bool
+
 	// Pace waits until n bytes of a direction may be forwarded.
 	Pace(ctx context.Context, d captures.Direction, n int)
 

@@ -38,22 +38,62 @@ type change struct {
 	names    []string
 }
 
-// Frame applies the rules to a frame.
-func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict {
+// Passes reports whether Frame would do nothing about a frame.
+func (x *exchange) Passes(f *rewrite.Frame) bool {
+	return x.excludes(f) || x.selected(f).none()
+}
+
+// excludes reports whether it is certain, without the evaluation of filters, that nothing matches a frame.
+func (x *exchange) excludes(f *rewrite.Frame) bool {
+	index := x.indexes[f.Dir]
+	switch {
+	case index == nil || x.typed || x.intercept[f.Dir].value != filter.No || x.hook[f.Dir].value != filter.No:
+		return false
+	case isEnd(f):
+		return !index.matchesEnd
+	}
+	x.mu.Lock()
+	codec := x.call.Codec
+	x.mu.Unlock()
+	return index.excludes(codec, f.Data)
+}
+
+// A selection is what applies to a frame.
+type selection struct {
+	rules               []*rule
+	intercepted, hooked bool
+}
+
+// none reports whether nothing applies.
+func (s selection) none() bool { return len(s.rules) == 0 && !s.intercepted && !s.hooked }
+
+// selected returns what applies to a frame. The state of the frame is in x.changes.
+func (x *exchange) selected(f *rewrite.Frame) selection {
 	c := &x.changes[f.Dir]
 	*c = change{exchange: x, frame: f, now: x.viewNow()}
 	c.view = &c.now
 	c.shown = filter.Frame{Frame: c.decode(f.Data), Type: c.messageType()}
-	rules := c.matching()
-	intercepted := x.intercept[f.Dir].holds(c.view, c.shown)
-	hooked := x.hook[f.Dir].holds(c.view, c.shown)
-	if len(rules) == 0 && !intercepted && !hooked {
+	return selection{
+		rules:       c.matching(),
+		intercepted: x.intercept[f.Dir].holds(c.view, c.shown),
+		hooked:      x.hook[f.Dir].holds(c.view, c.shown),
+	}
+}
+
+// Frame applies the rules to a frame.
+func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict {
+	if x.excludes(f) {
+		return rewrite.Verdict{}
+	}
+	on := x.selected(f)
+	if on.none() {
 		return rewrite.Verdict{}
 	}
 
 	// What matches is decided by the frame as it arrived. Each rule changes what the one before it has left.
+	c := &x.changes[f.Dir]
 	c.messages = [][]byte{f.Data}
-	for _, r := range rules {
+	for _, r := range on.rules {
 		if len(c.messages) == 0 {
 			break
 		}
@@ -64,10 +104,10 @@ func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict 
 			return v
 		}
 	}
-	if len(c.messages) > 0 && intercepted {
+	if len(c.messages) > 0 && on.intercepted {
 		c.hold(ctx, interceptName)
 	}
-	if hooked {
+	if on.hooked {
 		if v, over := c.hook(ctx); over {
 			return v
 		}
@@ -80,12 +120,12 @@ func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict 
 
 // matching returns the rules that match the frame.
 func (c *change) matching() (rules []*rule) {
-	isEnd, fields := c.isEnd(), fieldsOf(c.shown.Tree)
+	end, fields := c.isEnd(), fieldsOf(c.shown.Tree)
 	for _, r := range c.exchange.rules[c.frame.Dir] {
-		if r.when.field > 0 && fields&elementOf(r.when.field) == 0 {
+		if n := r.when.need.Number; n > 0 && fields&elementOf(n) == 0 {
 			continue
 		}
-		if (!isEnd || r.rule.matchesEnd) && r.when.holds(c.view, c.shown) {
+		if (!end || r.rule.matchesEnd) && r.when.holds(c.view, c.shown) {
 			rules = append(rules, r.rule)
 		}
 	}
@@ -116,8 +156,11 @@ func (c *change) decode(data []byte) *decode.Frame {
 }
 
 // isEnd reports whether the frame is the end of a stream.
-func (c *change) isEnd() bool {
-	return c.frame.Framed && c.frame.Flags&(envelope.EndStream|envelope.Trailer) != 0 || c.frame.Opcode.Kind() >= captures.OpClose
+func (c *change) isEnd() bool { return isEnd(c.frame) }
+
+// isEnd reports whether a frame is the end of a stream.
+func isEnd(f *rewrite.Frame) bool {
+	return f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0 || f.Opcode.Kind() >= captures.OpClose
 }
 
 // isJSON reports whether a message is JSON.

@@ -28,8 +28,8 @@ type condition struct {
 	value filter.Truth
 	rest  *filter.Filter
 
-	// field is a field that messages of protobuf must have; 0 if none is known.
-	field uint64
+	// need is a field that a message must have.
+	need filter.Need
 }
 
 // conditionOf returns the part of a filter that depends on the frame; nil matches no frame.
@@ -40,7 +40,7 @@ func conditionOf(f *filter.Filter, view *filter.Exchange, d captures.Direction) 
 	rest, value := f.Given(view, d)
 	c := condition{value: value, rest: rest}
 	if value == filter.Unknown {
-		c.field = rest.FirstField()
+		c.need = rest.Need()
 	}
 	return c
 }
@@ -89,6 +89,9 @@ type plan struct {
 
 	// ending ends the exchange before the request is sent. It may be nil.
 	ending *rule
+
+	// indexes exclude rules quickly, by direction.
+	indexes [len(directions)]*index
 }
 
 // newPlan returns what candidates may do.
@@ -105,6 +108,9 @@ func newPlan(list []candidate) *plan {
 		if decided && p.ending == nil && c.rule.endsAtHead() && c.rule.changesOnlyEnd() {
 			p.ending = c.rule
 		}
+	}
+	for _, d := range directions {
+		p.indexes[d] = newIndex(p.rules[d])
 	}
 	return p
 }

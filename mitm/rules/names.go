@@ -54,11 +54,35 @@ func (s *Set) CheckNames(services iter.Seq[protoreflect.ServiceDescriptor]) erro
 	return nil
 }
 
+// CheckFilter checks the paths of a filter as CheckNames checks those of rules.
+//
+// Errors: the first path that no message of the methods has, with a suggestion.
+func CheckFilter(f *filter.Filter, services iter.Seq[protoreflect.ServiceDescriptor]) error {
+	types := typesOf(f, services)
+	if len(types) == 0 {
+		return nil
+	}
+	for _, path := range f.Paths() {
+		if err := fitsOne(types, func(md protoreflect.MessageDescriptor) error { return edit.CheckPath(path, md) }); err != nil {
+			return fmt.Errorf("path:%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
 // types returns the messages that the rule may match. It returns none if the rule may match calls of any method.
-func (r *rule) types(services iter.Seq[protoreflect.ServiceDescriptor]) (types []protoreflect.MessageDescriptor) {
+func (r *rule) types(services iter.Seq[protoreflect.ServiceDescriptor]) []protoreflect.MessageDescriptor {
+	if !r.changesFrames() {
+		return nil
+	}
+	return typesOf(r.match, services)
+}
+
+// typesOf returns the messages that a filter may match. It returns none if the filter may match calls of any method.
+func typesOf(match *filter.Filter, services iter.Seq[protoreflect.ServiceDescriptor]) (types []protoreflect.MessageDescriptor) {
 	for _, d := range directions {
 		// No method has this name, so a filter that may match it does not depend on methods.
-		if !r.changesFrames() || r.match.OfMethod("\x00", "\x00", d) != filter.No {
+		if match.OfMethod("\x00", "\x00", d) != filter.No {
 			return nil
 		}
 	}
@@ -66,7 +90,7 @@ func (r *rule) types(services iter.Seq[protoreflect.ServiceDescriptor]) (types [
 		for i := range service.Methods().Len() {
 			m := service.Methods().Get(i)
 			for _, d := range directions {
-				if r.match.OfMethod(string(service.FullName()), string(m.Name()), d) == filter.No {
+				if match.OfMethod(string(service.FullName()), string(m.Name()), d) == filter.No {
 					continue
 				}
 				md := m.Input()

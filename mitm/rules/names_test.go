@@ -5,10 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/decode/filter"
 	"unwire/mitm/rewrite"
 	"unwire/schema"
 )
@@ -77,6 +79,26 @@ func TestCheckNames(t *testing.T) {
 			t.Errorf("%s, %s: %v", c.match, c.action, err)
 		case c.want != "" && (!errors.Is(err, ErrRules) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s, %s:\n got %v\nwant %s", c.match, c.action, err, c.want)
+		}
+	}
+}
+
+// Names in the filters of --intercept and --hook-match are checked as those of rules are.
+func TestCheckFilter(t *testing.T) {
+	for text, want := range map[string]string{
+		"method:Get dir:up path:nmae":         `path:nmae: shop.GetRequest has no field "nmae"; did you mean name (field 1)?`,
+		"method:Get dir:up path:options.slow": `path:options.slow: shop.Options has no field "slow"; its fields are fast, model_id`,
+		"method:Get dir:up path:name=x":       "",
+		"method:Get path:title":               "",
+		"path:nmae":                           "",
+		"method:Get path:77":                  "",
+	} {
+		f, err := filter.Parse(text, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckFilter(f, shop(t).Services()); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }

@@ -351,6 +351,9 @@ func (x *exchange) Recorded(id int64) {
 	x.ex.ID, x.shown = id, nil
 }
 
+// Paces reports whether the bandwidth is limited.
+func (x *exchange) Paces() bool { return x.policy.o.Pace != nil }
+
 // Pace waits until n bytes may be forwarded.
 func (x *exchange) Pace(ctx context.Context, d captures.Direction, n int) {
 	if x.policy.o.Pace != nil && n > 0 {

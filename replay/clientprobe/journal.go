@@ -1,14 +1,14 @@
 package clientprobe
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"unwire/replay/journal"
 )
 
 // A Journal is an append-only record of the outcomes of runs, as JSON Lines, so that a probe that was ended can go
@@ -39,58 +39,15 @@ const maxLine = 1 << 20
 // Errors: a line that is not an entry, except for the last one, which a kill may have truncated.
 func NewJournal(f io.ReadWriteSeeker, capture string) (*Journal, error) {
 	j := &Journal{w: f, capture: capture, outcomes: map[string]*Evidence{}}
-	end, err := j.load(f)
-	if err != nil {
-		return nil, fmt.Errorf("clientprobe: journal: %w", err)
-	}
-	if _, err := f.Seek(end, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("clientprobe: journal: %w", err)
-	}
-	if t, ok := f.(interface{ Truncate(int64) error }); ok {
-		if err := t.Truncate(end); err != nil {
-			return nil, fmt.Errorf("clientprobe: journal: %w", err)
-		}
-	}
-	return j, nil
-}
-
-// load reads entries and returns the offset after the last complete one.
-func (j *Journal) load(r io.Reader) (end int64, err error) {
-	lines := bufio.NewReaderSize(r, 64<<10)
-	for n := 1; ; n++ {
-		line, err := readLine(lines)
-		switch {
-		case errors.Is(err, io.EOF):
-			return end, nil
-		case err != nil:
-			return end, fmt.Errorf("line %d: %w", n, err)
-		}
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return end, fmt.Errorf("line %d is no entry: %w", n, err)
-		}
+	err := journal.Continue(f, maxLine, func(e entry) {
 		if e.Event == "answer" && e.Answer != nil {
 			j.outcomes[e.Key] = e.Answer
 		}
-		end += int64(len(line))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("clientprobe: journal: %w", err)
 	}
-}
-
-// readLine returns a complete line; io.EOF for one that is not terminated.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
-		}
-	}
+	return j, nil
 }
 
 // key identifies a run: the capture, the command and the change.

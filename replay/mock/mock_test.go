@@ -37,13 +37,13 @@ const service = "/unwire.test.v1.SessionService/"
 
 // A fixture records a client's session with a real server, and serves the recording.
 type fixture struct {
-	t    *testing.T
+	t    testing.TB
 	ca   *ca.Authority
 	path string
 }
 
 // newFixture makes a folder with a CA.
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	authority, err := ca.Load(filepath.Join(dir, "ca"))

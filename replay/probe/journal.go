@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	journalfile "unwire/replay/journal"
 )
 
 // A journal is an append-only file, in the format JSON Lines, of all requests and responses of a probe.
@@ -79,59 +80,21 @@ func openJournal(o *Options, headers []string) (*journal, error) {
 	if o.Journal == nil {
 		return j, nil
 	}
-	end, err := j.load(o.Journal)
-	if err != nil {
+	if err := j.load(o.Journal); err != nil {
 		return j, fmt.Errorf("probe: journal: %w", err)
-	}
-	if _, err := o.Journal.Seek(end, io.SeekStart); err != nil {
-		return j, fmt.Errorf("probe: journal: %w", err)
-	}
-	if t, ok := o.Journal.(interface{ Truncate(int64) error }); ok {
-		if err := t.Truncate(end); err != nil {
-			return j, fmt.Errorf("probe: journal: %w", err)
-		}
 	}
 	j.w = o.Journal
 	return j, nil
 }
 
-// load reads the existing entries and returns the offset after the last complete one.
-func (j *journal) load(r io.Reader) (end int64, err error) {
-	lines := bufio.NewReaderSize(r, 64<<10)
-	for n := 1; ; n++ {
-		line, err := readLine(lines)
-		if err == io.EOF {
-			return end, nil
-		}
-		if err != nil {
-			return end, fmt.Errorf("line %d: %w", n, err)
-		}
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return end, fmt.Errorf("line %d is no entry: %w", n, err)
-		}
+// load reads the answers of an existing journal, and seeks to the end of its last complete line, so that further
+// entries can be appended.
+func (j *journal) load(f io.ReadSeeker) error {
+	return journalfile.Continue(f, maxJournalLine, func(e entry) {
 		if e.Event == "answer" && e.Answer != nil {
 			j.answers[e.Key] = e.Answer
 		}
-		end += int64(len(line))
-	}
-}
-
-// readLine returns a complete line without its line feed; io.EOF if the line feed is missing.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case err != bufio.ErrBufferFull:
-			return nil, err
-		case len(line) > maxJournalLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxJournalLine)
-		}
-	}
+	})
 }
 
 // key returns a hash that identifies a request by target and content; try counts repetitions. Headers

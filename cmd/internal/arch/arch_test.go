@@ -278,8 +278,9 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/store", "proto", "replay/standin", "schema"},
 		why:     "records a client of the stand-in for tests",
 	},
+	"replay/journal": {why: "the file of a program that goes on where it stopped, whatever its entries are"},
 	"replay/probe": {
-		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"},
+		imports: []string{"captures", "replay", "replay/journal", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"},
 		why:     "what the oracles share: sending like replay, at user-supplied paths",
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "the strategy for protobuf-es needs only the probe"},
@@ -290,7 +291,7 @@ var table = map[string]row{
 		why: "the only place that knows all oracles; tests use real servers",
 	},
 	"replay/clientprobe": {
-		imports: []string{"captures", "captures/profile", "decode", "decode/", "replay/edit", "replay/live", "replay/mock"},
+		imports: []string{"captures", "captures/profile", "decode", "decode/", "replay/edit", "replay/journal", "replay/live", "replay/mock"},
 		tests:   []string{"captures/store", "mitm", "mitm/ca"},
 		why:     "edits the answers of a mock and compares requests; whoever runs the client knows how",
 	},

@@ -5,6 +5,7 @@ package mock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/mitm/ca"
 	"unwire/replay/mock"
@@ -108,25 +110,12 @@ func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
 		return err
 	}
 	defer ln.Close() //nolint:errcheck // the server closes it first
-	c, err := a.OpenCapture(file)
+	o.Answered = func(r mock.Answer) { sayAnswer(a, f, r) }
+	c, server, authority, err := load(ctx, a, file, o)
 	if err != nil {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // it was only read
-	dir, err := app.ConfigDir()
-	if err != nil {
-		return err
-	}
-	authority, err := ca.Load(filepath.Join(dir, "ca"))
-	if err != nil {
-		return err
-	}
-	o.CA = authority
-	o.Answered = func(r mock.Answer) { sayAnswer(a, f, r) }
-	server, err := mock.New(ctx, c.Store, o)
-	if err != nil {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", file, err), "")
-	}
 
 	// The server runs until the user interrupts it.
 	served := make(chan error, 1)
@@ -144,6 +133,31 @@ func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
 		err = reportErr
 	}
 	return err
+}
+
+// load opens a capture file, and returns a mock server that answers from it, with the CA that 'unwire capture' uses
+// too. The caller closes the capture.
+func load(ctx context.Context, a *app.App, file string, o mock.Options) (c *query.Capture, server *mock.Server, authority *ca.Authority, err error) {
+	if c, err = a.OpenCapture(file); err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	dir, err := app.ConfigDir()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if authority, err = ca.Load(filepath.Join(dir, "ca")); err != nil {
+		return nil, nil, nil, err
+	}
+	o.CA = authority
+	if server, err = mock.New(ctx, c.Store, o); err != nil {
+		return nil, nil, nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", file, err), "")
+	}
+	return c, server, authority, nil
 }
 
 // sayMock prints the addresses of the server. addr is HOST:PORT, and caFile the certificate that clients

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
-	"unwire/mitm/ca"
 	"unwire/replay/clientprobe"
 	"unwire/replay/mock"
 )
@@ -133,23 +131,11 @@ func runProbeClient(ctx context.Context, a *app.App, f probeFlags, file string, 
 	if f.repeats < 2 || f.budget < 1 || f.maxTime <= 0 || f.timeout < 0 {
 		return app.Usagef("--repeats must be at least 2, --budget at least 1, and --max-time and --timeout positive")
 	}
-	c, err := a.OpenCapture(file)
+	c, server, authority, err := load(ctx, a, file, mock.Options{})
 	if err != nil {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // it was only read
-	dir, err := app.ConfigDir()
-	if err != nil {
-		return err
-	}
-	authority, err := ca.Load(filepath.Join(dir, "ca"))
-	if err != nil {
-		return err
-	}
-	server, err := mock.New(ctx, c.Store, mock.Options{CA: authority})
-	if err != nil {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", file, err), "")
-	}
 	client := &sandbox{a: a, argv: argv, authority: authority, noNamespace: f.noNamespace}
 	p := &clientprobe.Probe{
 		Mock: server, Argv: argv, Client: client.run, Profile: a.Profile(), AllowExecute: f.allowExecute, Methods: f.methods, Paths: f.paths,

@@ -129,6 +129,11 @@ func newRewriter(a *app.App, f *CaptureFlags) (r *rewriter, err error) {
 	if o.HookMatch, err = parseFilter("--hook-match", f.rewrite.hookMatch); err != nil {
 		return r, err
 	}
+	for flag, selected := range map[string]*filter.Filter{"--intercept": o.Intercept, "--hook-match": o.HookMatch} {
+		if err := names.checkFilter(flag, selected); err != nil {
+			return r, err
+		}
+	}
 	if o.Pace, err = parseThrottle(f.rewrite.throttle); err != nil {
 		return r, err
 	}
@@ -222,6 +227,17 @@ func (n *fieldNames) check(s *rules.Set) error {
 		return nil
 	}
 	return s.CheckNames(n.given.Services())
+}
+
+// checkFilter checks the names in the filter of a flag, which may be nil.
+func (n *fieldNames) checkFilter(flag string, f *filter.Filter) error {
+	if n.given == nil || f == nil {
+		return nil
+	}
+	if err := rules.CheckFilter(f, n.given.Services()); err != nil {
+		return app.Usagef("%s: %v", flag, err)
+	}
+	return nil
 }
 
 // typeOf returns the message type of a method's frames in one direction; see rules.Options.Type.

@@ -1,0 +1,426 @@
+package h2
+
+import (
+	"slices"
+
+	"golang.org/x/net/http2/hpack"
+
+	"unwire/captures"
+	"unwire/mitm/rewrite"
+)
+
+// maxHeld is how many bytes of bodies a pump withholds at most while it waits for the rest of a frame or of a body.
+const maxHeld = 32 << 10
+
+// A watch is the state of one direction of a stream that rules may change, while no frame has matched a rule. The pump
+// examines each frame as it arrives and forwards the bytes as they came, so that it costs little that rules match
+// nothing. The first frame that does not pass, or cannot be examined at once, ends the watch: the bytes that were not
+// forwarded, and all that follow, go through an inbox (see change).
+//
+// A frame of which a part is missing is withheld, and so is a body whose declared length a rule may change, together
+// with its head. The other side can always send what is missing: a watch ends if the windows become small.
+//
+// Shape: the pump's busy is locked while a watch is used.
+type watch struct {
+	how rewrite.Watch
+
+	// begun means that how is known: for a response, after its head.
+	begun bool
+
+	// held is what is withheld; nil if nothing is.
+	held *held
+}
+
+// watched returns the watch of the pump's direction of a stream, or nil. c may be nil.
+func (p *pump) watched(c *change) *watch {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watches[p.dir]
+}
+
+// watchRequest handles the head of a request whose body is watched. It reports whether the head is not forwarded now.
+// ok is false if the body cannot be watched.
+func (p *pump) watchRequest(c *change, b *headerBlock) (diverted, ok bool) {
+	w, body := c.watches[captures.Up], c.bodies[captures.Up]
+	last := b.has(flagEndStream)
+	if c.exchange.Changes(captures.Up) {
+		body.Declared = declaredLength(p.fields)
+	}
+	w.how, w.begun = body.Watch(), true
+	switch method := fieldValue(p.fields, pseudoMethod); {
+	case w.how == rewrite.WatchNot:
+		return false, false
+	case last && (c.exchange.Framing(captures.Up).Kind != rewrite.Whole || method == "GET" || method == "HEAD"):
+		return false, true
+	case last:
+		return false, body.ExamineBody(nil)
+	case w.how != rewrite.WatchBody:
+		return false, true
+	// A client that expects 100 (Continue) sends the body only after the server has seen the head.
+	case fieldValue(p.fields, "expect") != "":
+		return false, false
+	case body.Declared < 0:
+		// The server may decide by the head whether it wants the body.
+		return false, true
+	}
+	w.held = p.holdHead(c, b)
+	p.addOpening(&opening{stream: c.id, change: c, held: w.held})
+	return true, true
+}
+
+// watchResponse handles the final head of a response whose body is watched. It reports whether the head is not forwarded
+// now. ok is false if the body cannot be watched.
+func (p *pump) watchResponse(c *change, b *headerBlock, bodiless bool) (diverted, ok bool) {
+	w, body := c.watches[captures.Down], c.bodies[captures.Down]
+	last := b.has(flagEndStream)
+	body.Declared = declaredLength(p.fields)
+	w.how, w.begun = body.Watch(), true
+	whole := c.exchange.Framing(captures.Down).Kind == rewrite.Whole
+	switch {
+	case w.how == rewrite.WatchNot:
+		return false, false
+	case last && (!whole || body.Declared != 0) || bodiless:
+		body.Declared = -1
+	case last:
+		if !body.ExamineBody(nil) {
+			return false, false
+		}
+	case w.how == rewrite.WatchBody:
+		w.held = p.holdHead(c, b)
+		p.held = append(p.held, w.held)
+		return true, true
+	}
+	return !p.sendsHead(c), true
+}
+
+// sendsHead notes that the head of a response is forwarded. It returns false if a rule has ended the exchange.
+func (p *pump) sendsHead(c *change) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		p.startReencoding()
+		return false
+	}
+	c.headSent = true
+	return true
+}
+
+// holdHead withholds the current header block.
+func (p *pump) holdHead(c *change, b *headerBlock) *held {
+	p.startCopying()
+	return &held{
+		change: c, raw: append([]byte(nil), p.blockFrame...), fields: append([]hpack.HeaderField{}, p.fields...),
+		flags: b.flags, priority: b.priority,
+	}
+}
+
+// watchData handles data of a watched direction. It reports whether the frame is not forwarded as it came.
+func (p *pump) watchData(s *stream, w *watch, h frameHeader, data []byte) (diverted bool) {
+	c := s.change
+	body := c.bodies[p.dir]
+	last := h.has(flagEndStream)
+	switch {
+	case !w.begun:
+		// Data before the head of the response is an error of the server, which the client is left to find.
+		return false
+	case w.how == rewrite.WatchNothing:
+		if p.dst.sender.takeWindow(h.stream, h.length) {
+			body.Skip(len(data))
+			return false
+		}
+	case w.how == rewrite.WatchFrames:
+		if diverted, ok := p.watchFrames(s, w, h, data); ok {
+			return diverted
+		}
+	case last && len(data) == h.length && p.bodyPasses(w, body, h, data):
+		p.forwardHeld(c, w)
+		return false
+	case !last && len(data) == h.length && p.withholds(w, len(data), h.stream):
+		p.holdData(s, w, data)
+		return true
+	}
+
+	in := p.divertWatched(c)
+	p.addData(s, data)
+	p.recordData()
+	in.push(data, h.length-len(data))
+	if last {
+		in.end(nil, nil)
+	}
+	return true
+}
+
+// holdData withholds data, which is recorded.
+func (p *pump) holdData(s *stream, w *watch, data []byte) {
+	p.startCopying()
+	p.addData(s, data)
+	p.recordData()
+	if w.held == nil {
+		w.held = &held{change: s.change}
+		p.held = append(p.held, w.held)
+	}
+	w.held.data = append(w.held.data, data...)
+	p.heldBytes += len(data)
+}
+
+// dataOf returns the withheld data, and data behind it.
+func (w *watch) dataOf(data []byte) []byte {
+	if w.held == nil || len(w.held.data) == 0 {
+		return data
+	}
+	return slices.Concat(w.held.data, data)
+}
+
+// heldLen returns how many bytes are withheld.
+func (w *watch) heldLen() int {
+	if w.held == nil {
+		return 0
+	}
+	return len(w.held.data)
+}
+
+// bodyPasses reports whether a body that ends with a frame passes, and can be forwarded at once.
+func (p *pump) bodyPasses(w *watch, body *rewrite.Body, h frameHeader, data []byte) bool {
+	mark := body.Mark()
+	if !body.ExamineBody(w.dataOf(data)) {
+		return false
+	}
+	if !p.dst.sender.takeWindow(h.stream, h.length+w.heldLen()) {
+		body.Reset(mark)
+		return false
+	}
+	return true
+}
+
+// withholds reports whether n more bytes of a stream may be withheld.
+func (p *pump) withholds(w *watch, n int, stream uint32) bool {
+	n += w.heldLen()
+	all := p.heldBytes - w.heldLen() + n
+	return n <= rewrite.MaxWatched && all <= maxHeld && p.dst.sender.canWithhold(stream, n, all)
+}
+
+// watchFrames handles data of a stream whose complete frames are forwarded as they come. ok is false if a frame does
+// not pass.
+func (p *pump) watchFrames(s *stream, w *watch, h frameHeader, data []byte) (diverted, ok bool) {
+	body, last := s.change.bodies[p.dir], h.has(flagEndStream)
+	all := w.dataOf(data)
+	mark := body.Mark()
+	passed, ok := body.ExamineFrames(all)
+	if !ok {
+		return false, false
+	}
+	rest := len(all) - passed
+	if rest == 0 && p.dst.sender.takeWindow(h.stream, h.length+w.heldLen()) {
+		p.forwardHeld(s.change, w)
+		return false, true
+	}
+
+	// What is complete is forwarded, and the rest withheld.
+	if !last && len(data) == h.length && rest <= len(data) && passed >= w.heldLen() && p.restWithheld(w, h.stream, rest, passed) {
+		p.forwardHeld(s.change, w)
+		p.forwardFrame(h.stream, appendFrame(nil, frameData, 0, h.stream, data[:len(data)-rest]))
+		p.addData(s, data[:len(data)-rest])
+		p.holdData(s, w, data[len(data)-rest:])
+		return true, true
+	}
+	if !last && passed == 0 && len(data) == h.length && p.withholds(w, len(data), h.stream) {
+		p.holdData(s, w, data)
+		return true, true
+	}
+	body.Reset(mark)
+	return false, false
+}
+
+// restWithheld takes the window for passed bytes, and reports whether rest bytes behind them may be withheld.
+func (p *pump) restWithheld(w *watch, stream uint32, rest, passed int) bool {
+	all := p.heldBytes - w.heldLen() + rest
+	return passed > 0 && rest <= rewrite.MaxWatched && all <= maxHeld &&
+		p.dst.sender.canWithhold(stream, rest+passed, all+passed) && p.dst.sender.takeWindow(stream, passed)
+}
+
+// forwardHeld forwards what is withheld of a direction whose windows were taken.
+func (p *pump) forwardHeld(c *change, w *watch) {
+	h := w.held
+	if h == nil {
+		return
+	}
+	data := h.data
+	w.held, h.data = nil, nil
+	p.heldBytes -= len(data)
+	var frames []byte
+	for len(data) > 0 {
+		n := min(len(data), defaultFrameSize)
+		frames = appendFrame(frames, frameData, 0, c.id, data[:n])
+		data = data[n:]
+	}
+	if o := p.findOpening(c.id); o != nil && o.held == h {
+		o.ready = true
+		p.addFrame(o, frames)
+		p.forwardOpenings()
+		return
+	}
+	p.removeHeld(h)
+	if h.fields != nil {
+		if !p.sendsHead(c) {
+			return
+		}
+		p.startCopying()
+		p.encoded = append(p.encoded, p.headOf(h)...)
+	}
+	p.forwardFrame(c.id, frames)
+}
+
+// removeHeld removes what is not withheld any more from the list of the pump.
+func (p *pump) removeHeld(h *held) {
+	if i := slices.Index(p.held, h); i >= 0 {
+		p.held = slices.Delete(p.held, i, i+1)
+	}
+}
+
+// divertWatched ends the watch of a direction, and starts to forward what was not forwarded through an inbox.
+func (p *pump) divertWatched(c *change) *inbox {
+	h := p.watched(c).held
+	in := p.unwatch(c)
+
+	// What is withheld is the beginning of the inbox.
+	var head []hpack.HeaderField
+	o := p.findOpening(c.id)
+	if h != nil {
+		p.removeHeld(h)
+		p.heldBytes -= len(h.data)
+		in.push(h.data, 0)
+		if head = h.fields; o != nil && o.held == h {
+			o.held, c.head = nil, h.fields
+		}
+	}
+
+	// The head, and what was forwarded before, must not be overtaken.
+	if o != nil && o.ready {
+		o.started = func() { go c.run(p.dir, nil) }
+		return in
+	}
+	p.flush()
+	go c.run(p.dir, head)
+	return in
+}
+
+// unwatch ends the watch of a direction, and returns the inbox that everything goes through from now on.
+func (p *pump) unwatch(c *change) *inbox {
+	p.startReencoding()
+	p.dst.sender.stopPassing(c.id)
+	in := newInbox(c.ctx, &p.relay.waiting, c.id, p.src.sender)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watches[p.dir], c.inboxes[p.dir] = nil, in
+	if c.over {
+		in.discard()
+	}
+	return in
+}
+
+// watchTrailers handles trailers of a watched direction. It reports whether they are not forwarded now.
+func (p *pump) watchTrailers(c *change, w *watch, b *headerBlock) (diverted bool) {
+	body := c.bodies[p.dir]
+	passes := w.heldLen() == 0 && w.how != rewrite.WatchBody
+	if w.how == rewrite.WatchBody {
+		passes = body.ExamineBody(w.dataOf(nil)) && p.dst.sender.takeWindow(c.id, w.heldLen())
+	}
+	if passes || !b.has(flagEndStream) {
+		p.forwardHeld(c, w)
+		return false
+	}
+	in := p.divertWatched(c)
+	p.recordData()
+	in.end(append([]hpack.HeaderField(nil), p.fields...), nil)
+	return true
+}
+
+// endWatch ends the watch of a direction of an exchange that a rule has ended: what is withheld is discarded. It returns
+// how many bytes were received. Everything that was forwarded has been written then.
+func (p *pump) endWatch(c *change) (received int64) {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	c.mu.Lock()
+	w := c.watches[p.dir]
+	c.watches[p.dir] = nil
+	c.mu.Unlock()
+	if w == nil {
+		return 0
+	}
+	p.dst.sender.stopPassing(c.id)
+	received = c.bodies[p.dir].Offset()
+	if h := w.held; h != nil {
+		received += int64(len(h.data))
+		if o := p.findOpening(c.id); o == nil || o.held != h {
+			p.removeHeld(h)
+			p.dropData(h)
+		}
+		if h.fields != nil {
+			p.startReencoding()
+		}
+	}
+	p.flush()
+	return received
+}
+
+// endWatchAtReset ends the withholding of a response that the server resets. It reports whether the reset waits for data
+// that does not pass.
+func (p *pump) endWatchAtReset(c *change, w *watch, err error) (diverted bool) {
+	if w.held == nil {
+		return false
+	}
+	if whole := w.held.fields != nil; whole || !p.dst.sender.takeWindow(c.id, w.heldLen()) {
+		// Rules still decide about the complete frames.
+		in := p.divertWatched(c)
+		in.hurryUp()
+		in.end(nil, err)
+		return true
+	}
+	p.forwardHeld(c, w)
+	p.flush()
+	return false
+}
+
+// dropWithheld discards what is withheld of the request that the client resets.
+func (p *pump) dropWithheld(c *change) {
+	if w := p.watched(c); w != nil && w.held != nil {
+		p.removeHeld(w.held)
+		p.dropData(w.held)
+		w.held = nil
+	}
+}
+
+// dropStale forgets what is withheld of streams that have ended.
+func (p *pump) dropStale() {
+	for _, h := range slices.Clone(p.held) {
+		if p.relay.findStream(h.change.id) != h.change.stream {
+			p.removeHeld(h)
+			p.dropData(h)
+			if h.fields != nil {
+				// The head was decoded, and later ones may refer to it.
+				p.startReencoding()
+			}
+		}
+	}
+}
+
+// checkHeld ends the watches that withhold data if the connection's window becomes small.
+func (p *pump) checkHeld() {
+	if p.heldBytes == 0 || p.dst.sender.leavesWindow(p.heldBytes) {
+		return
+	}
+	p.dropStale()
+	for _, h := range slices.Clone(p.held) {
+		if p.watched(h.change) != nil {
+			p.divertWatched(h.change)
+		}
+	}
+	for _, o := range slices.Clone(p.openings) {
+		if o.held != nil && !o.ready {
+			p.divertWatched(o.change)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package rewrite
+
+import "unwire/decode/envelope"
+
+const (
+	// MaxWatched is the size in bytes up to which a relay waits for the rest of a frame, or of a whole body, to find out
+	// whether it passes.
+	MaxWatched = 16 << 10
+
+	// maxUnpacked is the size in bytes up to which a watched frame is decompressed.
+	maxUnpacked = 1 << 20
+)
+
+// A Watch is the way in which a relay can forward a body as it comes, as long as all frames pass (Exchange.Passes).
+type Watch uint8
+
+const (
+	// WatchNot means that the body cannot be watched: Run forwards it.
+	WatchNot Watch = iota
+	// WatchNothing means that the body has no frames to examine, and passes.
+	WatchNothing
+	// WatchFrames means that each complete frame can be examined and forwarded (Body.ExamineFrames).
+	WatchFrames
+	// WatchBody means that nothing may be forwarded before the whole body was examined (Body.ExamineBody).
+	WatchBody
+)
+
+// Watch returns how the body can be watched. Its Declared must be set. A relay that stops to watch calls Run, with a
+// reader for the bytes that were not examined.
+func (b *Body) Watch() Watch {
+	b.framing = b.Exchange.Framing(b.Dir)
+	switch kind := b.framing.Kind; {
+	case b.Exchange.Paces(), b.framing.Base64:
+		return WatchNot
+	case kind == Opaque:
+		return WatchNothing
+	case kind == Envelopes && b.Declared < 0:
+		return WatchFrames
+	case (kind == Envelopes || kind == Whole) && b.Declared <= MaxWatched:
+		return WatchBody
+	}
+	return WatchNot
+}
+
+// A Mark is a position in a body that is watched.
+type Mark struct {
+	at     int64
+	number int
+}
+
+// Mark returns the position behind what was examined. Reset returns to it.
+func (b *Body) Mark() Mark { return Mark{b.at, b.number} }
+
+// Reset moves the body back to a position.
+func (b *Body) Reset(m Mark) { b.at, b.number = m.at, m.number }
+
+// Skip notes that n bytes were forwarded.
+func (b *Body) Skip(n int) { b.at += int64(n) }
+
+// ExamineFrames examines the complete frames at the beginning of p, which continues the body behind what was examined
+// before. passed is how many bytes of p they have. ok is false if a frame does not pass or is too large; the body then
+// stays where it was.
+func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
+	mark := b.Mark()
+	for len(p)-passed >= envelope.PrefixLen {
+		prefix := envelope.ParsePrefix(p[passed:])
+		size := int64(prefix.Length) + envelope.PrefixLen
+		if size <= MaxWatched && int64(len(p)-passed) < size {
+			break
+		}
+		if size > MaxWatched || !b.examineEnvelope(prefix, p[passed:passed+int(size)]) {
+			b.Reset(mark)
+			return 0, false
+		}
+		passed += int(size)
+	}
+	return passed, true
+}
+
+// examineEnvelope reports whether a complete envelope passes. If so, the body moves behind it.
+func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
+	f := &b.examined
+	*f = Frame{
+		Dir: b.Dir, Number: b.number, Framed: true, Flags: prefix.Flags, Received: p,
+		Raw: p[envelope.PrefixLen:], Data: p[envelope.PrefixLen:],
+	}
+	if f.Flags&envelope.Compressed != 0 && len(f.Raw) > 0 {
+		data, err := envelope.Decompress(b.framing.Encoding, f.Raw, maxUnpacked)
+		if err != nil {
+			return false
+		}
+		f.Data = data
+	}
+	if !b.Exchange.Passes(f) {
+		return false
+	}
+	b.at, b.number = b.at+int64(len(p)), b.number+1
+	return true
+}
+
+// ExamineBody reports whether a complete body passes. If so, the body has ended; otherwise it stays at its beginning.
+func (b *Body) ExamineBody(p []byte) bool {
+	if b.Declared >= 0 && int64(len(p)) != b.Declared {
+		return false
+	}
+	if b.framing.Kind == Envelopes {
+		mark := b.Mark()
+		passed, ok := b.ExamineFrames(p)
+		if ok = ok && passed == len(p); !ok {
+			b.Reset(mark)
+		}
+		return ok
+	}
+	data, err := envelope.Decompress(b.framing.Encoding, p, maxUnpacked)
+	if err != nil || !b.Exchange.Passes(&Frame{Dir: b.Dir, Received: p, Raw: p, Data: data}) {
+		return false
+	}
+	b.at, b.number = b.at+int64(len(p)), b.number+1
+	return true
+}

@@ -1,0 +1,94 @@
+package rules
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/captures"
+	"unwire/decode/envelope"
+	"unwire/mitm/rewrite"
+)
+
+// indexFilters are conditions of which some match the messages of randomMessage.
+var indexFilters = []string{
+	"path:1=a", "path:1=6161", "path:1:(a|b)", "path:2=5", "path:2>3", "path:3", "path:3.1=a", "path:4=1.5", "path:1=a path:2=5", "path:name=a",
+	"path:1=b is:end", "path:5[1]=a", "path:70=a", "path:2=-3", "path:1=aa", "path:1=*", "path:1=61",
+}
+
+// randomMessage returns a message of protobuf or, if JSON is set, an object, with fields that indexFilters examine.
+func randomMessage(r *rand.Rand, json bool) []byte {
+	texts := []string{"a", "aa", "b", "", "6161", "\xff", "\n\x01a", strings.Repeat("x", 100)}
+	if json {
+		var members []string
+		for range r.IntN(4) {
+			members = append(members, fmt.Sprintf("%q: %s", []string{"1", "2", "name", "x"}[r.IntN(4)], []string{`"a"`, "5", "4.5", `{"1":"a"}`, "null", `"\u0061"`}[r.IntN(6)]))
+		}
+		return []byte("{" + strings.Join(members, ",") + "}")
+	}
+	var m []byte
+	for range r.IntN(5) {
+		number := protowire.Number([]int{1, 2, 3, 4, 5, 6, 70}[r.IntN(7)])
+		switch r.IntN(6) {
+		case 0:
+			m = protowire.AppendVarint(protowire.AppendTag(m, number, protowire.VarintType), []uint64{5, 1, 1<<64 - 3}[r.IntN(3)])
+		case 1:
+			m = protowire.AppendFixed32(protowire.AppendTag(m, number, protowire.Fixed32Type), []uint32{5, 0x3fc00000}[r.IntN(2)])
+		case 2:
+			m = protowire.AppendTag(protowire.AppendString(protowire.AppendTag(m, number, protowire.StartGroupType), ""), number, protowire.EndGroupType)
+		default:
+			m = protowire.AppendString(protowire.AppendTag(m, number, protowire.BytesType), texts[r.IntN(len(texts))])
+		}
+	}
+	if r.IntN(10) == 0 && len(m) > 0 {
+		m = m[:len(m)-1]
+	}
+	return m
+}
+
+// TestIndex: what the index excludes matches no rule, and it excludes most frames that match none.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var excluded, unmatched int
+	for range 3000 {
+		var text strings.Builder
+		text.WriteString("rules:\n")
+		for range 1 + r.IntN(4) {
+			fmt.Fprintf(&text, "  - {match: '%s', drop: true}\n", strings.ReplaceAll(indexFilters[r.IntN(len(indexFilters))], "(a|b)", "a,b"))
+		}
+		s, err := parse("r", []byte(text.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		codec := []string{"proto", "json"}[r.IntN(2)]
+		x := New(s, Options{}).Begin(&captures.Exchange{
+			Method: "POST", URL: "https://a.example/p.S/Run", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+" + codec}},
+		}).(*exchange)
+		for i := range 10 {
+			f := &rewrite.Frame{Dir: captures.Up, Number: i, Framed: true, Data: randomMessage(r, codec == "json")}
+			if r.IntN(8) == 0 {
+				f.Flags = envelope.EndStream
+			}
+			matched := !x.selected(f).none()
+			switch {
+			case x.excludes(f) && matched:
+				t.Fatalf("%q is excluded, and matches\n%s", f.Data, text.String())
+			case x.excludes(f):
+				excluded++
+			}
+			if !matched {
+				unmatched++
+			}
+			if x.Passes(f) == matched {
+				t.Fatalf("%q: Passes is wrong", f.Data)
+			}
+		}
+	}
+	if excluded < unmatched/3 {
+		t.Errorf("only %d of %d frames are excluded", excluded, unmatched)
+	}
+}
