@@ -40,7 +40,7 @@ type dictReader struct {
 // reportType records that a value has not the type want.
 func (n *dictReader) reportType(member, want string) {
 	if n.err == nil {
-		n.err = fmt.Errorf("%s%s is no %s", n.name, member, want)
+		n.err = fmt.Errorf("%s%s is not a %s", n.name, member, want)
 	}
 }
 
@@ -205,7 +205,7 @@ func (c *conversion) http(flow *dictReader) error {
 func (c *conversion) version(flow *dictReader) error {
 	v, ok := flow.values["version"]
 	if !ok {
-		return errors.New("no version: this is no flow")
+		return errors.New("the flow has no version, so this is not a mitmproxy flow")
 	}
 	n, ok := v.(int64)
 	switch {

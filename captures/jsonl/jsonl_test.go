@@ -139,7 +139,7 @@ func TestErrors(t *testing.T) {
 	good := `{"v":1,"method":"GET","url":"https://h/","outcome":"complete","chunks":[]}` + "\n"
 	for _, c := range []struct{ in, want string }{
 		{`{"v":1,"url":"https://h/"`, "line 2: byte"},
-		{`{"v":2,"url":"https://h/"}`, "v is 2; this unwire reads 1"},
+		{`{"v":2,"url":"https://h/"}`, "v is 2, but this version of unwire reads only version 1"},
 		{`{"url":"https://h/"}`, "no v"},
 		{`{"v":1}`, "no url"},
 		{`[]`, "[ where { was expected"},
@@ -147,10 +147,10 @@ func TestErrors(t *testing.T) {
 		{`{"v":1,"url":"https://h/","outcome":"fine"}`, `outcome: "fine" is none`},
 		{`{"v":1,"url":"https://h/","status":-1}`, "status: -1"},
 		{`{"v":1,"url":7}`, "url: json: cannot unmarshal number"},
-		{`{"v":1,"url":"https://h/","chunks":[{"dir":"left"}]}`, `chunks[0].dir: "left" is neither up nor down`},
+		{`{"v":1,"url":"https://h/","chunks":[{"dir":"left"}]}`, `chunks[0].dir: "left"`},
 		{`{"v":1,"url":"https://h/","chunks":[{"dir":"up","t_ns":-1}]}`, `chunks[0].t_ns: -1`},
 		{`{"v":1,"url":"https://h/","chunks":[{"dir":"up","data":"***"}]}`, `chunks[0]: illegal base64`},
-		{`{"v":1,"url":"https://h/","chunks":[],"chunks":[]}`, `chunks: twice`},
+		{`{"v":1,"url":"https://h/","chunks":[],"chunks":[]}`, `the member chunks occurs twice`},
 		{`{"v":1,"url":"https://h/",` + strings.Repeat(`"x":1,`, 100) + `"y":1}`, `more than 64 members`},
 		{`{"v":1,"url":"https://h/","x":` + strings.Repeat(`[`, 20000), `exceeded max depth`},
 	} {

@@ -31,7 +31,7 @@ import (
 )
 
 // ErrIntegrity is wrapped by the errors of objects whose content arrived differently from how it was sent.
-var ErrIntegrity = errors.New("the content arrived changed")
+var ErrIntegrity = errors.New("the stored object differs from the uploaded data")
 
 // An Object describes an object in a bucket, or a file.
 type Object struct {

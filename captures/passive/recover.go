@@ -86,7 +86,9 @@ func Find(dir string) (left []*Leftover, refused []Refusal, err error) {
 // A RefusedError is the error for a folder that a capture names but that is not safe to use.
 type RefusedError struct{ Refusal }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("%s is left alone: %s", e.Path, e.Why) }
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the folder %s is not recovered: %s", e.Path, e.Why)
+}
 
 // openLeftover opens a leftover. If it contains no packets, there is only a folder to be removed.
 func openLeftover(f *folder, capture string) (l *Leftover, err error) {

@@ -219,7 +219,7 @@ func (c *Set) parts(head int64) []int64 {
 }
 
 // errNoConversation is wrapped if an exchange is not the head of a conversation.
-var errNoConversation = errors.New("no conversation goes by this exchange")
+var errNoConversation = errors.New("no conversation begins with this exchange")
 
 // Decode decodes and joins the pieces of the conversation with the given head.
 //

@@ -115,7 +115,7 @@ func readForm(in []byte, form string) (source, []byte, error) {
 		return source{form: "raw"}, in, nil
 	}
 
-	return source{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
+	return source{}, nil, fmt.Errorf("the input encoding must be auto, raw, hex or base64, not %q", form)
 }
 
 // isField reports whether in is a protobuf message with one short string field whose tag and length
@@ -399,7 +399,7 @@ func (s source) words() ([]string, error) {
 func parseWords(words []string) (source, error) {
 	s := source{form: words[0]}
 	if s.form != "hex" && s.form != "base64" && s.form != "raw" {
-		return s, fmt.Errorf("%.40q is neither hex nor base64 nor raw", s.form)
+		return s, fmt.Errorf("%.40q is not an encoding: use hex, base64 or raw", s.form)
 	}
 	// Each word restores one detail of the original input, so that encoding it again gives the same
 	// bytes.

@@ -83,7 +83,7 @@ func ParseWeights(data []byte) (*Weights, error) {
 		return nil, fmt.Errorf("transcript: weights: %w", err)
 	}
 	if f.V != 1 {
-		return nil, fmt.Errorf("transcript: weights: version %d; this reads version 1", f.V)
+		return nil, fmt.Errorf("transcript: weights: version %d is not supported; this version of unwire reads version 1", f.V)
 	}
 	w := DefaultWeights()
 	if f.Temperature != 0 {
@@ -220,7 +220,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 // check reports the first mistake in l.
 func (l *trainingLabel) check() error {
 	if l.V != 1 {
-		return fmt.Errorf("version %d; this reads version 1", l.V)
+		return fmt.Errorf("version %d is not supported; this version of unwire reads version 1", l.V)
 	}
 	if _, err := ParseRole(string(l.Role)); err != nil {
 		return err

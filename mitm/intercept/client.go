@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoRecorder means that nobody records the capture with rules or --intercept at the moment.
-var ErrNoRecorder = errors.New("nobody holds frames for this capture")
+var ErrNoRecorder = errors.New("no running 'unwire capture' holds frames for this capture")
 
 const (
 	// maxFile limits the file with the address, maxHeld an answer of the server; both in bytes.

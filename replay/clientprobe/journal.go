@@ -67,7 +67,7 @@ func (j *Journal) load(r io.Reader) (end int64, err error) {
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			return end, fmt.Errorf("line %d is no entry: %w", n, err)
+			return end, fmt.Errorf("line %d is not a journal entry: %w", n, err)
 		}
 		if e.Event == "answer" && e.Answer != nil {
 			j.outcomes[e.Key] = e.Answer
@@ -88,7 +88,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(line) > maxLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
+			return nil, fmt.Errorf("the line or message has more than %d bytes", maxLine)
 		}
 	}
 }

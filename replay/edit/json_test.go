@@ -28,7 +28,7 @@ func TestApplyJSON(t *testing.T) {
 		{nil, `{"a":[1, {"b": "]}\""}, 3]}`, "set", "a[1].b=y", `{"a":[1, {"b": "y"}, 3]}`},
 		{nil, `{"a":[1]}`, "set", "a[1]=y", "!the JSON has no a[1]"},
 		{nil, `{"a":[1]}`, "set", "a.b=y", "!named by its index"},
-		{nil, `{"a":{}}`, "set", "a[0]=y", "!an index into what is no array"},
+		{nil, `{"a":{}}`, "set", "a[0]=y", "!the index refers to a value that is not an array"},
 		{nil, `{"a":1}`, "set", "a.b=y", "!neither an object nor an array"},
 		{nil, `{"a":1}`, "set", "b.c=y", "!the JSON has no b"},
 		{nil, `{"a":1,"a":2}`, "set", "a=3", `{"a":1,"a":3}`},

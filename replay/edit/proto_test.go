@@ -47,7 +47,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0801", "set", "1:bool=2", "!no bool"},
 		{nil, "0801", "set", "1:json=2", "!for JSON bodies"},
 		{nil, "0801", "set", "2=1", "!the message has no field 2; --add 2:KIND=VALUE"},
-		{nil, "08010802", "set", "1=3", "!there 2 times; say which, as in 1[0]"},
+		{nil, "08010802", "set", "1=3", "!there 2 times; select one, as in 1[0]"},
 		{nil, "08010802", "set", "1[1]=3", "08010803"},
 		{nil, "0801", "set", "name=3", "!names need a schema"},
 		// Nested: enclosing lengths follow, an overlong one keeps its width.
@@ -61,7 +61,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0801", "add", "2:string=b", "0801120162"},
 		{nil, "0a01611001", "add", "1:string=b", "0a01610a01621001"},
 		{nil, "0a01611001", "add", "1[0]:string=b", "0a01620a01611001"},
-		{nil, "0a0161", "add", "1[2]:string=b", "!index 2 of a field that is there 1 times"},
+		{nil, "0a0161", "add", "1[2]:string=b", "!index 2 is too large: the field occurs 1 times"},
 		{nil, "", "add", "1.2.3:varint=7", "0a0412021807"},
 		{nil, "0a00", "add", "1.2:varint=7", "0a021007"},
 		{nil, "", "add", "1:[]sint32=-1, 1", "0a020102"},
@@ -80,7 +80,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0a0161", "raw", "1=ffffff", "0a03ffffff"},
 		{nil, "0a0161", "raw", "=ffffff", "ffffff"},
 		{nil, "0a0161", "set", "=hex:0802", "0802"},
-		{nil, "0a0161", "set", ":string=x", "!a whole message is no string"},
+		{nil, "0a0161", "set", ":string=x", "!a whole message cannot be a string"},
 		// Malformed input around the edit stays.
 		{nil, "0801ff", "set", "1=2", "0802ff"},
 		// With a schema: names, kinds, absent fields, enums, packed, JSON.

@@ -70,7 +70,7 @@ type segment struct {
 }
 
 // errEvicted cannot reach a client, since only parked sessions are evicted.
-var errEvicted = errors.New("the session was closed to make room")
+var errEvicted = errors.New("the session was closed because too many sessions are open")
 
 const (
 	// maxReplay is the largest part of a response that is kept to answer a repeated request, in bytes

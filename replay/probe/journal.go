@@ -83,7 +83,7 @@ func (j *journal) load(r io.Reader) (end int64, err error) {
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			return end, fmt.Errorf("line %d is no entry: %w", n, err)
+			return end, fmt.Errorf("line %d is not a journal entry: %w", n, err)
 		}
 		if e.Event == "answer" && e.Answer != nil {
 			j.answers[e.Key] = e.Answer
@@ -104,7 +104,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case err != bufio.ErrBufferFull:
 			return nil, err
 		case len(line) > maxJournalLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxJournalLine)
+			return nil, fmt.Errorf("the line or message has more than %d bytes", maxJournalLine)
 		}
 	}
 }

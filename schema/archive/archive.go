@@ -167,7 +167,7 @@ func (b *Budget) countBytes(n int) error {
 // readMember counts the n bytes of a member that the Visitor reads.
 func (b *Budget) readMember(n int) error {
 	if b.read += int64(n); b.read > b.mostRead {
-		return fmt.Errorf("%w: its members are more than %d bytes", ErrBomb, b.mostRead)
+		return fmt.Errorf("%w: its members have more than %d bytes", ErrBomb, b.mostRead)
 	}
 	return b.share(budget.Parsed, n)
 }
@@ -262,7 +262,7 @@ func (w *walk) member(name string, data []byte) error {
 
 // tooLarge returns the error for a member above the limit.
 func tooLarge(size, limit int64) error {
-	return fmt.Errorf("%w: %d bytes, at most %d are read", errTooLarge, size, limit)
+	return fmt.Errorf("%w: it has %d bytes, and unwire reads at most %d", errTooLarge, size, limit)
 }
 
 // stream visits a member that is decompressed while it is read. size is the size according to the archive, or

@@ -29,7 +29,7 @@ const (
 )
 
 // ErrNoFindings is wrapped by the error for JSON that is neither the result of a probe nor inferred evidence.
-var ErrNoFindings = errors.New("neither a probe's result nor inferred evidence")
+var ErrNoFindings = errors.New("neither the result of a probe nor evidence of 'schema infer'")
 
 // A finding is a field in the result of a probe or an inference. Its JSON is part of the contract.
 type finding struct {

@@ -224,7 +224,7 @@ func configure(a *app.App, f installFlags, c clientconfig.Client, env clientconf
 
 	// The other program may have written its configuration while the user was thinking.
 	if now, _, err := readConfiguration(path); err != nil || !bytes.Equal(now, old) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s was changed by another program meanwhile", path), "run the command again")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s was changed by another program in the meantime", path), "run the command again")
 	}
 	if err := app.WholeFile(path, mode, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (f *flags) check() error {
 	case f.budget < 1:
 		return app.Usagef("--live-budget must be 1 or more")
 	case f.json && f.listen == "":
-		return app.Usagef("--json requires --listen: stdout is the protocol's")
+		return app.Usagef("--json requires --listen, because otherwise stdout is used by the MCP protocol")
 	}
 	_, _, err := f.Server()
 	return err

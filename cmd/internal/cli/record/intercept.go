@@ -81,7 +81,7 @@ func (e *editFlag) Type() string   { return "EDIT" }
 func (e *editFlag) Set(text string) error {
 	parsed, err := edit.Parse(e.op, text)
 	if err == nil && parsed.Frame != edit.FirstFrame {
-		err = errors.New("the frame is that of the ID; leave out @N")
+		err = errors.New("the ID already selects the frame: remove @N")
 	}
 	if err != nil {
 		return err

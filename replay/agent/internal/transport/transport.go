@@ -56,7 +56,7 @@ const (
 
 var (
 	// ErrRefused is wrapped if a server refuses the stream over HTTP/2.
-	ErrRefused = errors.New("the server does not take the stream over HTTP/2")
+	ErrRefused = errors.New("the server does not accept the stream over HTTP/2")
 
 	// ErrNoEnd is wrapped if a response ended without its end-of-stream message.
 	ErrNoEnd = errors.New("the stream ended without its end-of-stream message")
