@@ -40,7 +40,7 @@ type dictReader struct {
 // reportType records that a value has not the type want.
 func (n *dictReader) reportType(member, want string) {
 	if n.err == nil {
-		n.err = fmt.Errorf("%s%s is not a %s", n.name, member, want)
+		n.err = fmt.Errorf("%s%s is not a valid %s", n.name, member, want)
 	}
 }
 

@@ -99,7 +99,7 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 	words, check, ok := strings.Cut(strings.TrimSpace(line), ", ")
 	check, colon := strings.CutSuffix(check, ":")
 	if !ok || !colon || len(check) != checkLen {
-		return nil, "", errors.New("the line must name the encoding, the content and the checksum, as in `#| hex of a message, 5d1b4a60:`")
+		return nil, "", errors.New("the line must name the encoding and a checksum, as in `#| hex of a message, 5d1b4a60:`")
 	}
 
 	// The layers, outermost first. The last word is the kind of content or a style of JSON.

@@ -86,7 +86,7 @@ func Load(certs, keys []string) (*Certificates, error) {
 	// Keys that were not used have no certificate.
 	for _, s := range keys {
 		if f := parseFile(s); keyFor[f.host] != "" {
-			return nil, fmt.Errorf("the client key %s contains no certificate: give it as --client-cert %s", f.name, withHost(f.host, "CERT.pem"))
+			return nil, fmt.Errorf("the client key %s has no certificate: give it as --client-cert %s", f.name, withHost(f.host, "CERT.pem"))
 		}
 	}
 

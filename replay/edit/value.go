@@ -221,7 +221,7 @@ func numberError(k valueKind, err error) error {
 		if errors.Is(n.Err, strconv.ErrRange) {
 			return fmt.Errorf("%s is out of the range of %s", n.Num, k)
 		}
-		return fmt.Errorf("%q is not a %s", n.Num, k)
+		return fmt.Errorf("%q is not a valid %s", n.Num, k)
 	}
 	return err
 }

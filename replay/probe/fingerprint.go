@@ -142,7 +142,7 @@ func (f *fingerprinter) refused(a *Answer) error {
 	case ofHandlers[a.Code]:
 		f.res.Note("this is not a parser's answer: the handler may have run")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
-		f.res.Note("this is not an answer of Connect or gRPC: check that --to is the address of the server")
+		f.res.Note("this is not an answer of Connect or gRPC: is --to the server's address?")
 	}
 	return nil
 }

@@ -358,7 +358,7 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		n.report(res)
 		if n.unasked > 0 {
-			res.Note(fmt.Sprintf("%d names%s were not tested: the JSON parser stops at each name that does not exist, which costs one request, and unwire tries only %d", n.unasked, n.at(), maxRefused))
+			res.Note(fmt.Sprintf("%d names%s were not tested: the JSON parser stops at each name that does not exist, in a request of its own, and unwire tries only %d", n.unasked, n.at(), maxRefused))
 		}
 		if err != nil {
 			return err
