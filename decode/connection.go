@@ -197,7 +197,7 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	case len(data) >= 2:
 		f.Close.Code, f.Close.Reason = int(binary.BigEndian.Uint16(data)), strings.ToValidUTF8(string(data[2:]), "\uFFFD")
 	case len(data) == 1:
-		f.Err = fmt.Errorf("close frame at %#x: 1 byte, which is no code", offset)
+		f.Err = fmt.Errorf("close frame at %#x: the payload has 1 byte, but a close code has 2", offset)
 	}
 	return f
 }

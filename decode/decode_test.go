@@ -276,7 +276,7 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 	}
 	for _, want := range []string{
 		"decode: exchange 7: up frame 1: wire: field 13 at 0x0: length 912, 0 bytes left",
-		"down frame 0: envelope: frame at 0x0: header of 5 bytes, 3 came", "disk on fire",
+		"down frame 0: envelope: frame at 0x0: the header has 5 bytes, but only 3 arrived", "disk on fire",
 	} {
 		if !strings.Contains(ex.Err.Error(), want) {
 			t.Errorf("%v\nhas no %s", ex.Err, want)

@@ -74,7 +74,7 @@ func (p *Pool) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if doc.Version != poolVersion {
-		return fmt.Errorf("evidence of version %d; this one reads %d", doc.Version, poolVersion)
+		return fmt.Errorf("the evidence has version %d, but this version of unwire reads version %d", doc.Version, poolVersion)
 	}
 	ev, err := doc.Evidence.Evidence()
 	if err != nil {

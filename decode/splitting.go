@@ -131,9 +131,9 @@ func (s *Stream) closeSplit(dir captures.Direction) []Frame {
 	data := sp.buf[max(n, 0):]
 	f := Frame{Frame: envelope.Frame{Offset: sp.off, Len: len(sp.buf), Raw: data, Data: data, Partial: true}}
 	if n > 0 {
-		f.Err = fmt.Errorf("message at %#x: length %d, %d bytes came: %w", sp.off, length, len(data), io.ErrUnexpectedEOF)
+		f.Err = fmt.Errorf("message at %#x: the length is %d, but only %d bytes arrived: %w", sp.off, length, len(data), io.ErrUnexpectedEOF)
 	} else {
-		f.Err = fmt.Errorf("message at %#x: the length is cut off after %d bytes: %w", sp.off, len(data), io.ErrUnexpectedEOF)
+		f.Err = fmt.Errorf("message at %#x: the length is truncated after %d bytes: %w", sp.off, len(data), io.ErrUnexpectedEOF)
 	}
 	sp.buf = nil
 	return s.deliver(nil, dir, f)

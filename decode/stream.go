@@ -40,7 +40,7 @@ const (
 
 // Errors for exchanges that exceed a limit.
 var (
-	errTotal = errors.New("the exchange inflates past the limit")
+	errTotal = errors.New("the exchange decompresses to more bytes than the limit")
 	errNodes = errors.New("the exchange has more fields than the limit")
 )
 

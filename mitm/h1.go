@@ -271,7 +271,7 @@ func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.C
 	}
 	rec, err := c.recorder.Begin(ex)
 	if err != nil {
-		p.log.Error("passes unrecorded", "url", shown, "err", err)
+		p.log.Error("forwarded without recording", "url", shown, "err", err)
 		return nil
 	}
 	return rec

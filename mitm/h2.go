@@ -81,7 +81,7 @@ func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.
 		ex.Method, ex.URL, ex.RequestHeaders, ex.Started = method, shown, header, time.Now()
 		rec, err := c.recorder.Begin(ex)
 		if err != nil {
-			p.log.Error("passes unrecorded", "host", host, "err", err)
+			p.log.Error("forwarded without recording", "host", host, "err", err)
 			return nil
 		}
 		return rec

@@ -62,7 +62,7 @@ func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchan
 		Source:         p.opts.Source,
 	})
 	if err != nil {
-		p.log.Error("passes unrecorded", "host", shown.Host, "err", err)
+		p.log.Error("forwarded without recording", "host", shown.Host, "err", err)
 		return x
 	}
 	x.rec = rec

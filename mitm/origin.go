@@ -51,7 +51,7 @@ const (
 var errOwnAddress = errors.New("the request is for the proxy itself")
 
 // errNoHTTP2 is the error for an HTTP/2 connection to a server that does not support HTTP/2.
-var errNoHTTP2 = errors.New("does not speak HTTP/2")
+var errNoHTTP2 = errors.New("does not support HTTP/2")
 
 // An untrustedCertificateError means that a server's certificate could not be verified.
 type untrustedCertificateError struct {

@@ -162,7 +162,7 @@ func (p *Proxy) beginRaw(c *clientConn, transport captures.Transport) captures.R
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
 	})
 	if err != nil {
-		p.log.Error("passes unrecorded", "addr", c.target.addr, "err", err)
+		p.log.Error("forwarded without recording", "addr", c.target.addr, "err", err)
 		return nil
 	}
 	return rec

@@ -368,7 +368,7 @@ func TestUpstreamLoop(t *testing.T) {
 				began := time.Now()
 				for _, to := range []string{"http://127.0.0.1:2/", "https://127.0.0.1:2/"} {
 					_, body := get(t, first.client(false), to)
-					if !strings.Contains(string(body), "leads back to this unwire") && !(skip != nil && strings.Contains(string(body), "did not reach")) {
+					if !strings.Contains(string(body), "leads back to this instance of unwire") && !(skip != nil && strings.Contains(string(body), "did not reach")) {
 						t.Errorf("%s: %s", to, body)
 					}
 				}

@@ -97,12 +97,12 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 		if e.Frame == edit.FirstFrame {
 			return false, errors.New("the request has no message")
 		}
-		return false, fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.shown.Frames))
+		return false, fmt.Errorf("frame up/%d does not exist; the request has %d frames", e.Frame, len(p.shown.Frames))
 	}
 	f := &p.shown.Frames[at]
 	if e.DeletesFrame() {
 		if !f.framed && p.split == nil && !p.overConnection() {
-			return false, errors.New("a request that is one message cannot be without it")
+			return false, errors.New("the request consists of one message, which cannot be deleted")
 		}
 		p.shown.Frames = append(p.shown.Frames[:at:at], p.shown.Frames[at+1:]...)
 		return false, nil

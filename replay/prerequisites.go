@@ -19,7 +19,7 @@ import (
 const issuersWord = "auto"
 
 // ErrAfter reports an --after value that is neither "auto" nor the number of another exchange.
-var ErrAfter = errors.New("--after wants the numbers of other exchanges, or " + issuersWord)
+var ErrAfter = errors.New("--after must be the numbers of other exchanges, or " + issuersWord)
 
 // ExchangesBefore returns the exchanges that have to be sent before exchange id, in order. names are
 // numbers of exchanges, or "auto" for the exchanges whose responses issued ids that exchange id uses.
@@ -85,7 +85,7 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 			return nil, err
 		}
 		if p.shown.Effects != EffectsNone && !p.isLocal() {
-			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
+			return nil, fmt.Errorf("replay: %w: %s/%s may have side effects, so it is not sent twice to find volatile values", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
 		}
 		if runs[i], err = p.Send(ctx, out); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 		case got.Comparison == NotSent:
 			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, got.Message)
 		case got.Status == 0:
-			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", got.Message)
+			return nil, fmt.Errorf("replay: the unedited request got no answer, so volatile values are unknown: %s", got.Message)
 		}
 	}
 	l := &Lesson{volatile: map[string]bool{}, steady: map[string][]diff.Change{}}

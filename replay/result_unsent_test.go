@@ -196,7 +196,7 @@ func TestNotSent(t *testing.T) {
 		}, outbound.NotTLS, "the server does not speak TLS on this port", ""},
 		{"another protocol by ALPN", func(t *testing.T) endpoint {
 			return https(t, &tls.Config{NextProtos: []string{"http/1.1"}}, false)
-		}, outbound.NoHTTP2, "the server does not speak HTTP/2", "application/grpc"},
+		}, outbound.NoHTTP2, "the server does not support HTTP/2", "application/grpc"},
 		{"no ALPN", func(t *testing.T) endpoint {
 			s := https(t, &tls.Config{}, false)
 			cert, roots := certificate(t, now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1")
@@ -204,7 +204,7 @@ func TestNotSent(t *testing.T) {
 				_, _ = io.Copy(io.Discard, tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}}))
 			}), roots
 			return s
-		}, outbound.NoHTTP2, "the server does not speak HTTP/2", "application/grpc"},
+		}, outbound.NoHTTP2, "the server does not support HTTP/2", "application/grpc"},
 		{"old version of TLS", func(t *testing.T) endpoint {
 			return https(t, &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}, false)
 		}, outbound.HandshakeFailed, "the TLS handshake failed", ""},
@@ -259,10 +259,10 @@ func TestSentWithoutAnswer(t *testing.T) {
 		}, "1.1", "unavailable", "malformed HTTP response"},
 		{"silence", func(t *testing.T) endpoint {
 			return endpoint{url: "http://" + accepted(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), timeout: 300 * time.Millisecond}
-		}, "1.1", "deadline_exceeded", "no end of the answer within 300ms"},
+		}, "1.1", "deadline_exceeded", "the answer did not end within 300ms"},
 		{"silence, HTTP/2", func(t *testing.T) endpoint {
 			return endpoint{url: "http://" + accepted(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), timeout: 300 * time.Millisecond}
-		}, "2", "deadline_exceeded", "no end of the answer within 300ms"},
+		}, "2", "deadline_exceeded", "the answer did not end within 300ms"},
 		{"TLS server at an http URL", func(t *testing.T) endpoint {
 			return endpoint{url: "http://" + accepted(t, func(c net.Conn) {
 				readRequest(c)

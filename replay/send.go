@@ -149,7 +149,7 @@ type session struct {
 //
 // Errors: only if the request could not be built.
 func (s *session) run(ctx context.Context) error {
-	ctx, stop := context.WithTimeoutCause(ctx, s.p.timing.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.timing.Timeout, context.DeadlineExceeded))
+	ctx, stop := context.WithTimeoutCause(ctx, s.p.timing.Timeout, fmt.Errorf("the answer did not end within %s: %w", s.p.timing.Timeout, context.DeadlineExceeded))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

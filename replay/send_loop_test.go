@@ -339,7 +339,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		{"early", Differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
 		{"more", Differs, FromServer, "ok", "once more: answered as down/1 was"},
 		{"other", Differs, FromLocal, "aborted", "the capture has no answer: the server asks down/3"},
-		{"reversed", Differs, FromServer, "ok", "the server asks in another order"},
+		{"reversed", Differs, FromServer, "ok", "the server asks its questions in another order"},
 		{"reset", Differs, FromLocal, "unavailable", ""},
 		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame like down/1"},
 	} {

@@ -349,7 +349,7 @@ func TestEditErrors(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
 	for edit, want := range map[string]string{
-		"set @1 1=x":     "there is no frame up/1; the request has 1",
+		"set @1 1=x":     "frame up/1; the request has 1",
 		"del @0":         "cannot be without it",
 		"set 2=x":        "has no field 2",
 		"set 1:int32=x":  `"x" is no int32`,

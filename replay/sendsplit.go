@@ -46,7 +46,7 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 // then been silent: the server cannot know that no append call follows, and would keep the stream open.
 func (s *session) cancelIfServerStays(ctx context.Context, cancel context.CancelCauseFunc) {
 	if ready, _ := s.dialogue.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
-		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
+		cancel(fmt.Errorf("%w %s: the server neither sends more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
 	}
 }
 

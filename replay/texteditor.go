@@ -15,7 +15,7 @@ import (
 func (p *planner) editText() error {
 	at := p.frameOf(p.changes.EditFrame)
 	if at < 0 {
-		return fmt.Errorf("replay: --edit: there is no such frame; the request has %d", len(p.shown.Frames))
+		return fmt.Errorf("replay: --edit: the frame does not exist; the request has %d frames", len(p.shown.Frames))
 	}
 	f := &p.shown.Frames[at]
 	if f.unread != nil {
@@ -44,7 +44,7 @@ func (p *planner) editText() error {
 		}
 	}
 	if len(data) == 0 && len(f.Data) > 0 && len(edited) == 0 {
-		return errors.New("replay: --edit: nothing came back; --set-raw @N = sends an empty message")
+		return errors.New("replay: --edit: the edited text is empty; --set-raw @N = sends an empty message")
 	}
 	f.change(data)
 	p.shown.Edits = append(p.shown.Edits, fmt.Sprintf("--edit @%d", f.Seq))

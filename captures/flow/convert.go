@@ -47,7 +47,7 @@ type dictReader struct {
 // reportType sets err to say that a member does not have the type named want, unless err is already set.
 func (n *dictReader) reportType(member, want string) {
 	if n.err == nil {
-		n.err = fmt.Errorf("%s%s is no %s", n.name, member, want)
+		n.err = fmt.Errorf("%s%s is not a valid %s", n.name, member, want)
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *conversion) http(flow *dictReader) error {
 func (c *conversion) version(flow *dictReader) error {
 	v, ok := flow.values["version"]
 	if !ok {
-		return errors.New("no version: this is no flow")
+		return errors.New("the flow has no version, so this is not a mitmproxy flow")
 	}
 	n, ok := v.(int64)
 	switch {

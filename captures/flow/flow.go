@@ -78,7 +78,7 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 		case errors.Is(err, io.EOF) && i > 0:
 			return rep, nil
 		case errors.Is(err, io.EOF):
-			return rep, errors.New("flow: empty: this is no flow file")
+			return rep, errors.New("the file is empty, so it is not a mitmproxy flow file")
 		case err != nil:
 			return rep, fmt.Errorf("flow: flow %d at byte %d: %w", i, start, err)
 		}

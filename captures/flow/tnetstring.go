@@ -48,7 +48,7 @@ func (s *scanner) next() (any, error) {
 	var buf bytes.Buffer
 	got, err := io.CopyN(&buf, s.r, n+1)
 	if err != nil {
-		return nil, fmt.Errorf("a value of %d bytes ends after %d: %w", n, got, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("a value of %d bytes is truncated after %d bytes: %w", n, got, io.ErrUnexpectedEOF)
 	}
 	p := parser{valuesLeft: maxValues, base: s.off + int64(digits) + 1}
 	s.off += int64(digits) + 1 + n + 1
@@ -76,7 +76,7 @@ func (s *scanner) length() (n int64, digits int, err error) {
 			s.off++
 			continue
 		case c < '0' || c > '9' || digits == maxDigits:
-			return 0, 0, fmt.Errorf("%q where a length was expected", c)
+			return 0, 0, fmt.Errorf("found %q instead of a length", c)
 		}
 		n = n*10 + int64(c-'0')
 		digits++

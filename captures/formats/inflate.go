@@ -138,5 +138,5 @@ func (f *inflated) Seek(offset int64, whence int) (int64, error) {
 		}
 		return 0, f.restart()
 	}
-	return 0, errors.New("a compressed file goes back to its beginning only")
+	return 0, errors.New("cannot seek in a compressed file, except to its beginning")
 }

@@ -431,10 +431,10 @@ func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 		if m.Dir == captures.Down.String() {
 			dir = captures.Down
 		} else if m.Dir != captures.Up.String() {
-			return nil, fmt.Errorf("[%d]: dir is neither up nor down", i)
+			return nil, fmt.Errorf("[%d]: dir must be up or down", i)
 		}
 		if m.Len < 0 || m.Len > len(rest[dir]) || m.TNS < 0 {
-			return nil, fmt.Errorf("[%d]: length %d, %d bytes left", i, m.Len, len(rest[dir]))
+			return nil, fmt.Errorf("[%d]: the length is %d, but only %d bytes are left", i, m.Len, len(rest[dir]))
 		}
 		chunks = append(chunks, captures.Chunk{Dir: dir, T: time.Duration(m.TNS), Data: rest[dir][:m.Len]})
 		rest[dir] = rest[dir][m.Len:]
@@ -443,7 +443,7 @@ func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 	// Every byte must belong to a chunk.
 	for dir, b := range rest {
 		if len(b) > 0 {
-			return nil, fmt.Errorf("%d bytes of the %s body are in none", len(b), captures.Direction(dir))
+			return nil, fmt.Errorf("%d bytes of the %s body belong to no chunk", len(b), captures.Direction(dir))
 		}
 	}
 	return chunks, nil

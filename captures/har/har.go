@@ -232,7 +232,7 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f != f || f > 1e15 || f < -1e15 {
-		return errors.New(transfer.Clip(s) + " is no number")
+		return errors.New(transfer.Clip(s) + " is not a number")
 	}
 	*n = number(f)
 	return nil

@@ -112,7 +112,7 @@ func TestForeign(t *testing.T) {
 		"entries[1].response.content.text: missing: 10 bytes are not in the file",
 		`entries[2].startedDateTime: "" is no date: 1970 is taken`,
 		"entries[3].request.url: skipped: data is not HTTP",
-		"entries[4].request.method: skipped: number where string was expected",
+		"entries[4].request.method: skipped: found number instead of string",
 		`entries[5].response.content.encoding: "rot13" is not known: the text is taken as it is`,
 		"entries[6].request.url: skipped: no URL, and no fields to tell it",
 	}
@@ -199,10 +199,10 @@ func TestExtension(t *testing.T) {
 	}
 	for _, c := range []struct{ x, problem string }{
 		{`{"v":9}`, "entries[0]._unwire.v: 9 is not known"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":6}]}`, "entries[0]._unwire.chunks: [0]: length 6, 5 bytes left"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":-1}]}`, "entries[0]._unwire.chunks: [0]: length -1"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":4}]}`, "1 bytes of the down body are in none"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"left"}]}`, "dir is neither up nor down"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":6}]}`, "entries[0]._unwire.chunks: [0]: the length is 6, but only 5 bytes are left"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":-1}]}`, "entries[0]._unwire.chunks: [0]: the length is -1"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":4}]}`, "1 bytes of the down body belong to no chunk"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"left"}]}`, "dir"},
 		{`{"v":1,"outcome":"fine","chunks":[{"dir":"down","len":5}]}`, `entries[0]._unwire.outcome: "fine" is none`},
 	} {
 		to := samples.Store(t, t.TempDir(), store.Options{})
@@ -223,9 +223,9 @@ func TestErrors(t *testing.T) {
 		in, want  string
 		exchanges int
 	}{
-		{`{}`, "no log.entries: this is no HTTP Archive", 0},
-		{`{"log":{"entries":{}}}`, "log.entries: { where [ was expected", 0},
-		{`[]`, "[ where { was expected", 0},
+		{`{}`, "no log.entries, so it is not an HTTP Archive", 0},
+		{`{"log":{"entries":{}}}`, "log.entries: found { instead of [", 0},
+		{`[]`, "found [ instead of {", 0},
 		{``, "byte 0: unexpected EOF", 0},
 		{good, "unexpected EOF", 1},
 		{good + `,{"request":{"method":"GET","url":"https://h/"`, "entries[1]: unexpected EOF", 1},

@@ -62,7 +62,7 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 	case err != nil:
 		return in.rep, fmt.Errorf("har: %w", in.v.AddOffset(err))
 	case !in.foundEntries:
-		return in.rep, errors.New("har: no log.entries: this is no HTTP Archive")
+		return in.rep, errors.New("the file has no log.entries, so it is not an HTTP Archive (HAR)")
 	}
 	return in.rep, nil
 }
@@ -118,7 +118,7 @@ func (in *importer) readEntry(i int) error {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &typ) && typ.Field != "" {
-			in.rep.Problem(place+"."+typ.Field, "skipped: %s where %s was expected", typ.Value, typ.Type.Kind())
+			in.rep.Problem(place+"."+typ.Field, "skipped: found %s instead of %s", typ.Value, typ.Type.Kind())
 		} else {
 			in.rep.Problem(place, "skipped: %v", err)
 		}

@@ -240,13 +240,13 @@ func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 		op := captures.Opcode(m.Opcode)
 		switch {
 		case m.Dir != dir.String():
-			return nil, fmt.Errorf("[%d]: dir is neither up nor down", i)
+			return nil, fmt.Errorf("[%d]: dir must be up or down", i)
 		case m.Message < 0 || m.Message >= len(rest):
-			return nil, fmt.Errorf("[%d]: there is no message %d", i, m.Message)
+			return nil, fmt.Errorf("[%d]: message %d does not exist", i, m.Message)
 		case m.Len < 0 || m.Len > len(rest[m.Message]) || m.TNS < 0:
-			return nil, fmt.Errorf("[%d]: length %d, %d bytes left", i, m.Len, len(rest[m.Message]))
+			return nil, fmt.Errorf("[%d]: the length is %d, but only %d bytes are left", i, m.Len, len(rest[m.Message]))
 		case !op.Known():
-			return nil, fmt.Errorf("[%d]: opcode %d is none", i, m.Opcode)
+			return nil, fmt.Errorf("[%d]: opcode %d is not a WebSocket opcode", i, m.Opcode)
 		}
 		if m.Final {
 			op |= captures.OpFinal
@@ -261,7 +261,7 @@ func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 	// Every byte must belong to a chunk.
 	for i, b := range rest {
 		if len(b) > 0 {
-			return nil, fmt.Errorf("%d bytes of message %d are in none", len(b), i)
+			return nil, fmt.Errorf("%d bytes of message %d belong to no chunk", len(b), i)
 		}
 	}
 	return chunks, nil

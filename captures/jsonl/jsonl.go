@@ -109,11 +109,11 @@ func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	op := captures.Opcode(c.Opcode)
 	switch {
 	case t != captures.WebSocket && (c.Opcode != 0 || c.Final || c.Compressed):
-		return 0, fmt.Errorf("opcode: only chunks of the transport %s have one", captures.WebSocket)
+		return 0, fmt.Errorf("opcode: only chunks of the transport %s may have an opcode", captures.WebSocket)
 	case t != captures.WebSocket:
 		return 0, nil
 	case !op.Known():
-		return 0, fmt.Errorf("opcode: %d is none", c.Opcode)
+		return 0, fmt.Errorf("opcode: %d is not a WebSocket opcode", c.Opcode)
 	}
 	if c.Final {
 		op |= captures.OpFinal
@@ -154,26 +154,26 @@ func (h *head) exchange() captures.Exchange {
 func (h *head) check() error {
 	switch {
 	case h.V == 0:
-		return fmt.Errorf("no v: this is no capture in JSON Lines")
+		return fmt.Errorf("the line has no member v, so this is not a capture in JSON Lines")
 	case h.V != version:
-		return fmt.Errorf("v is %d; this unwire reads %d", h.V, version)
+		return fmt.Errorf("v is %d, but this version of unwire reads only version %d", h.V, version)
 	case h.URL == "":
-		return fmt.Errorf("no url")
+		return fmt.Errorf("the member url is missing")
 	case h.Status < 0 || h.Status > 999:
-		return fmt.Errorf("status: %d", h.Status)
+		return fmt.Errorf("status: %d is out of range", h.Status)
 	// Nanoseconds since 1970 in 64 bits end in the year 2262.
 	case !h.Started.IsZero() && (h.Started.Year() < 1970 || h.Started.Year() >= 2262):
-		return fmt.Errorf("started: the year %d", h.Started.Year())
+		return fmt.Errorf("started: the year %d is out of range", h.Started.Year())
 	case h.DurationNS < 0:
-		return fmt.Errorf("duration_ns: %d", h.DurationNS)
+		return fmt.Errorf("duration_ns: %d is out of range", h.DurationNS)
 	case !isTransport(h.Transport):
-		return fmt.Errorf("transport: %q is none", transfer.Clip(string(h.Transport)))
+		return fmt.Errorf("transport: %q is not a known transport", transfer.Clip(string(h.Transport)))
 	case h.Process.PID < 0 || h.Process.PID > math.MaxInt32:
-		return fmt.Errorf("process.pid: %d", h.Process.PID)
+		return fmt.Errorf("process.pid: %d is out of range", h.Process.PID)
 	case len(h.Relations) > maxRelations:
-		return fmt.Errorf("relations: more than %d", maxRelations)
+		return fmt.Errorf("relations: there are more than %d", maxRelations)
 	case len(h.Notes) > maxNotes:
-		return fmt.Errorf("notes: more than %d", maxNotes)
+		return fmt.Errorf("notes: there are more than %d", maxNotes)
 	}
 
 	// Relations are checked before the exchange is begun.
@@ -186,7 +186,7 @@ func (h *head) check() error {
 	case captures.InFlight, captures.Complete, captures.Reset, captures.Canceled, captures.Incomplete, captures.Failed:
 		return nil
 	}
-	return fmt.Errorf("outcome: %q is none", h.Outcome)
+	return fmt.Errorf("outcome: %q is not a known outcome", h.Outcome)
 }
 
 // maxTransport is the longest name of a transport, in bytes.
@@ -234,7 +234,7 @@ func direction(s string) (captures.Direction, error) {
 	case captures.Down.String():
 		return captures.Down, nil
 	}
-	return 0, fmt.Errorf("dir: %q is neither up nor down", transfer.Clip(s))
+	return 0, fmt.Errorf("dir must be up or down, not %q", transfer.Clip(s))
 }
 
 // appendChunk appends the JSON form of a chunk to dst. message means that the chunk belongs to a WebSocket, so

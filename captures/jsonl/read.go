@@ -143,7 +143,7 @@ func (l *lineReader) readLine() error {
 		// If all other members are known, chunks can be recorded while they are read.
 		if name == "chunks" {
 			if chunks {
-				return errors.New("chunks: twice")
+				return errors.New("the member chunks occurs twice")
 			}
 			chunks = true
 			if err := l.readChunks(len(l.missing(targets)) == 0); err != nil {
@@ -158,7 +158,7 @@ func (l *lineReader) readLine() error {
 			into = new(json.RawMessage)
 		}
 		if known && l.rec != nil {
-			return fmt.Errorf("%s: again, after the chunks", name)
+			return fmt.Errorf("the member %s occurs again after the chunks", name)
 		}
 		if err := l.v.Next(maxMember, into); err != nil {
 			return fmt.Errorf("%s: %w", transfer.Clip(name), err)
@@ -243,7 +243,7 @@ func (l *lineReader) readChunks(complete bool) error {
 		// Validate the chunk before recording it.
 		dir, err := direction(raw.Dir)
 		if err == nil && raw.TNS < 0 {
-			err = fmt.Errorf("t_ns: %d", raw.TNS)
+			err = fmt.Errorf("t_ns: %d is out of range", raw.TNS)
 		}
 		if err != nil {
 			return fmt.Errorf("chunks[%d].%w", i, err)
@@ -259,7 +259,7 @@ func (l *lineReader) readChunks(complete bool) error {
 		// Count an estimate of each chunk's overhead, so that many empty chunks are limited too.
 		l.bufferedBytes += len(raw.Data) + 64
 		if l.bufferedBytes > maxBuffered {
-			return fmt.Errorf("chunks: %w of %d bytes while they do not come last", transfer.ErrTooLarge, maxBuffered)
+			return fmt.Errorf("chunks: %w of %d bytes, unless chunks is the last member", transfer.ErrTooLarge, maxBuffered)
 		}
 		l.buffered = append(l.buffered, held)
 	}

@@ -108,7 +108,7 @@ func (b *bucket) explain(key string, err error) error {
 	case minio.NoSuchKey:
 		err = fs.ErrNotExist
 	case minio.NoSuchBucket:
-		err = fmt.Errorf("there is no such bucket: %w", err)
+		err = fmt.Errorf("the bucket does not exist: %w", err)
 	case minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch":
 		err = fmt.Errorf("the service refuses the credentials (of AWS_ACCESS_KEY_ID, ~/.aws/credentials or the machine's role): %w", err)
 	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch":
@@ -165,7 +165,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.ReaderAt, size int64)
 	o := minio.PutObjectOptions{ServerSideEncryption: b.encryption, DisableContentSha256: true}
 	info, err := b.core.PutObject(ctx, b.name, key, io.NewSectionReader(r, 0, size), size, base64.StdEncoding.EncodeToString(sum), sha, o)
 	if err == nil && b.md5ETags && !sameETag(info.ETag, sum) {
-		err = fmt.Errorf("%w: the service has MD5 %s, sent was %x", ErrIntegrity, info.ETag, sum)
+		err = fmt.Errorf("%w: the service reports the MD5 %s, but the sent data has %x", ErrIntegrity, info.ETag, sum)
 	}
 	return b.explain(key, err)
 }
@@ -221,7 +221,7 @@ func (b *bucket) putParts(ctx context.Context, key string, r io.ReaderAt, size i
 			// The service returns the MD5 of what it received; a difference means that the part was
 			// damaged on its way.
 			if etag = sent.ETag; b.md5ETags && !sameETag(etag, sum) {
-				return fmt.Errorf("part %d: %w: the service has MD5 %s, sent was %x", n, ErrIntegrity, etag, sum)
+				return fmt.Errorf("part %d: %w: the service reports the MD5 %s, but the sent data has %x", n, ErrIntegrity, etag, sum)
 			}
 		}
 		done = append(done, minio.CompletePart{PartNumber: n, ETag: etag})

@@ -31,7 +31,7 @@ import (
 )
 
 // ErrIntegrity is wrapped by errors of transfers whose received content differs from the sent content.
-var ErrIntegrity = errors.New("the content arrived changed")
+var ErrIntegrity = errors.New("the stored object differs from the uploaded data")
 
 // An Object describes an object in a bucket, or a file.
 type Object struct {

@@ -176,11 +176,11 @@ func TestFaults(t *testing.T) {
 			w.WriteHeader(400)
 			fmt.Fprint(w, `<Error><Code>BadDigest</Code><Message>m</Message></Error>`)
 			return true
-		}, ErrIntegrity, "arrived changed"},
+		}, ErrIntegrity, "differs from the uploaded data"},
 		"another MD5": {func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("ETag", `"00000000000000000000000000000000"`)
 			return true
-		}, ErrIntegrity, "the service has MD5 0000"},
+		}, ErrIntegrity, "the service reports the MD5 0000"},
 		"refused": {func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(403)
 			fmt.Fprint(w, `<Error><Code>AccessDenied</Code><Message>m</Message></Error>`)
@@ -190,7 +190,7 @@ func TestFaults(t *testing.T) {
 			w.WriteHeader(404)
 			fmt.Fprint(w, `<Error><Code>NoSuchBucket</Code><Message>m</Message></Error>`)
 			return true
-		}, nil, "no such bucket"},
+		}, nil, "the bucket does not exist"},
 	} {
 		s3.SetFault(c.fault)
 		err := put(t.Context(), s, "k", []byte("content"))

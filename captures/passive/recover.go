@@ -89,7 +89,9 @@ func Find(dir string) (left []*Leftover, refused []Refusal, err error) {
 type RefusedError struct{ Refusal }
 
 // Error returns the path of the folder and the reason.
-func (e *RefusedError) Error() string { return fmt.Sprintf("%s is left alone: %s", e.Path, e.Why) }
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the folder %s is not recovered: %s", e.Path, e.Why)
+}
 
 // openLeftover reads the contents of a leftover folder. capture is the path of the capture, "" if unknown. If
 // the folder contains no packets, only its removal remains to be done.

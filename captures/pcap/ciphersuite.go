@@ -28,7 +28,7 @@ const (
 
 // errNoKey means that the key log lacks the traffic secret for the current phase (early data, handshake or
 // application data) of a TLS 1.3 connection.
-var errNoKey = errors.New("no key for this phase of the handshake")
+var errNoKey = errors.New("the key log has no key for this phase of the TLS handshake")
 
 // A cipherSuite describes a TLS cipher suite, as far as decrypting records needs it.
 type cipherSuite struct {
@@ -176,7 +176,7 @@ type recordKeys struct {
 }
 
 // errOpen means that a TLS record cannot be decrypted.
-var errOpen = errors.New("a record does not open: wrong key in the key log, or bytes are damaged")
+var errOpen = errors.New("a TLS record cannot be decrypted: the key log has a wrong key, or the bytes are damaged")
 
 // open12 decrypts rec, a TLS 1.2 record with its header. The result is valid until the next call.
 //

@@ -132,7 +132,7 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 		return true
 	}
 	if in.len() > maxResync {
-		l.session.fail(dir, d.gap.reason+"; no frame was found behind it")
+		l.session.fail(dir, d.gap.reason+"; no later frame was found")
 	} else if n := in.len() - frameHeader + 1; n > 0 {
 		in.discard(n)
 	}

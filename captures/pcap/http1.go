@@ -167,7 +167,7 @@ func (h *http1Layer) readElement(dir captures.Direction) error {
 		in.discard(n)
 		if d.state == afterChunk {
 			if len(line) > 0 {
-				return fmt.Errorf("%q behind a chunk", excerpt(line))
+				return fmt.Errorf("invalid bytes %q after a chunk", excerpt(line))
 			}
 			d.state = atChunk
 			return nil
@@ -183,7 +183,7 @@ func (d *http1Direction) chunkLength(line []byte) error {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(digits)), 16, 64)
 	if err != nil || n < 0 {
-		return fmt.Errorf("chunk of length %q", excerpt(line))
+		return fmt.Errorf("invalid chunk length %q", excerpt(line))
 	}
 	d.bodyLeft, d.state = n, inChunk
 	if n == 0 {
@@ -242,7 +242,7 @@ func (h *http1Layer) readRequest() error {
 	method, rest, ok := strings.Cut(first, " ")
 	target, version, ok2 := cutLast(rest, " HTTP/")
 	if !ok || !ok2 || !isMethod([]byte(method+" ")) {
-		return fmt.Errorf("request line %q", excerpt([]byte(first)))
+		return fmt.Errorf("invalid request line %q", excerpt([]byte(first)))
 	}
 	if len(h.waiting) == maxPipelined {
 		return fmt.Errorf("more than %d requests without a response", maxPipelined)
@@ -303,7 +303,7 @@ func (h *http1Layer) readResponse() error {
 	}
 	version, status, ok := parseStatusLine(first)
 	if !ok {
-		return fmt.Errorf("status line %q", excerpt([]byte(first)))
+		return fmt.Errorf("invalid status line %q", excerpt([]byte(first)))
 	}
 
 	t := in.time(n)
@@ -385,7 +385,7 @@ func (h *http1Layer) switchProtocol(x *exchange, t time.Time, status int, fields
 	h.tunnel = newSession(h.session.conn, h.session.secure, h.session.depth+1)
 	h.tunnel.target = x.target
 	if h.tunnel.depth > maxNesting {
-		h.tunnel.failBoth(up, "a tunnel within a tunnel within a tunnel is not read")
+		h.tunnel.failBoth(up, "a tunnel inside two other tunnels is not decoded")
 	}
 }
 

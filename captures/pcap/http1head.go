@@ -34,7 +34,7 @@ func bodyLength(fields captures.Headers) (int64, error) {
 			// Contradicting lengths are an attack or damage.
 			n, err := strconv.ParseInt(strings.TrimSpace(f.Value), 10, 64)
 			if err != nil || n < 0 || length >= 0 && n != length {
-				return 0, fmt.Errorf("content-length %q", excerpt([]byte(f.Value)))
+				return 0, fmt.Errorf("invalid content-length %q", excerpt([]byte(f.Value)))
 			}
 			length = n
 		}
@@ -123,7 +123,7 @@ func parseFields(p []byte) (captures.Headers, error) {
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || len(name) == 0 {
-			return nil, fmt.Errorf("header line %q", excerpt(line))
+			return nil, fmt.Errorf("invalid header line %q", excerpt(line))
 		}
 		h = append(h, captures.Header{Name: string(name), Value: string(bytes.TrimSpace(value))})
 	}

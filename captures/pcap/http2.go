@@ -124,7 +124,7 @@ func (l *http2Layer) step(dir captures.Direction) {
 		b := in.bytes()
 		n := frameHeader + (int(b[0])<<16 | int(b[1])<<8 | int(b[2]))
 		if n > maxFrame {
-			l.session.fail(dir, fmt.Sprintf("HTTP/2: a frame of %d bytes", n))
+			l.session.fail(dir, fmt.Sprintf("HTTP/2: a frame of %d bytes is too large", n))
 			return
 		}
 		if len(b) < n || dir == down && l.mustWait(b) {
@@ -207,7 +207,7 @@ func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []
 	d := &l.dirs[dir]
 	b := &d.block
 	if !b.open {
-		return errors.New("CONTINUATION of nothing")
+		return errors.New("a CONTINUATION frame without a preceding HEADERS frame")
 	}
 	if len(b.bytes)+len(p) > maxBlock {
 		return fmt.Errorf("a header section of more than %d bytes", maxBlock)

@@ -73,7 +73,7 @@ func (l *tlsLayer) findRecord(dir captures.Direction) bool {
 		in.discard(1)
 		d.gap.missing++
 		if d.gap.candidates++; d.gap.candidates > maxCandidates || d.gap.trialBytes > maxTrialBytes {
-			l.outer.fail(dir, d.gap.reason+"; no record behind it opens")
+			l.outer.fail(dir, d.gap.reason+"; no later TLS record can be decrypted")
 			return false
 		}
 	}

@@ -104,7 +104,7 @@ func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 		s.run()
 	}
 	if s.overLimit(in) {
-		s.fail(dir, fmt.Sprintf("more than %d MiB wait for what does not come", maxInbox>>20))
+		s.fail(dir, fmt.Sprintf("more than %d MiB of later bytes are buffered, but the missing bytes do not arrive", maxInbox>>20))
 	}
 }
 
@@ -272,7 +272,7 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	const hello = 1
 	switch {
 	case s.secure:
-		s.failBoth(dir, "TLS within TLS is not read")
+		s.failBoth(dir, "TLS inside TLS is not decoded")
 	case dir == up && p[0] == recordHandshake && p[5] == hello:
 		s.layer = newTLS(s)
 	default:

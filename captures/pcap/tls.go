@@ -234,7 +234,7 @@ func (l *tlsLayer) missingHandshake() error {
 	case !l.handshake.sawServer:
 		return fmt.Errorf("handshake missing: no ServerHello")
 	}
-	return fmt.Errorf("handshake missing: data before its end")
+	return fmt.Errorf("handshake missing: data precedes the end of the handshake")
 }
 
 // readRecord13 processes an encrypted TLS 1.3 record. The true type of the record is the last byte of the
@@ -284,7 +284,7 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 		}
 		d.skipped += len(rec)
 		if d.skipped > maxSkippedEarlyData {
-			return nil, fmt.Errorf("no key opens this record")
+			return nil, fmt.Errorf("no key in the key log decrypts this TLS record")
 		}
 		l.outer.conn.addUndecoded(dir, l.outer.inboxes[dir].offset, "early data that was rejected, or whose key is not in the key log")
 		return nil, nil
@@ -305,7 +305,7 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	}
 	d.skipped += len(rec)
 	if d.skipped > maxSkippedEarlyData {
-		return nil, fmt.Errorf("no key opens this record")
+		return nil, fmt.Errorf("no key in the key log decrypts this TLS record")
 	}
 	return nil, nil
 }

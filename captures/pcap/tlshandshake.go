@@ -51,7 +51,7 @@ func (l *tlsLayer) readHandshake(dir captures.Direction, p []byte) error {
 	for len(p) >= 4 {
 		n := int(p[1])<<16 | int(p[2])<<8 | int(p[3])
 		if n > maxHandshake {
-			return fmt.Errorf("a TLS handshake message of %d bytes", n)
+			return fmt.Errorf("a TLS handshake message of %d bytes is too large", n)
 		}
 		if len(p) < 4+n {
 			break
@@ -205,10 +205,10 @@ func (l *tlsLayer) applyServerChoice(id uint16) error {
 		return l.fail("handshake missing: no ClientHello")
 	}
 	if h.version != version12 && h.version != version13 {
-		return l.fail(fmt.Sprintf("TLS %s is not read", versionName(h.version)))
+		return l.fail(fmt.Sprintf("TLS version %s is not supported", versionName(h.version)))
 	}
 	if h.suite = suiteByID(id, h.version); h.suite == nil {
-		return l.fail(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
+		return l.fail(fmt.Sprintf("the cipher suite %s is not supported", suiteName(id)))
 	}
 	l.keysNeededAt = l.outer.inboxes[down].offset
 	l.applyKeys()

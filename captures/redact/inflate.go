@@ -13,7 +13,7 @@ import (
 
 // Reasons why decompressed data was not searched completely.
 var (
-	errInflatedTooLong = errors.New("inflates to more than is searched")
+	errInflatedTooLong = errors.New("decompresses to more bytes than unwire searches")
 	errTrailing        = errors.New("bytes follow the compressed data")
 )
 

@@ -74,13 +74,13 @@ func TestWhatIsNoCapture(t *testing.T) {
 		{"missing", filepath.Join(dir, "none"), os.ErrNotExist, "no such file"},
 		{"directory", dir, captures.ErrNotCapture, "a directory"},
 		{"empty", file("empty", ""), captures.ErrNotCapture, "the file is empty"},
-		{"text", file("text", strings.Repeat("hello ", 1000)), captures.ErrNotCapture, "no SQLite database"},
-		{"short", file("short", "hello"), captures.ErrNotCapture, "no SQLite database"},
+		{"text", file("text", strings.Repeat("hello ", 1000)), captures.ErrNotCapture, "not an SQLite database"},
+		{"short", file("short", "hello"), captures.ErrNotCapture, "not an SQLite database"},
 		{"random", file("random", "SQLite format 3\x00"+strings.Repeat("\x93\x01\xfe", 2000)), nil, ""},
 		{"foreign", foreign, captures.ErrNotCapture, "another program (application id 0x7)"},
 		{"plain database", plain, captures.ErrNotCapture, "another program"},
-		{"device", os.DevNull, captures.ErrNotCapture, "no regular file"},
-		{"newer", newer, captures.ErrNewerFormat, "written by a newer unwire, format 9; this one reads up to 3: update unwire"},
+		{"device", os.DevNull, captures.ErrNotCapture, "not a regular file"},
+		{"newer", newer, captures.ErrNewerFormat, "written by a newer unwire, format 9; this version reads formats up to 3: update unwire"},
 		{"no version", zero, captures.ErrDamaged, "format 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestMigration(t *testing.T) {
 	ctx := context.Background()
 	path := record(t, "kept")
 	steps := append(schema.Steps(), schema.Migration{Statements: `ALTER TABLE exchanges ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE extra (x INTEGER) STRICT`})
-	if _, err := open(path, steps, len(steps)); !errors.Is(err, captures.ErrOlderFormat) || !strings.Contains(err.Error(), "format 3; this one reads format 4") {
+	if _, err := open(path, steps, len(steps)); !errors.Is(err, captures.ErrOlderFormat) || !strings.Contains(err.Error(), "format 3; this version reads format 4") {
 		t.Errorf("an older file: %v", err)
 	}
 	broken := append(schema.Steps(), schema.Migration{Statements: `CREATE TABLE extra (x INTEGER) STRICT; SELECT nonsense`})

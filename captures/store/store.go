@@ -472,7 +472,7 @@ func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 	}
 	if version < oldest {
 		_ = db.Close()
-		return nil, pathError(path, fmt.Errorf("%w, format %d; this one reads format %d: record to it once to convert it", captures.ErrOlderFormat, version, len(steps)))
+		return nil, pathError(path, fmt.Errorf("%w, in format %d; this version reads format %d: record to the capture once to convert it", captures.ErrOlderFormat, version, len(steps)))
 	}
 	u, err := payload.NewUnpacker()
 	if err != nil {

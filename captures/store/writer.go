@@ -285,7 +285,7 @@ func (w *writer) checkFile() error {
 	case errors.Is(err, os.ErrNotExist):
 		return captures.ErrGone
 	case err == nil && !os.SameFile(now, w.file):
-		return fmt.Errorf("%w: another file has its name", captures.ErrGone)
+		return fmt.Errorf("%w: another file now has this name", captures.ErrGone)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (v *JSONValues) ExpectDelim(d json.Delim) error {
 		return err
 	}
 	if t != d {
-		return fmt.Errorf("%s where %s was expected", tokenWord(t), d)
+		return fmt.Errorf("found %s instead of %s", tokenWord(t), d)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (v *JSONValues) MemberName() (string, error) {
 	}
 	name, ok := t.(string)
 	if !ok {
-		return "", fmt.Errorf("%s where a name was expected", tokenWord(t))
+		return "", fmt.Errorf("found %s instead of a name", tokenWord(t))
 	}
 	return name, nil
 }

@@ -61,7 +61,7 @@ func (n *Note) Place(id int64) (captures.Place, error) {
 	case n.Dir == nil && n.Frame == nil:
 		return p, nil
 	case n.Dir == nil || n.Frame == nil:
-		return p, fmt.Errorf("dir and frame go together")
+		return p, fmt.Errorf("dir and frame must be given together")
 	case *n.Frame < 0 || *n.Frame > math.MaxInt32:
 		return p, fmt.Errorf("frame: %d", *n.Frame)
 	}
@@ -70,7 +70,7 @@ func (n *Note) Place(id int64) (captures.Place, error) {
 	case captures.Down.String():
 		p.Dir = captures.Down
 	default:
-		return p, fmt.Errorf("dir: %q is neither up nor down", Clip(*n.Dir))
+		return p, fmt.Errorf("dir must be up or down, not %q", Clip(*n.Dir))
 	}
 	return p, nil
 }

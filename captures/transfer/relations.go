@@ -70,11 +70,11 @@ func (all Relations) JSON(id int64) []Relation {
 func (r Relation) Check() error {
 	switch id, err := hex.DecodeString(r.Capture); {
 	case r.Kind == "" || len(r.Kind) > maxRelationKind:
-		return fmt.Errorf("kind: %q is none", Clip(string(r.Kind)))
+		return fmt.Errorf("kind: %q is not a known kind", Clip(string(r.Kind)))
 	case r.Exchange <= 0:
 		return fmt.Errorf("exchange: %d", r.Exchange)
 	case err != nil || len(id) != 0 && len(id) != captureIDSize:
-		return fmt.Errorf("capture: %q is no id of one", Clip(r.Capture))
+		return fmt.Errorf("capture: %q is not the id of a capture", Clip(r.Capture))
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type Manifest struct {
 // Errors: if data is not a manifest of a supported version.
 func ParseManifest(data []byte) (*Manifest, error) {
 	if len(data) > maxManifest {
-		return nil, fmt.Errorf("a manifest of more than %d bytes", maxManifest)
+		return nil, fmt.Errorf("the manifest has more than %d bytes", maxManifest)
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {

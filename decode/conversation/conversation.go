@@ -228,7 +228,7 @@ func (c *Set) parts(head int64) []int64 {
 }
 
 // errNoConversation is wrapped if an exchange is not the first head of a conversation, i.e. does not identify one.
-var errNoConversation = errors.New("no conversation goes by this exchange")
+var errNoConversation = errors.New("no conversation begins with this exchange")
 
 // Decode decodes and joins the calls of the conversation whose first head (call with the server's messages) is
 // exchange head.

@@ -121,7 +121,7 @@ func awsEvent(headers []byte) (event string, err error) {
 			size, p = int(binary.BigEndian.Uint16(p)), p[2:]
 		}
 		if len(p) < size {
-			return event, fmt.Errorf("header %q: %d bytes of %d are there", name, len(p), size)
+			return event, fmt.Errorf("header %q: only %d of %d bytes are present", name, len(p), size)
 		}
 		switch name {
 		case ":event-type", ":exception-type", ":error-code":
@@ -138,6 +138,6 @@ func (r *awsReader) close() ([]Frame, error) {
 		return nil, r.fail
 	}
 	f := Frame{Offset: r.off, Len: len(r.buf), Raw: r.buf, Data: r.buf, Partial: true}
-	f.Err = fmt.Errorf("envelope: event at %#x: cut off after %d bytes: %w", r.off, len(r.buf), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("envelope: event at %#x: truncated after %d bytes: %w", r.off, len(r.buf), io.ErrUnexpectedEOF)
 	return []Frame{f}, f.Err
 }

@@ -67,7 +67,7 @@ func TestBrokenAWSEvents(t *testing.T) {
 	}{
 		"payload": {func(b []byte) []byte { b[0xb4-8]++; return b }, 2, "the CRC of the message is wrong"},
 		"length":  {func(b []byte) []byte { b[3]++; return b }, 0, "the CRC of the lengths is wrong"},
-		"cut":     {func(b []byte) []byte { return b[:len(b)-3] }, 2, "cut off"},
+		"cut":     {func(b []byte) []byte { return b[:len(b)-3] }, 2, "truncated after"},
 		"large": {func(b []byte) []byte {
 			binary.BigEndian.PutUint32(b, 1<<30)
 			binary.BigEndian.PutUint32(b[8:], crc32.ChecksumIEEE(b[:8]))

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrInflated is wrapped if decompression stopped because it reached its limit.
-var ErrInflated = errors.New("inflates past the limit")
+var ErrInflated = errors.New("decompresses to more bytes than the limit")
 
 // defaultMaxInflated is the default of limits on decompressed bytes: 64 MiB.
 const defaultMaxInflated = 64 << 20

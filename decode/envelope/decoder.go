@@ -352,12 +352,12 @@ func (d *Decoder) drop(p []byte) (rest []byte, done []Frame) {
 func (d *Decoder) partial() Frame {
 	f := Frame{Offset: d.off, Len: len(d.buf), Flags: Flags(d.buf[0]), Framed: true, Partial: true}
 	if len(d.buf) < PrefixLen {
-		f.Err = fmt.Errorf("envelope: frame at %#x: header of %d bytes, %d came: %w", d.off, PrefixLen, len(d.buf), io.ErrUnexpectedEOF)
+		f.Err = fmt.Errorf("envelope: frame at %#x: the header has %d bytes, but only %d arrived: %w", d.off, PrefixLen, len(d.buf), io.ErrUnexpectedEOF)
 		return f
 	}
 	f.Raw = d.buf[PrefixLen:]
 	f.inflate(d.o, &d.readers)
-	f.Err = fmt.Errorf("envelope: frame at %#x: length %d, %d bytes came: %w", d.off, ParsePrefix(d.buf).Length, len(f.Raw), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("envelope: frame at %#x: the length is %d, but only %d bytes arrived: %w", d.off, ParsePrefix(d.buf).Length, len(f.Raw), io.ErrUnexpectedEOF)
 	return f
 }
 

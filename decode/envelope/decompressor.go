@@ -73,7 +73,7 @@ func (d *Decompressor) Open(encoding string, src io.Reader) (io.Reader, error) {
 
 // unknownError returns the error for an encoding that cannot be decompressed.
 func unknownError(encoding string) error {
-	return fmt.Errorf("compression %q is not known", encoding)
+	return fmt.Errorf("unknown compression %q", encoding)
 }
 
 // openZstd opens a zstd decoder that runs in the reading goroutine, so that it starts no goroutines of

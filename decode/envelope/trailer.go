@@ -33,7 +33,7 @@ func ParseTrailer(data []byte) ([]trailerField, error) {
 		case ok && name != "":
 			fields = append(fields, trailerField{name, strings.TrimSpace(value)})
 		case strings.TrimSpace(line) != "" && err == nil:
-			err = fmt.Errorf("envelope: trailer at %#x: %q is no `name: value` line", off, line)
+			err = fmt.Errorf("envelope: trailer at %#x: %q is not a line of the form `name: value`", off, line)
 		}
 		off += len(line) + 1
 	}
@@ -55,7 +55,7 @@ func ParseStatus(get func(name string) string) (*End, error) {
 	// A malformed number is still an error status, not success.
 	n, err := strconv.Atoi(status)
 	if err != nil {
-		err = fmt.Errorf("envelope: grpc-status %q is no number", status)
+		err = fmt.Errorf("envelope: grpc-status %q is not a number", status)
 		// 2 is the code "unknown".
 		n = 2
 	}

@@ -265,7 +265,7 @@ func (r *valueReader) close() (frames []Frame, rest []byte, err error) {
 // partial returns the frame of a value that the end of the body truncated.
 func (r *valueReader) partial(data []byte) Frame {
 	f := Frame{Offset: r.off, Len: len(data), Raw: data, Data: data, Partial: true}
-	f.Err = fmt.Errorf("envelope: value at %#x: cut off after %d bytes: %w", r.off, len(data), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("envelope: value at %#x: truncated after %d bytes: %w", r.off, len(data), io.ErrUnexpectedEOF)
 	return f
 }
 

@@ -75,7 +75,7 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 	last := &steps[0]
 	for sc.next() == '[' {
 		if !first && name == "" && !quoted {
-			return nil, errors.New("an index stands after its name, without a dot")
+			return nil, errors.New("an index follows its name without a dot")
 		}
 		k, err := sc.index()
 		if err != nil {
@@ -112,7 +112,7 @@ func (sc *scanner) name() (string, error) {
 	}
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
-		return "", fmt.Errorf("%q: a quoted name without its end", rest)
+		return "", fmt.Errorf("%q: a quoted name has no closing quote", rest)
 	}
 	name, err := strconv.Unquote(quoted)
 	if err != nil {
@@ -138,7 +138,7 @@ func (sc *scanner) index() (int, error) {
 	rest := sc.text[sc.off:]
 	end := strings.IndexByte(rest, ']')
 	if end < 0 {
-		return 0, fmt.Errorf("%q: an index without its closing bracket", rest)
+		return 0, fmt.Errorf("%q: an index has no closing bracket", rest)
 	}
 	k, err := strconv.ParseUint(rest[1:end], 10, 31)
 	if err != nil {

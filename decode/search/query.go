@@ -52,7 +52,7 @@ func ParseNumber(s string) (*Number, error) {
 
 	// Every number may also be a floating-point value.
 	if !found {
-		return nil, fmt.Errorf("%.40q is no number", s)
+		return nil, fmt.Errorf("%.40q is not a number", s)
 	}
 	if integer {
 		n.fixed64 = append(n.fixed64, bits)

@@ -100,7 +100,7 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 	words, check, ok := strings.Cut(strings.TrimSpace(line), ", ")
 	check, colon := strings.CutSuffix(check, ":")
 	if !ok || !colon || len(check) != checkLen {
-		return nil, "", errors.New("want what it holds and a check, as in `#| hex of a message, 5d1b4a60:`")
+		return nil, "", errors.New("the line must name the encoding and a checksum, as in `#| hex of a message, 5d1b4a60:`")
 	}
 
 	// The layers, outermost first. The last word is the kind of content or a style of JSON.
@@ -110,7 +110,7 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 		if last := i == len(list)-1; last && (w == blockMessage || w == blockEnvelopes || w == blockBytes) {
 			break
 		} else if last != l.IsJSON() || !l.Known() {
-			return nil, "", fmt.Errorf("%.40q is nothing that a value can be in", w)
+			return nil, "", fmt.Errorf("%.40q is not an encoding of values", w)
 		}
 		layers = append(layers, l)
 	}
@@ -155,7 +155,7 @@ func (p *parser) block() error {
 		return p.advise("a block says what the value right above it holds; a comment begins with # and a space", "#| does not follow a value in braces")
 	}
 	if p.deep >= maxBlocks {
-		return p.fail("more than %d blocks within each other", maxBlocks)
+		return p.fail("blocks are nested more than %d deep", maxBlocks)
 	}
 	lines := p.blockLines()
 	layers, check, err := parseBlockHead(lines[0].text)
@@ -182,7 +182,7 @@ func (p *parser) block() error {
 	case err != nil:
 		return p.fail("%w", err)
 	case edited && len(lines) == 1:
-		return p.advise("take its head out, too; or write {} for the value above", "a block with nothing in it")
+		return p.advise("take its head out, too; or write {} for the value above", "a block with the list is empty")
 	case edited:
 		p.replaceLast(out)
 	}
@@ -191,7 +191,7 @@ func (p *parser) block() error {
 }
 
 // errBothEdited is returned if a value and its block were both edited.
-var errBothEdited = errors.New("both what is inside and the value itself were edited")
+var errBothEdited = errors.New("the value and its decoded content were both edited: edit only one of them")
 
 // rewrap encodes data, the content of a block, in layers if it was edited. check is the checksum of the unedited
 // content. value is the encoded value above the block; if it was edited, too, the result is errBothEdited.
@@ -252,7 +252,7 @@ func (p *parser) blockData(lines []blockLine, layers []nested.Layer) ([]byte, er
 	if len(layers) > 0 && layers[len(layers)-1].IsJSON() {
 		var syntax *json.SyntaxError
 		if err := json.Unmarshal(src.Bytes(), new(json.RawMessage)); errors.As(err, &syntax) {
-			return nil, errorAtLine(max(int(syntax.Offset)-1, 0), fmt.Errorf("this is no JSON: %w", syntax), "")
+			return nil, errorAtLine(max(int(syntax.Offset)-1, 0), fmt.Errorf("the content is not valid JSON: %w", syntax), "")
 		}
 		return nested.Unwrap([]nested.Layer{nested.JSONCompact}, src.Bytes())
 	}

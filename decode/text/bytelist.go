@@ -7,7 +7,7 @@ import (
 )
 
 // errNoList is returned if the input is not a list of bytes.
-var errNoList = errors.New("no list of bytes")
+var errNoList = errors.New("not a list of bytes")
 
 // readMarked reads hex with a mark before each byte or group of bytes: 0x0a, 0x05 or \x0a\x05. Commas, braces
 // and quotes may surround them.
@@ -39,7 +39,7 @@ func readMarked(in []byte) ([]byte, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("nothing in it")
+		return nil, errors.New("the list is empty")
 	}
 	return out, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // errNoDump is returned if the input is not a hex dump.
-var errNoDump = errors.New("no dump")
+var errNoDump = errors.New("not a hex dump")
 
 // A dumpLine is one parsed line of a hex dump.
 type dumpLine struct {

@@ -116,7 +116,7 @@ func readForm(in []byte, form string) (inputEncoding, []byte, error) {
 		return inputEncoding{form: "raw"}, in, nil
 	}
 
-	return inputEncoding{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
+	return inputEncoding{}, nil, fmt.Errorf("the input encoding must be auto, raw, hex or base64, not %q", form)
 }
 
 // isField reports whether in is a protobuf message with one short string field whose tag and length
@@ -403,7 +403,7 @@ func (s inputEncoding) words() ([]string, error) {
 func parseWords(words []string) (inputEncoding, error) {
 	s := inputEncoding{form: words[0]}
 	if s.form != "hex" && s.form != "base64" && s.form != "raw" {
-		return s, fmt.Errorf("%.40q is neither hex nor base64 nor raw", s.form)
+		return s, fmt.Errorf("%.40q is not an encoding: use hex, base64 or raw", s.form)
 	}
 	// Each word restores one detail of the original input, so that encoding it again gives the same
 	// bytes.

@@ -191,7 +191,7 @@ func (p *parser) parse() error {
 		}
 	}
 	if p.pending {
-		return p.fail("the text ends where a number or a brace is expected behind long-form")
+		return p.fail("the text ends after long-form, where a number or a brace is expected")
 	}
 	if k := len(p.levels); k > 0 {
 		p.pos = p.levels[k-1].at
@@ -334,7 +334,7 @@ func (p *parser) longForm() error {
 	}
 	p.pos += len("long-form")
 	if p.pos >= len(p.src) || p.src[p.pos] != ':' {
-		return p.fail("long-form wants a number, as in long-form:2")
+		return p.fail("long-form needs a number, as in long-form:2")
 	}
 	p.pos++
 	w := p.word()

@@ -27,7 +27,7 @@ type frameForm struct {
 // openFrame parses the header of an envelope: `frame FLAGS … {`.
 func (p *parser) openFrame() error {
 	if len(p.levels) > 0 {
-		return p.fail("a frame cannot be inside anything")
+		return p.fail("a frame cannot be nested inside a message")
 	}
 	if err := p.noLong(); err != nil {
 		return err

@@ -112,7 +112,7 @@ func (p *parser) hexLiteral() error {
 	}
 
 	p.pos = start
-	return p.fail("this ` is not closed")
+	return p.fail("the closing ` is missing")
 }
 
 // A number is a parsed number, with the wire type that its notation implies.
@@ -188,7 +188,7 @@ func parseNumber(word []byte) (number, error) {
 	if string(suffix) == "z" {
 		v, err := parseInteger(digits, 64)
 		if err != nil {
-			return number{}, fmt.Errorf("%.40q is no number", word)
+			return number{}, fmt.Errorf("%.40q is not a number", word)
 		}
 		return number{typ, v<<1 ^ uint64(int64(v)>>63)}, nil
 	}
@@ -206,7 +206,7 @@ func parseNumber(word []byte) (number, error) {
 		v, err = parseInteger(digits, size)
 	}
 	if err != nil {
-		return number{}, fmt.Errorf("%.40q is no number of %d bits", word, size)
+		return number{}, fmt.Errorf("%.40q is not a number of %d bits", word, size)
 	}
 	return number{typ, v}, nil
 }

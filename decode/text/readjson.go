@@ -87,7 +87,7 @@ func (r *jsonReader) run() error {
 		return err
 	}
 	if rest := bytes.TrimSpace(r.src[r.dec.InputOffset():]); len(rest) > 0 {
-		return r.fail(errors.New("more behind the document"))
+		return r.fail(errors.New("there is more text after the JSON document"))
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (r *jsonReader) member(key string, at int64) error {
 	case "v":
 		var v int
 		if err = r.dec.Decode(&v); err == nil && v > 1 {
-			return placeError(r.src, r.next(at), fmt.Errorf("version %d is newer than this program", v))
+			return placeError(r.src, r.next(at), fmt.Errorf("version %d is newer than this version of unwire supports", v))
 		}
 	case "in":
 		var in string
@@ -144,7 +144,7 @@ func (r *jsonReader) member(key string, at int64) error {
 	case "messages":
 		return r.list(key, func() (appender, error) { v := new(delimitedJSON); return v, r.dec.Decode(v) })
 	default:
-		return errorAt(r.src, r.next(at), fmt.Errorf("%.40q is no member of a document", key),
+		return errorAt(r.src, r.next(at), fmt.Errorf("%.40q is not a member of the document", key),
 			"a document has v, in, as, and one of fields, frames, messages, text and bytes")
 	}
 
@@ -167,7 +167,7 @@ func (r *jsonReader) source(in string, at int64) error {
 		return nil
 	}
 	if r.written {
-		return placeError(r.src, r.next(at), errors.New("in has to stand before what it is about"))
+		return placeError(r.src, r.next(at), errors.New("the member in must precede the members that it describes"))
 	}
 	var err error
 	if r.from, err = parseWords(words); err != nil {

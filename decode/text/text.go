@@ -120,7 +120,7 @@ func Decode(in []byte, o Options) (*Document, error) {
 	case "message", "frames", "delimited":
 		d.As = o.As
 	default:
-		return nil, fmt.Errorf("text: %q is neither auto, message, frames nor delimited", o.As)
+		return nil, fmt.Errorf("the framing must be auto, message, frames or delimited, not %q", o.As)
 	}
 	return d, nil
 }

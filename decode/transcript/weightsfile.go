@@ -83,7 +83,7 @@ func ParseWeights(data []byte) (*Weights, error) {
 		return nil, fmt.Errorf("transcript: weights: %w", err)
 	}
 	if f.V != 1 {
-		return nil, fmt.Errorf("transcript: weights: version %d; this reads version 1", f.V)
+		return nil, fmt.Errorf("transcript: weights: version %d is not supported; this version of unwire reads version 1", f.V)
 	}
 	w := DefaultWeights()
 	if f.Temperature != 0 {
@@ -219,7 +219,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 // check returns an error for the first mistake in the label, or nil.
 func (l *trainingLabel) check() error {
 	if l.V != 1 {
-		return fmt.Errorf("version %d; this reads version 1", l.V)
+		return fmt.Errorf("version %d is not supported; this version of unwire reads version 1", l.V)
 	}
 	if _, err := ParseRole(string(l.Role)); err != nil {
 		return err

@@ -147,7 +147,7 @@ func (t *Tree) patch(e Edit) (patch, error) {
 		}
 	case AppendInto:
 		if !t.IsMessage(e.Node) {
-			return c, fmt.Errorf("wire: %s field %d at %#x: it is no message", e.Op, n.Number, n.Off)
+			return c, fmt.Errorf("wire: %s field %d at %#x: the field is not a message", e.Op, n.Number, n.Off)
 		}
 		c.lo, c.owner = n.End, e.Node
 

@@ -178,7 +178,7 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	}
 	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s: mode %04o lets others use it: run 'chmod 600' on it if nobody has, or delete it to get a new CA", file, mode)
+		return nil, fmt.Errorf("%s: with mode %04o, other users can read the key: run 'chmod 600' on it, or, if somebody may have read it, delete it to get a new CA", file, mode)
 	}
 	der, err := readPEM(file, pemKey)
 	if err != nil {

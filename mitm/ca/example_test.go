@@ -35,5 +35,5 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// verified: true
-	// mitm: no certificate for other.example.org: the CA is for example.com alone
+	// mitm: cannot create a certificate for other.example.org: the CA is limited to example.com
 }

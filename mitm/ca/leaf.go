@@ -93,10 +93,10 @@ func (c *leafCache) put(name string, cert *tls.Certificate) {
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "" || len(name) > maxHostLength {
-		return nil, fmt.Errorf("mitm: no certificate for host %.40q: %d bytes long", host, len(host))
+		return nil, fmt.Errorf("mitm: cannot create a certificate for host %.40q: the name has %d bytes", host, len(host))
 	}
 	if !a.MayIssueFor(name) {
-		return nil, fmt.Errorf("mitm: no certificate for %s: the CA is for %s alone", name, strings.Join(a.Hosts(), ", "))
+		return nil, fmt.Errorf("mitm: cannot create a certificate for %s: the CA is limited to %s", name, strings.Join(a.Hosts(), ", "))
 	}
 	if cert := a.leaves.get(name); cert != nil {
 		return cert, nil

@@ -71,7 +71,7 @@ func Announce(listener net.Addr, server string) (*Link, error) {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
 	if !isPrivate(dir) {
-		return nil, fmt.Errorf("chain: %s is not a folder of this user alone", dir)
+		return nil, fmt.Errorf("chain: other users can access the folder %s", dir)
 	}
 	path := socketOf(dir, addr.AddrPort())
 	if len(path) > maxPath {

@@ -57,7 +57,7 @@ func Load(certs, keys []string) (*Certificates, error) {
 	for _, s := range keys {
 		f := parseFile(s)
 		if _, twice := keyFor[f.host]; twice {
-			return nil, fmt.Errorf("two client keys%s: give one", forHost(f.host))
+			return nil, fmt.Errorf("there are two client keys%s: give only one", forHost(f.host))
 		}
 		keyFor[f.host] = f.name
 	}
@@ -70,7 +70,7 @@ func Load(certs, keys []string) (*Certificates, error) {
 
 		// Two certificates for one pattern would make the choice depend on their order.
 		if slices.ContainsFunc(c.byHost, func(h hostCertificate) bool { return h.host == f.host }) {
-			return nil, fmt.Errorf("two client certificates%s: give one", forHost(f.host))
+			return nil, fmt.Errorf("there are two client certificates%s: give only one", forHost(f.host))
 		}
 		key, ok := keyFor[f.host]
 		if !ok {
@@ -162,7 +162,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	}
 	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return none, fmt.Errorf("client key %s: mode %04o lets others use it: run 'chmod 600' on it", keyFile, mode)
+		return none, fmt.Errorf("client key %s: with mode %04o, other users can read the key: run 'chmod 600' on it", keyFile, mode)
 	}
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -176,7 +176,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		if strings.Contains(err.Error(), "does not match") {
-			return none, fmt.Errorf("the client key %s is not the key of the certificate %s: give the two that were made together", keyFile, certFile)
+			return none, fmt.Errorf("the client key %s is not the key of the certificate %s: give a certificate and a key that were created together", keyFile, certFile)
 		}
 		return none, fmt.Errorf("client certificate %s with key %s: %w", certFile, keyFile, err)
 	}
@@ -187,14 +187,14 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 // its API.
 func checkPEM(cert, key []byte, certFile, keyFile string) error {
 	if !hasBlock(cert, func(b *pem.Block) bool { return b.Type == "CERTIFICATE" }) {
-		return fmt.Errorf("client certificate %s: it holds no certificate in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem)", certFile)
+		return fmt.Errorf("client certificate %s: the file contains no certificate in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem)", certFile)
 	}
 	encrypted := func(b *pem.Block) bool {
 		return b.Type == "ENCRYPTED PRIVATE KEY" || b.Headers["DEK-Info"] != ""
 	}
 	switch {
 	case hasBlock(key, encrypted):
-		return fmt.Errorf("client key %s: it is encrypted: decrypt it into a file of mode 0600 with openssl pkey -in FILE -out key.pem", keyFile)
+		return fmt.Errorf("client key %s: the key is encrypted: decrypt it into a file of mode 0600 with openssl pkey -in FILE -out key.pem", keyFile)
 	case !hasBlock(key, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") }):
 		return errors.New("client key " + keyFile + ": it holds no private key in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nocerts -nodes -out key.pem)")
 	}

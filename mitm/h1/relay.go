@@ -23,7 +23,7 @@ var (
 	errServerGone    = errors.New("the server closed the connection without an answer")
 	errNotRepeated   = errors.New("the server closed the connection without an answer; the request was not sent again")
 	errServerStopped = errors.New("the server closed the connection within its answer")
-	errUnsolicited   = errors.New("the server sent an answer that nobody asked for")
+	errUnsolicited   = errors.New("the server sent an answer without a request")
 )
 
 // A Relay forwards HTTP/1 requests and responses between one client and one or more servers. One goroutine

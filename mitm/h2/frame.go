@@ -146,7 +146,7 @@ func stripPadding(h frameHeader, payload []byte) ([]byte, error) {
 		return payload, nil
 	}
 	if len(payload) == 0 || int(payload[0]) >= len(payload) {
-		return nil, protocolErrorf(codeProtocol, "a frame of %d bytes is padded with more", len(payload))
+		return nil, protocolErrorf(codeProtocol, "a frame of %d bytes has more padding than that", len(payload))
 	}
 	return payload[1 : len(payload)-int(payload[0])], nil
 }

@@ -80,7 +80,7 @@ func ReadPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
 		return nil, err
 	}
 	if string(buf[:len(clientPreface)]) != clientPreface {
-		return nil, protocolErrorf(codeProtocol, "no preface")
+		return nil, protocolErrorf(codeProtocol, "the HTTP/2 connection preface is missing")
 	}
 	return buf[:n], nil
 }

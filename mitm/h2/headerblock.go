@@ -63,7 +63,7 @@ func (p *pump) handleHeaderFrame(h frameHeader, payload []byte) (keep bool, err 
 			return false, err
 		}
 	} else if p.block == nil {
-		return false, protocolErrorf(codeProtocol, "CONTINUATION of nothing")
+		return false, protocolErrorf(codeProtocol, "a CONTINUATION frame without a preceding HEADERS frame")
 	}
 	if _, err := p.dec.Write(payload); err != nil {
 		return false, protocolErrorf(codeCompression, "stream %d: %v", h.stream, err)
@@ -93,12 +93,12 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	switch {
 	case h.kind == framePushPromise:
 		if len(payload) < 4 || p.dir == captures.Up {
-			return nil, protocolErrorf(codeProtocol, "PUSH_PROMISE of %d bytes %s", len(payload), p.dir)
+			return nil, protocolErrorf(codeProtocol, "a PUSH_PROMISE frame of %d bytes %s", len(payload), p.dir)
 		}
 		b.promised, payload = binary.BigEndian.Uint32(payload)&maxStreamID, payload[4:]
 	case h.has(flagPriority):
 		if len(payload) < prioritySize {
-			return nil, protocolErrorf(codeFrameSize, "HEADERS of %d bytes with a priority", len(payload))
+			return nil, protocolErrorf(codeFrameSize, "a HEADERS frame of %d bytes is too short for its priority", len(payload))
 		}
 		b.priority, payload = append(b.priority, payload[:prioritySize]...), payload[prioritySize:]
 	}

@@ -21,7 +21,7 @@ const (
 	maxWaiting = 16 << 20
 )
 
-var errInboxFull = errors.New("more was sent than the window allows")
+var errInboxFull = errors.New("the peer sent more bytes than the flow-control window allows")
 
 // An inbox buffers the arriving bytes of a body that rules may change.
 type inbox struct {

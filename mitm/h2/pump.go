@@ -310,7 +310,7 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 		}
 	case frameRSTStream:
 		if len(payload) != 4 {
-			return false, protocolErrorf(codeFrameSize, "RST_STREAM of %d bytes", len(payload))
+			return false, protocolErrorf(codeFrameSize, "a RST_STREAM frame has %d bytes instead of 4", len(payload))
 		}
 		p.endedExchanges += p.relay.resetStream(h.stream, p.dir, errorCode(binary.BigEndian.Uint32(payload)))
 	}

@@ -142,10 +142,10 @@ func TestEndings(t *testing.T) {
 		"client breaks the rules": {func(k *relayed) {
 			_, _ = k.client.Write(appendFrame(nil, frameContinuation, flagEndHeaders, 1, nil))
 			rest, _ := io.ReadAll(k.client)
-			if len(rest) < frameHeaderSize || frameType(rest[3]) != frameGoAway || !strings.HasSuffix(string(rest), "CONTINUATION of nothing") {
+			if len(rest) < frameHeaderSize || frameType(rest[3]) != frameGoAway || !strings.HasSuffix(string(rest), "a CONTINUATION frame without a preceding HEADERS frame") {
 				k.t.Errorf("the client heard %q", rest)
 			}
-		}, captures.Canceled, "HTTP/2: CONTINUATION of nothing"},
+		}, captures.Canceled, "HTTP/2: a CONTINUATION frame without a preceding HEADERS frame"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

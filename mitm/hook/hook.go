@@ -97,7 +97,7 @@ func Start(argv []string, stderr io.Writer) (*Hook, error) {
 		return nil, err
 	}
 	if err := h.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("the hook did not start: %w", err)
+		return nil, fmt.Errorf("the command of --hook did not start: %w", err)
 	}
 	go h.write()
 	go h.read(stdout)
@@ -110,7 +110,7 @@ func (h *Hook) write() {
 		select {
 		case line := <-h.requests:
 			if _, err := h.stdin.Write(line); err != nil {
-				h.fail(fmt.Errorf("the hook does not read: %w", err))
+				h.fail(fmt.Errorf("the command of --hook does not read its stdin: %w", err))
 				return
 			}
 		case <-h.ended:
@@ -126,7 +126,7 @@ func (h *Hook) read(stdout io.Reader) {
 	for lines.Scan() {
 		var a answer
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			h.fail(fmt.Errorf("the hook answered with invalid JSON: %w", err))
+			h.fail(fmt.Errorf("the command of --hook answered with invalid JSON: %w", err))
 			continue
 		}
 		h.mu.Lock()
@@ -139,7 +139,7 @@ func (h *Hook) read(stdout io.Reader) {
 	}
 	err := lines.Err()
 	if err == nil {
-		err = errors.New("the hook has ended")
+		err = errors.New("the command of --hook has ended")
 	}
 	h.fail(err)
 	close(h.ended)
@@ -195,7 +195,7 @@ func (h *Hook) Decide(ctx context.Context, held rules.Held) (rewrite.Verdict, er
 	case <-ctx.Done():
 		return rewrite.Verdict{}, nil
 	case <-timer.C:
-		return rewrite.Verdict{}, fmt.Errorf("the hook did not read a frame within %s", answerTimeout)
+		return rewrite.Verdict{}, fmt.Errorf("the command of --hook did not read a frame within %s", answerTimeout)
 	}
 	select {
 	case a, ok := <-c:
@@ -208,7 +208,7 @@ func (h *Hook) Decide(ctx context.Context, held rules.Held) (rewrite.Verdict, er
 	case <-ctx.Done():
 		return rewrite.Verdict{}, nil
 	case <-timer.C:
-		return rewrite.Verdict{}, fmt.Errorf("the hook did not answer within %s", answerTimeout)
+		return rewrite.Verdict{}, fmt.Errorf("the command of --hook did not answer within %s", answerTimeout)
 	}
 }
 
@@ -232,12 +232,12 @@ func (a answer) verdict() (rewrite.Verdict, error) {
 		v.Action = rewrite.Replace
 	case "replace":
 		if v.Action, v.Messages = rewrite.Replace, a.Messages; len(a.Messages) == 0 {
-			return rewrite.Verdict{}, errors.New("the hook answered replace without messages; the action drop removes a frame")
+			return rewrite.Verdict{}, errors.New("the command of --hook answered replace without messages; the action drop removes a frame")
 		}
 	case "reset":
 		v.Action = rewrite.Reset
 	default:
-		return rewrite.Verdict{}, fmt.Errorf("the hook answered the action %q, which is not pass, drop, replace or reset", a.Action)
+		return rewrite.Verdict{}, fmt.Errorf("the command of --hook answered with the action %q, which is not pass, drop, replace or reset", a.Action)
 	}
 	return v, nil
 }

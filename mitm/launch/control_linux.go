@@ -67,7 +67,7 @@ func newControl(fd int) (*control, error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
 		_ = conn.Close()
-		return nil, errors.New("control socket is none")
+		return nil, errors.New("the control file descriptor is not a socket")
 	}
 	return &control{u}, nil
 }

@@ -47,7 +47,7 @@ var proxyVariables = []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_p
 func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, error) {
 	proxy, err := url.Parse(o.ProxyURL)
 	if err != nil || proxy.Scheme != "http" || proxy.Port() == "" {
-		return nil, fmt.Errorf("proxy URL %q: want http://host:port", o.ProxyURL)
+		return nil, fmt.Errorf("the proxy URL must be http://host:port, not %q", o.ProxyURL)
 	}
 	env := newEnv(o.Env)
 	for _, name := range proxyVariables {

@@ -212,7 +212,7 @@ func (s *namespaceServer) start() error {
 	}
 	m, files, err := s.control.receive()
 	if err != nil {
-		return &startError{statusNotExecutable, fmt.Errorf("the process in the namespace says nothing: %w", err)}
+		return &startError{statusNotExecutable, fmt.Errorf("the process in the network namespace does not answer: %w", err)}
 	}
 	defer closeAll(files)
 	switch {
@@ -221,7 +221,7 @@ func (s *namespaceServer) start() error {
 	case m.Error != "":
 		return &startError{m.Status, errors.New(strings.TrimPrefix(m.Error, "launch: "))}
 	case len(m.Sockets) != len(files):
-		return &startError{statusNotExecutable, fmt.Errorf("%d sockets announced, %d came", len(m.Sockets), len(files))}
+		return &startError{statusNotExecutable, fmt.Errorf("%d sockets were announced, but %d arrived", len(m.Sockets), len(files))}
 	}
 	if err := s.control.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestCheckNames(t *testing.T) {
 		{"method:Get dir:up", "set: name=x", ""},
 		{"method:Get dir:up", "delete: options.modelId", ""},
 		{"method:Get dir:up", "delete: options.model", `shop.Options has no field "model"; did you mean model_id (field 2)?`},
-		{"method:Get dir:up", "set: count=many", `r:3: set: count=many: count of shop.GetRequest: "many" is no int32`},
+		{"method:Get dir:up", "set: count=many", `r:3: set: count=many: count of shop.GetRequest: "many" is not a valid int32`},
 		{"method:Get dir:up", "set: count:string=many", ""},
 		{"method:Get dir:up", "add: [sizes=1, 'sizes=2,3']", ""},
 		{"method:Get dir:up", "add: sizes=x", "sizes of shop.GetRequest"},

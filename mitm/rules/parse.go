@@ -347,7 +347,7 @@ func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 			err = inner
 		}
 		if err == nil && e.Frame != edit.FirstFrame {
-			err = errors.New("a rule names frames in match, as in frame:2")
+			err = errors.New("a rule selects frames in match, as in frame:2")
 		}
 		text := strings.Replace(op, "del", "delete", 1) + ": " + short(item.Value)
 		if err != nil {
@@ -372,7 +372,7 @@ func (p *parser) content(n *yaml.Node) []byte {
 		data, err = base64.StdEncoding.DecodeString(rest)
 	case "json":
 		if data = []byte(rest); !json.Valid(data) {
-			err = errors.New("that is not JSON")
+			err = errors.New("the text after json: is not valid JSON")
 		}
 	case "text":
 		data = []byte(rest)

@@ -72,7 +72,7 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 		return "", "", fmt.Errorf("SOCKS greeting: %w", err)
 	}
 	if head[0] != Version {
-		return "", "", fmt.Errorf("SOCKS version %d", head[0])
+		return "", "", fmt.Errorf("SOCKS version %d is not supported", head[0])
 	}
 	var methods [maxMethods]byte
 	if _, err := io.ReadFull(c, methods[:head[1]]); err != nil {
@@ -92,7 +92,7 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 	// MethodVia is followed by the ids.
 	switch method {
 	case noAcceptableMethod:
-		return "", "", errors.New("SOCKS greeting: the client insists on authentication")
+		return "", "", errors.New("SOCKS greeting: the client requires authentication")
 	case MethodVia:
 		if via, err = readVia(c); err != nil {
 			return "", "", err

@@ -159,7 +159,7 @@ func Parse(s string) (*url.URL, error) {
 	port, ok := schemes[u.Scheme]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("unwire does not speak to %s proxies: %s", u.Scheme, form)
+		return nil, fmt.Errorf("unwire does not support %s proxies: %s", u.Scheme, form)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("a proxy URL must not have a path: " + form)
 	}

@@ -33,7 +33,7 @@ const ViaHeader = "Unwire-Via"
 const dialTimeout = 12 * time.Second
 
 // ErrLoop means that the upstream proxy forwards back to this proxy.
-var ErrLoop = errors.New("it leads back to this unwire")
+var ErrLoop = errors.New("the proxy leads back to this instance of unwire")
 
 // An Error is a failure that concerns the user's proxy, rather than a server.
 type Error struct {

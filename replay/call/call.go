@@ -315,7 +315,7 @@ func (c *caller) only() (*connect.Request[frame], error) {
 		return nil, err
 	}
 	if _, err := c.m.Next(); err == nil {
-		return nil, c.fault(fmt.Errorf("%w: %s takes one message, and there are several", ErrMessage, c.o.Method.FullName()))
+		return nil, c.fault(fmt.Errorf("%w: %s takes one message, but there are several", ErrMessage, c.o.Method.FullName()))
 	} else if !errors.Is(err, io.EOF) {
 		return nil, c.fault(err)
 	}

@@ -106,7 +106,7 @@ func loadFile(path string, getenv func(string) string) (*Credentials, error) {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("replay: %s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
+		return nil, fmt.Errorf("replay: %s contains secrets, but other users can read it (mode %04o): run 'chmod 600' on it", path, mode)
 	}
 	if c.file, err = readCredentials(f); err != nil {
 		return nil, fmt.Errorf("replay: %s: %w", path, err)

@@ -39,7 +39,7 @@ func readKeyring(service, account string) (string, error) {
 	case a := <-got:
 		switch {
 		case errors.Is(a.err, keyring.ErrNotFound):
-			return "", fmt.Errorf("the key store has no %s/%s: %w", service, account, errMissing)
+			return "", fmt.Errorf("the key store has no item %s/%s: %w", service, account, errMissing)
 		case a.err != nil:
 			return "", fmt.Errorf("the key store: %w", a.err)
 		}
@@ -110,7 +110,7 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	case kind == "keyring":
 		service, account, ok := strings.Cut(rest, "/")
 		if !ok || service == "" || account == "" {
-			return nil, fmt.Errorf("replay: %w: a key store's item is keyring:SERVICE/ACCOUNT", ErrCredentials)
+			return nil, fmt.Errorf("replay: %w: an item of the key store must be keyring:SERVICE/ACCOUNT", ErrCredentials)
 		}
 		secret, err := at.keyring(service, account)
 		if err != nil {

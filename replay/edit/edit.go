@@ -82,7 +82,7 @@ func Parse(flagKind, text string) (Edit, error) {
 	switch e.Op {
 	case opSet, opAdd, opDel, opRaw, opRetype:
 	default:
-		return e, fmt.Errorf("replay: %q is no kind of edit", flagKind)
+		return e, fmt.Errorf("replay: %q is not a kind of edit", flagKind)
 	}
 	if err := e.parse(text); err != nil {
 		return e, fmt.Errorf("replay: --%s %q: %w", flagKind, text, err)
@@ -111,13 +111,13 @@ func (e *Edit) parse(text string) error {
 			return err
 		}
 		if e.Op == opDel || e.Op == opRaw {
-			return fmt.Errorf("a kind has no meaning here")
+			return fmt.Errorf("this edit must not have a kind (:KIND)")
 		}
 	}
 	value, has := strings.CutPrefix(rest, "=")
 	if has == (e.Op == opDel || e.Op == opRetype) {
 		if has {
-			return fmt.Errorf("a value has no meaning here")
+			return fmt.Errorf("this edit must not have a value (=VALUE)")
 		}
 		return fmt.Errorf("=VALUE is missing")
 	}
@@ -152,9 +152,9 @@ func (e *Edit) check() error {
 	case e.Op == opRetype && e.Kind == "":
 		return fmt.Errorf(":KIND is missing")
 	case len(e.path) == 0 && (e.Op == opAdd || e.Op == opRetype):
-		return fmt.Errorf("a path is missing")
+		return fmt.Errorf("the path is missing")
 	case len(e.path) == 0 && e.Op == opDel && e.Frame == FirstFrame:
-		return fmt.Errorf("a path is missing; a whole frame goes with its number, as in @2")
+		return fmt.Errorf("the path is missing; to select a whole frame, use its number, as in @2")
 	}
 	return nil
 }

@@ -39,23 +39,23 @@ func TestParseEditText(t *testing.T) {
 
 func TestParseEditErrors(t *testing.T) {
 	for _, c := range []struct{ op, text, want string }{
-		{"move", "1=2", "no kind of edit"},
+		{"move", "1=2", "is not a kind of edit"},
 		{"set", "1.2", "=VALUE is missing"},
-		{"del", "1.2=3", "a value has no meaning"},
-		{"del", "", "a path is missing"},
-		{"add", ":string=x", "a path is missing"},
-		{"add", "1:text=x", `kind "text" is none of string bytes`},
-		{"add", "1:[]string=x", "is none of"},
+		{"del", "1.2=3", "must not have a value"},
+		{"del", "", "the path is missing"},
+		{"add", ":string=x", "the path is missing"},
+		{"add", "1:text=x", `kind "text" is not one of string bytes`},
+		{"add", "1:[]string=x", "is not one of"},
 		{"raw", "1=0g", "not hex"},
-		{"raw", "1:string=00", "a kind has no meaning"},
+		{"raw", "1:string=00", "must not have a kind"},
 		{"set", "@x 1=2", "does not begin with a frame's number"},
 		{"set", "1..2=3", "at 2: a step is missing"},
 		{"set", "1.=3", "a step is missing after the dot"},
 		{"set", "1[x]=3", "is not an index"},
 		{"set", "1[2=3", "closing bracket"},
 		{"set", "a b=3", "in a path"},
-		{"set", `"a=3`, "without its end"},
-		{"set", "a.[0]=3", "an index stands after its name"},
+		{"set", `"a=3`, "no closing quote"},
+		{"set", "a.[0]=3", "an index follows its name"},
 		{"set", strings.Repeat("1.", 200) + "1=2", "more than 100 steps"},
 	} {
 		if _, err := Parse(c.op, c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -73,13 +73,13 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 	isArray := v.Kind() == jsontree.Array
 	switch {
 	case !isArray && v.Kind() != jsontree.Object:
-		return at, errors.New("what holds it is neither an object nor an array")
+		return at, errors.New("the parent is neither an object nor an array")
 	// The step and the value must agree: an index for an array, a name for an object.
 	case isArray != (step.Index != fieldpath.All):
 		if isArray {
-			return at, errors.New("an array's element is named by its index, as in name[0]")
+			return at, errors.New("an array element must be selected by its index, as in name[0]")
 		}
-		return at, errors.New("an index into what is no array")
+		return at, errors.New("the index refers to a value that is not an array")
 	case isArray:
 		if items := slices.Collect(v.Items()); step.Index < len(items) {
 			at.value = items[step.Index]
@@ -153,10 +153,10 @@ func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	case at.value.Kind() == jsontree.Array:
 		at.within, at.at, at.name = at.value, countItems(at.value), ""
 	case at.found() && at.within.Kind() != jsontree.Array:
-		return nil, errors.New("it is there already; --set changes it")
+		return nil, errors.New("the member already exists; --set changes it")
 	}
 	if count := countItems(at.within); at.at > count {
-		return nil, fmt.Errorf("index %d of an array of %d", at.at, count)
+		return nil, fmt.Errorf("index %d is outside the array of %d elements", at.at, count)
 	}
 	value, err := encodeJSON(e.Kind, e.Value, jsontree.Value{}, at.fd)
 	if err != nil {
@@ -211,11 +211,11 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 	switch was := old.Kind(); {
 	case err == nil:
 		if was != now.Kind() && (was == jsontree.String || was == jsontree.Bool || was == jsontree.Number) {
-			return nil, fmt.Errorf("a %s is there, and %q is none; name a kind to change it, as in PATH:json=", was, text)
+			return nil, fmt.Errorf("the value is a %s, but %q is not; name a kind to change it, as in PATH:json=", was, text)
 		}
 		return []byte(text), nil
 	case was != 0 && was != jsontree.Null:
-		return nil, fmt.Errorf("%q is no %s, which is what stands there; name a kind to change it, as in PATH:string=", text, was)
+		return nil, fmt.Errorf("the value must be a %[2]s like the current value, but %[1]q is not; name a kind to change it, as in PATH:string=", text, was)
 	}
 	return jsontree.Quote(text), nil
 }

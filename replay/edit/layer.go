@@ -56,7 +56,7 @@ func CutPath(s string) (p fieldpath.Path, rest string, err error) {
 		}
 		for layer := range strings.SplitSeq(step.Layers, "!") {
 			if !slices.Contains(layers, layer) {
-				return p, rest, fmt.Errorf("at %d: %q is no layer: %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
+				return p, rest, fmt.Errorf("at %d: %q is not a layer: %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 		value, ok = outer.payload(data, isJSON, md)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s is not one text or bytes that could be %s", outer.path, strings.Join(names, " in "))
+		return nil, fmt.Errorf("%s is not a single text or bytes value that could be %s", outer.path, strings.Join(names, " in "))
 	}
 
 	// Decode the layers from the outside in, apply the edit, and encode them from the inside out.
@@ -216,7 +216,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	for _, name := range names {
 		b, err := unwrap(name, stack[len(stack)-1])
 		if err != nil {
-			return nil, fmt.Errorf("%s is no %s: %w", outer.path, name, err)
+			return nil, fmt.Errorf("%s is not %s: %w", outer.path, name, err)
 		}
 		stack = append(stack, b)
 	}
@@ -271,5 +271,5 @@ func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
 	case e.Op == opSet:
 		return parseBytes(e.Value)
 	}
-	return nil, errors.New("a path is missing after the layer")
+	return nil, errors.New("the path after the layer is missing")
 }

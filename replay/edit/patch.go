@@ -59,7 +59,7 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 		if before, word, ok := strings.Cut(text, " <<"); ok && isWord(word) {
 			value, used, ended := heredoc(lines, word)
 			if n += used; !ended {
-				return nil, fmt.Errorf("replay: line %d: no %s ends the value", at, word)
+				return nil, fmt.Errorf("replay: line %d: the value does not end with %s", at, word)
 			}
 			text = before + "=" + value
 		}

@@ -52,9 +52,9 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 func fitsKind(value []byte, k valueKind) error {
 	switch {
 	case k == kindString && !utf8.Valid(value):
-		return errors.New("it is no UTF-8, as a string is")
+		return errors.New("the bytes are not UTF-8, which a string must be")
 	case k == kindMessage && wire.Parse(value, wire.Options{}).Err() != nil:
-		return errors.New("its bytes are no message")
+		return errors.New("the bytes are not a protobuf message")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	case from == "uint64" || from == "fixed64" || t == wire.I32:
 		return strconv.FormatUint(v, 10), nil
 	case to == kindBool && v > 1:
-		return "", fmt.Errorf("%d is no bool", v)
+		return "", fmt.Errorf("%d is not a bool", v)
 	case to == "uint64" || to == "fixed64" || to == "varint":
 		return strconv.FormatUint(v, 10), nil
 	}

@@ -55,7 +55,7 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 	case kindBool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no bool: true or false", value)
+			return nil, fmt.Errorf("%q is not a bool: use true or false", value)
 		}
 		return []byte{byte(boolNumber(b))}, nil
 	}
@@ -112,7 +112,7 @@ func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error
 func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		if md == nil {
-			return nil, errors.New("JSON needs a schema that knows the message; without one give the bytes, as hex:00ff or in base64")
+			return nil, errors.New("JSON needs definitions of the message; without definitions, give the bytes, as hex:00ff or in base64")
 		}
 		m := dynamicpb.NewMessage(md)
 		if err := protojson.Unmarshal([]byte(value), m); err != nil {
@@ -125,7 +125,7 @@ func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error
 		return nil, err
 	}
 	if err := wire.Parse(b, wire.Options{}).Err(); err != nil {
-		return nil, fmt.Errorf("the bytes are no message (--set-raw sends them all the same): %w", err)
+		return nil, fmt.Errorf("the bytes are not a protobuf message (--set-raw sends them anyway): %w", err)
 	}
 	return b, nil
 }
@@ -137,7 +137,7 @@ func messageBytes(s string) ([]byte, error) {
 	}
 	b, err := text.Parse([]byte(s))
 	if err != nil {
-		return nil, fmt.Errorf("a message is hex:, base64:, the text that decode writes, or JSON where a schema knows it: %w", err)
+		return nil, fmt.Errorf("a message must be hex:, base64:, the text that 'unwire decode' writes, or, with definitions, JSON: %w", err)
 	}
 	return b, nil
 }
@@ -148,7 +148,7 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 		return wire.AppendVarint(nil, uint64(n)), nil
 	}
 	if fd == nil || fd.Enum() == nil {
-		return nil, fmt.Errorf("%q: an enum's names need a schema; give its number", value)
+		return nil, fmt.Errorf("%q: names of enum values need definitions; give the number", value)
 	}
 	v := fd.Enum().Values().ByName(protoreflect.Name(value))
 	if v == nil {
@@ -226,7 +226,7 @@ func numberError(k valueKind, err error) error {
 		if errors.Is(n.Err, strconv.ErrRange) {
 			return fmt.Errorf("%s is out of the range of %s", n.Num, k)
 		}
-		return fmt.Errorf("%q is no %s", n.Num, k)
+		return fmt.Errorf("%q is not a valid %s", n.Num, k)
 	}
 	return err
 }

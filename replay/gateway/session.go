@@ -119,7 +119,7 @@ type segment struct {
 }
 
 // errEvicted ends a parked session that was closed because there were too many. No client sees it.
-var errEvicted = errors.New("the session was closed to make room")
+var errEvicted = errors.New("the session was closed because too many sessions are open")
 
 // Limits on the part of a response that is kept for repeated requests.
 const (

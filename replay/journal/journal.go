@@ -33,7 +33,7 @@ func Continue[Entry any](f io.ReadSeeker, maxLine int, read func(Entry)) error {
 		}
 		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("line %d is no entry: %w", n, err)
+			return fmt.Errorf("line %d is not a journal entry: %w", n, err)
 		}
 		read(e)
 		end += int64(len(line))
@@ -57,7 +57,7 @@ func readLine(r *bufio.Reader, maxLine int) ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
+			return nil, fmt.Errorf("the line has more than %d bytes", maxLine)
 		case err == nil:
 			return line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):

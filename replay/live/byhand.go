@@ -49,7 +49,7 @@ func ParseAnswer(text string) (a Answer, err error) {
 	}
 	from, ok := strings.CutPrefix(rest, "=@"+captures.Down.String()+"/")
 	if !ok || len(a.path) == 0 {
-		return fail(fmt.Errorf("%q is not a path of the server's", rest))
+		return fail(fmt.Errorf("%q is not a path in the server's frames", rest))
 	}
 
 	// Without the number of a frame, the value comes from the last earlier frame down that has the path.
@@ -99,7 +99,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 			turns[i].Live, bound = append(list, b), true
 		}
 		if !bound && reason == nil {
-			reason = fmt.Errorf("there is no frame %s/%d", captures.Up, a.Frame)
+			reason = fmt.Errorf("frame %s/%d does not exist", captures.Up, a.Frame)
 		}
 		// An answer for all frames skips those that do not have the place.
 		if !bound || a.Frame != edit.FirstFrame && reason != nil {

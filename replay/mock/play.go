@@ -41,7 +41,7 @@ func (x *session) play() {
 	case err != nil && x.r.Context().Err() != nil:
 		// A client may leave as soon as it has the length that was announced.
 		if x.answer.Complete = p.single && x.began; !x.answer.Complete {
-			x.note("the client has left before the recorded answer ended")
+			x.note("the client disconnected before the recorded answer ended")
 		}
 	case p.failed != nil:
 		x.note("the answer could not be sent: %v", p.failed)

@@ -119,7 +119,7 @@ func (j *Journal) read(r io.Reader) error {
 				// truncated by an earlier kill
 				continue
 			}
-			return fmt.Errorf("line %d is no entry of a journal", line)
+			return fmt.Errorf("line %d is not a journal entry", line)
 		}
 
 		// A Retry-After of an earlier run still applies.

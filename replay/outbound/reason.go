@@ -212,7 +212,7 @@ func protocolFault(err error) (Reason, string) {
 		return NotTLS, "the server does not speak TLS on this port"
 	// crypto/tls exports no type for a server's alert.
 	case errors.Is(err, errNoHTTP2), strings.Contains(text, "remote error: tls: no application protocol"):
-		return NoHTTP2, "the server does not speak HTTP/2"
+		return NoHTTP2, "the server does not support HTTP/2"
 	}
 	return "", ""
 }

@@ -26,7 +26,7 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("replay: %w: %s is no http or https URL", ErrRefused, u.Redacted())
+		return fmt.Errorf("replay: %w: %s is not an http or https URL", ErrRefused, u.Redacted())
 	case host == "":
 		return fmt.Errorf("replay: %w: %s has no host", ErrRefused, u.Redacted())
 	case IsLoopback(host):

@@ -78,12 +78,12 @@ func (r Numbers) check() error {
 	for i, part := range r {
 		switch {
 		case part.First < 1 || part.Last < part.First || part.Last > maxNumber:
-			return fmt.Errorf("probe: numbers %d to %d: want 1 to %d", part.First, part.Last, maxNumber)
+			return fmt.Errorf("probe: field numbers %d to %d: the numbers must be from 1 to %d", part.First, part.Last, maxNumber)
 		case i > 0 && part.First <= r[i-1].Last:
-			return fmt.Errorf("probe: numbers %d to %d: %d is asked about twice", part.First, part.Last, part.First)
+			return fmt.Errorf("probe: field numbers %d to %d: the number %d is given twice", part.First, part.Last, part.First)
 		}
 		if count += int64(part.Last-part.First) + 1; count > maxNumbers {
-			return fmt.Errorf("probe: %d numbers: at most %d at once", count, maxNumbers)
+			return fmt.Errorf("probe: %d field numbers are too many: at most %d can be probed at once", count, maxNumbers)
 		}
 	}
 	return nil

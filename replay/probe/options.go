@@ -167,21 +167,21 @@ func (o *Options) addPrefix(prefix string) {
 func (o *Options) check() error {
 	switch {
 	case o.To == nil:
-		return errors.New("probe: no target")
+		return errors.New("probe: no server is given")
 	case strings.Count(o.Method, "/") != 2 || !strings.HasPrefix(o.Method, "/") || strings.HasSuffix(o.Method, "/"):
 		return fmt.Errorf("probe: method %q is not /package.Service/Method", o.Method)
 	case o.Depth < 0 || o.Depth > maxDepth:
-		return fmt.Errorf("probe: depth %d: want 0 to %d", o.Depth, maxDepth)
+		return fmt.Errorf("probe: the depth must be from 0 to %[2]d, not %[1]d", o.Depth, maxDepth)
 	}
 	if err := o.Numbers.check(); err != nil {
 		return err
 	}
 	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
-		return errors.New("probe: no question is about a field")
+		return errors.New("probe: the questions contain no field")
 	}
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {
-			return fmt.Errorf("probe: path: %d is no field number", n)
+			return fmt.Errorf("probe: path: %d is not a field number", n)
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ type inferred struct {
 }
 
 // ErrNoRoot reports that it is unclear which message of an evidence file is the request.
-var ErrNoRoot = errors.New("which message is the request?")
+var ErrNoRoot = errors.New("it is not clear which message is the request")
 
 // QuestionsOfInference lists the ambiguous fields of a method's request, from the evidence file data
 // that `schema infer` wrote.
@@ -97,7 +97,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 		return nil, nil, fmt.Errorf("probe: evidence of more than %d bytes", maxEvidence)
 	}
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil || len(doc.Fields) == 0 || doc.Fields[0].Message == "" {
-		return nil, nil, errors.Join(errors.New("probe: no evidence of an inference"), err)
+		return nil, nil, errors.Join(errors.New("probe: the file is not evidence of 'schema infer'"), err)
 	}
 
 	// Group the fields by message, and note which messages are used as a field's type.

@@ -32,7 +32,7 @@ func Run(ctx context.Context, o *Options, first func(*Client, *Options) []byte, 
 // Errors: those of Run; o without a Request.
 func Verify(ctx context.Context, o *VerifyOptions, first func(*VerifyOptions, *Definition) []byte, ask func(context.Context, *Client, *VerifyOptions, *Definition, *Result) error) (*Verification, error) {
 	if o.Request == nil {
-		return nil, errors.New("probe: no definition to verify")
+		return nil, errors.New("probe: there is no definition to verify")
 	}
 	o.Names = nil
 	c, err := newClient(&o.Options)

@@ -18,7 +18,7 @@ func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 		s.polls.all = map[string]*pollQueue{}
 	}
 	if s.polls.all[id] != nil {
-		return nil, connect.NewError(connect.CodeAlreadyExists, errors.New("the request is polled already"))
+		return nil, connect.NewError(connect.CodeAlreadyExists, errors.New("the request is already being polled"))
 	}
 
 	// Without a limit, abandoned polls would use up the memory.
@@ -66,7 +66,7 @@ func (s *Server) poll(ctx context.Context, id string, start bool, header http.He
 	s.polls.mu.Unlock()
 	if q == nil {
 		if !start {
-			return connect.NewError(connect.CodeNotFound, errors.New("no poll of this request was started"))
+			return connect.NewError(connect.CodeNotFound, errors.New("polling of this request was never started"))
 		}
 		var err error
 		if q, err = s.startPoll(id, header.Clone()); err != nil {

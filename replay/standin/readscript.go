@@ -41,7 +41,7 @@ func readScript(a *api, data []byte) (*script, error) {
 	s := base
 	if data != nil {
 		if len(data) > maxScriptBytes {
-			return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxScriptBytes)
+			return nil, fmt.Errorf("%d bytes are more than the limit of %d", len(data), maxScriptBytes)
 		}
 		s = &script{}
 		if err := strictjson.Read(data, s); err != nil {
@@ -179,7 +179,7 @@ func times(pairs ...any) error {
 // member.
 func (f *scriptFault) bind(a *api) error {
 	if err := f.code.UnmarshalText([]byte(f.Code)); err != nil {
-		return fmt.Errorf("code: %q is no Connect code", f.Code)
+		return fmt.Errorf("code: %q is not a Connect code", f.Code)
 	}
 	for i, d := range f.Details {
 		md := a.Message(d.Type)

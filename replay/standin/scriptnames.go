@@ -123,7 +123,7 @@ func (b *binder) action(name string, s *scriptStep) (err error) {
 		}
 	case "echo", "reset", "drop_end":
 		if on := map[string]*bool{"echo": s.Echo, "reset": s.Reset, "drop_end": s.DropEnd}[name]; !*on {
-			err = fmt.Errorf("false says nothing: leave the step out")
+			err = fmt.Errorf("false has no effect: remove the step")
 		}
 	}
 
@@ -198,7 +198,7 @@ func (b *binder) tool(t *scriptTool) (err error) {
 		t.resultField = in.ByName("shell_stream")
 	}
 	if t.argsField == nil || t.resultField == nil {
-		return fmt.Errorf(".name: %q is no tool: ExecServerMessage has no field %s_args, or ExecClientMessage no %s_result", t.Name, t.Name, t.Name)
+		return fmt.Errorf(".name: %q is not a tool: ExecServerMessage has no field %s_args, or ExecClientMessage no %s_result", t.Name, t.Name, t.Name)
 	}
 	call := b.api.Message("agent.v1.ToolCall")
 	if call != nil {
@@ -250,19 +250,19 @@ func firstField(fields protoreflect.FieldDescriptors, names ...string) protorefl
 func (b *binder) candidates(t *scriptTool) error {
 	if t.Any == nil {
 		if get(t.args, "name").String() == "" {
-			return fmt.Errorf(".args: want the name of a tool, and its args")
+			return fmt.Errorf(".args: must be the name of a tool, and its args")
 		}
 		t.candidates = []*dynamicpb.Message{t.args}
 		return nil
 	}
 	if t.Args != nil || len(t.Any) == 0 {
-		return fmt.Errorf(".any: want a list of tools, and no args beside it")
+		return fmt.Errorf(".any: must be a list of tools, without args next to it")
 	}
 
 	// Each candidate is a message, like args.
 	for i, c := range t.Any {
 		if c.Name == "" {
-			return fmt.Errorf(".any[%d].name: want the name of a tool", i)
+			return fmt.Errorf(".any[%d].name: must be the name of a tool", i)
 		}
 		args := map[string]any{"name": c.Name}
 		if c.Args != nil {

@@ -119,7 +119,7 @@ func (s *Server) runSession(ctx context.Context, procedure, id string, header ht
 		return err
 	}
 	if !ses.claim() {
-		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("request %s has its stream already", id))
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("request %s already has a stream", id))
 	}
 	defer s.sessions.drop(id)
 	ctx, cancel := context.WithCancel(ctx)

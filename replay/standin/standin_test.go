@@ -65,7 +65,7 @@ func httpClient(t testing.TB, s *Server, http2 bool) *http.Client {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		t.Fatal("the CA file has no certificate")
+		t.Fatal("the CA file contains no certificate")
 	}
 	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: new(http.Protocols)}
 	tr.Protocols.SetHTTP1(!http2)

@@ -91,7 +91,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &player{prompt: "x", request: weatherTool("mcpTools"), tools: map[string]string{"get_weather": sunny}}
-	if _, err := run(t, s, p); connect.CodeOf(err) != connect.CodeAlreadyExists || !strings.Contains(err.Error(), `conversation "c-1" has a stream that is alive`) {
+	if _, err := run(t, s, p); connect.CodeOf(err) != connect.CodeAlreadyExists || !strings.Contains(err.Error(), `conversation "c-1" is still open`) {
 		t.Errorf("the second run: %v", err)
 	}
 	if n := s.Stats().Conversations["c-1"]; n != (ledger.Streams{Opened: 1, Open: 1, MostOpen: 1, Refused: 1}) {

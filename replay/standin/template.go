@@ -75,7 +75,7 @@ func (sc *scope) placeholder(inside string) (part, error) {
 	// A name without a dot is a variable.
 	if !dotted {
 		if !sc.names[name] {
-			return p, fmt.Errorf("no such variable here")
+			return p, fmt.Errorf("this variable does not exist here")
 		}
 		return p, nil
 	}
@@ -91,7 +91,7 @@ func (sc *scope) placeholder(inside string) (part, error) {
 	// Follow the path through the message types, to report mistakes before the server starts.
 	for segment := range strings.SplitSeq(path, ".") {
 		if md == nil {
-			return p, fmt.Errorf("%q is inside something that is no message", segment)
+			return p, fmt.Errorf("%q is inside a value that is not a message", segment)
 		}
 		fd := md.Fields().ByName(protoreflect.Name(segment))
 		if fd == nil {

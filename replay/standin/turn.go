@@ -120,7 +120,7 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 	}
 	id := t.vars.text["conversation_id"]
 	if t.stream = s.ledger.Open(ctx, id, s.script.SecondRun == "refuse"); t.stream == nil {
-		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("conversation %q has a stream that is alive", id))
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("the stream of conversation %q is still open", id))
 	}
 
 	// The ledger must learn of interrupted tool calls, also after a panic.

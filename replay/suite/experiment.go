@@ -81,9 +81,9 @@ func parse(r io.Reader) (*Experiment, error) {
 	}
 	switch {
 	case x.Exchange == 0:
-		return nil, fmt.Errorf("replay: no line says which exchange, as in: exchange 2")
+		return nil, fmt.Errorf("replay: the line that names the exchange is missing, such as: exchange 2")
 	case len(x.Expect) == 0:
-		return nil, fmt.Errorf("replay: no line says what is expected, as in: expect verdict same")
+		return nil, fmt.Errorf("replay: the line with the expected result is missing, such as: expect verdict same")
 	}
 	return x, nil
 }
@@ -98,7 +98,7 @@ func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 		x.Capture = rest
 	case word == "exchange":
 		if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
-			err = fmt.Errorf("%q is no exchange's number", rest)
+			err = fmt.Errorf("%q is not an exchange number", rest)
 		}
 	case word == "after":
 		x.After = append(x.After, strings.Fields(rest)...)
@@ -130,7 +130,7 @@ func parseExpectation(text string) (expectation, error) {
 				return nil
 			}
 		}
-		return fmt.Errorf("expect %s: %q is none of %s", what, e.want, strings.Join(words, " "))
+		return fmt.Errorf("expect %s: %q is not one of %s", what, e.want, strings.Join(words, " "))
 	}
 
 	// The first word determines the syntax of the rest.
@@ -141,12 +141,12 @@ func parseExpectation(text string) (expectation, error) {
 		return e, oneOf(string(replay.FromServer), string(replay.FromLocal))
 	case "code":
 		if _, ok := envelope.CodeNumber(e.want); !ok {
-			return e, fmt.Errorf("expect code: there is no code %q", e.want)
+			return e, fmt.Errorf("expect code: %q is not a code", e.want)
 		}
 		return e, nil
 	case "status":
 		if _, err := strconv.ParseUint(e.want, 10, 16); err != nil {
-			return e, fmt.Errorf("expect status: %q is no number", e.want)
+			return e, fmt.Errorf("expect status: %q is not a number", e.want)
 		}
 		return e, nil
 	case "differs", "same":
@@ -154,7 +154,7 @@ func parseExpectation(text string) (expectation, error) {
 	case "value":
 		return e, e.parseValue()
 	}
-	return e, fmt.Errorf("expect %q: none of verdict code origin status differs same value", what)
+	return e, fmt.Errorf("expect %q: must be one of verdict code origin status differs same value", what)
 }
 
 // parseValue parses want for an expectation of kind value: [@FRAME ]PATH=VALUE or [@FRAME ]PATH~REGEXP.
@@ -170,7 +170,7 @@ func (e *expectation) parseValue() error {
 	}
 	path, after, err := edit.CutPath(rest[:sign])
 	if err != nil || after != "" {
-		return fmt.Errorf("expect value: %q is no path", rest[:sign])
+		return fmt.Errorf("expect value: %q is not a path", rest[:sign])
 	}
 	e.path, e.want = path, rest[sign+1:]
 	if rest[sign] == '~' {

@@ -123,19 +123,19 @@ func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"exchange 1\n":                                    "what is expected",
-		"expect verdict same\n":                           "which exchange",
-		"exchange 0\n":                                    "line 1: \"0\" is no exchange",
-		"exchange 1\nexpect verdict maybe\n":              "line 2: expect verdict: \"maybe\" is none of same",
-		"exchange 1\nexpect code bad\n":                   "no code",
-		"exchange 1\nexpect status x\n":                   "no number",
+		"exchange 1\n":                                    "the line with the expected result is missing",
+		"expect verdict same\n":                           "the line that names the exchange is missing",
+		"exchange 0\n":                                    "line 1: \"0\" is not an exchange number",
+		"exchange 1\nexpect verdict maybe\n":              "line 2: expect verdict: \"maybe\" is not one of same",
+		"exchange 1\nexpect code bad\n":                   "is not a code",
+		"exchange 1\nexpect status x\n":                   "is not a number",
 		"exchange 1\nexpect value 1.2\n":                  "neither = nor ~",
-		"exchange 1\nexpect value 1..2=3\n":               "no path",
+		"exchange 1\nexpect value 1..2=3\n":               "is not a path",
 		"exchange 1\nexpect value 1~(\n":                  "missing closing",
 		"exchange 1\nexpect value @x 1=2\n":               "frame's number",
-		"exchange 1\nexpect luck\n":                       "none of verdict code",
+		"exchange 1\nexpect luck\n":                       "must be one of verdict code",
 		"exchange 1\n\nset 1\nexpect verdict same\n":      "line 3: ",
-		"exchange 1\nset 1 <<A\nx\nexpect verdict same\n": "no A ends",
+		"exchange 1\nset 1 <<A\nx\nexpect verdict same\n": "the value does not end with A",
 	} {
 		if _, err := parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

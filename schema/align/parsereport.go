@@ -17,7 +17,7 @@ const (
 )
 
 // errNoReport is wrapped by the error for JSON that is not the output of `unwire align --json`.
-var errNoReport = errors.New("no joins of align")
+var errNoReport = errors.New("not the JSON output of 'unwire align'")
 
 // IsReport reports whether data begins like the output of `unwire align --json`.
 func IsReport(data []byte) bool {

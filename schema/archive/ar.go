@@ -33,7 +33,7 @@ func (w *walk) ar(data []byte) error {
 		size, err := strconv.ParseInt(field(48, 58), 10, 64)
 		begin := at + arHeader
 		if err != nil || size < 0 || size > int64(len(data)-begin) {
-			return fmt.Errorf("the member at %#x has size %q of %d bytes left", at, field(48, 58), len(data)-begin)
+			return fmt.Errorf("the member at %#x has the size %q, but only %d bytes are left", at, field(48, 58), len(data)-begin)
 		}
 
 		name, body := field(0, 16), data[begin:begin+int(size):begin+int(size)]

@@ -168,7 +168,7 @@ func (b *Budget) countBytes(n int) error {
 // readMember counts a member of n bytes that is passed to the Visitor. It fails if the limit is exceeded.
 func (b *Budget) readMember(n int) error {
 	if b.read += int64(n); b.read > b.mostRead {
-		return fmt.Errorf("%w: its members are more than %d bytes", ErrBomb, b.mostRead)
+		return fmt.Errorf("%w: its members have more than %d bytes", ErrBomb, b.mostRead)
 	}
 	return b.share(budget.Parsed, n)
 }
@@ -267,7 +267,7 @@ func (w *walk) member(name string, data []byte) error {
 
 // tooLarge returns the error for a member of size bytes where at most limit are allowed.
 func tooLarge(size, limit int64) error {
-	return fmt.Errorf("%w: %d bytes, at most %d are read", errTooLarge, size, limit)
+	return fmt.Errorf("%w: it has %d bytes, and unwire reads at most %d", errTooLarge, size, limit)
 }
 
 // stream passes a member to the Visitor that is decompressed while r is read. size is its size in bytes

@@ -47,7 +47,7 @@ func (w *walk) asar(data []byte) error {
 	base := 8 + int64(binary.LittleEndian.Uint32(data[4:]))
 	size := int64(binary.LittleEndian.Uint32(data[12:]))
 	if base > int64(len(data)) || 16+size > base || size > maxIndex {
-		return fmt.Errorf("its index of %d bytes is not in it", size)
+		return fmt.Errorf("the archive does not contain its index of %d bytes", size)
 	}
 	// data may be unmapped before an interrupted run ends.
 	index := bytes.Clone(data[16 : 16+size])

@@ -29,7 +29,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	case kindXz:
 		// The library allocates the dictionary at once.
 		if dict := xzDictionary(data); dict > maxWindow {
-			return fmt.Errorf("its dictionary is of %d bytes, at most %d are taken", dict, maxWindow)
+			return fmt.Errorf("its dictionary has %d bytes; the limit is %d", dict, maxWindow)
 		}
 		r, err = openXz(bufio.NewReader(in))
 	case kindZstd:

@@ -94,7 +94,7 @@ func New() *Extractor {
 // Errors: ErrTooLarge, those of Meter.Spend, and the context's. Text that is not JavaScript is not an error.
 func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	if len(src) > MaxScript {
-		return fmt.Errorf("bundle: %s: %w: %d bytes, at most %d are read", name, ErrTooLarge, len(src), MaxScript)
+		return fmt.Errorf("bundle: %s: %w: it has %d bytes, and unwire reads at most %d", name, ErrTooLarge, len(src), MaxScript)
 	}
 
 	// Packages often contain several copies of a script; one of them is enough.

@@ -115,7 +115,7 @@ func (a *Allowance) readLine(line string) error {
 	case rule.what == "method" && len(words) == 1:
 		service, rpc, ok := strings.Cut(words[0], "/")
 		if !ok {
-			return fmt.Errorf("%q is no SERVICE/RPC", words[0])
+			return fmt.Errorf("%q is not SERVICE/RPC", words[0])
 		}
 		rule.message, rule.field = service, rpc
 	case rule.what != "method" && len(words) == 2:

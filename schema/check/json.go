@@ -76,7 +76,7 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 		return nil
 	}
 	if tok != json.Delim('{') {
-		return fmt.Errorf("%s is no object", md.FullName())
+		return fmt.Errorf("%s is not a JSON object", md.FullName())
 	}
 
 	m := d.info(md)

@@ -47,7 +47,7 @@ func (c *collector) archive(ctx context.Context, name string, data []byte) error
 	}
 	if c.nested++; c.nested > maxNested {
 		c.nested--
-		return fmt.Errorf("%s: more than %d archives in each other", name, maxNested)
+		return fmt.Errorf("%s: archives are nested more than %d deep", name, maxNested)
 	}
 
 	outer := c.nested == 1

@@ -143,7 +143,7 @@ func TestTooManyArchives(t *testing.T) {
 		data = zipped(t, "a.js", script, "a.zip", string(data))
 	}
 	src, err := collected(t, "x.zip", data)
-	if err != nil || len(src.Unresolved) != 1 || !strings.Contains(src.Unresolved[0].Reason, "more than 8 archives in each other") {
+	if err != nil || len(src.Unresolved) != 1 || !strings.Contains(src.Unresolved[0].Reason, "more than 8 deep") {
 		t.Errorf("%v, %v", err, src.Unresolved)
 	}
 }

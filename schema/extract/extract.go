@@ -239,7 +239,7 @@ func (c *collector) addPath(ctx context.Context, path string) error {
 		}
 		// Symbolic links are not regular files, so they are not followed.
 		if n++; n > maxFiles {
-			return fmt.Errorf("%s holds more than %d files", path, maxFiles)
+			return fmt.Errorf("%s contains more than %d files", path, maxFiles)
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -296,7 +296,7 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	}
 	limit := c.limit(name, head[:n])
 	if info.Size() > limit {
-		return fmt.Errorf("%s: %w: %d bytes, at most %d are read", name, bundle.ErrTooLarge, info.Size(), limit)
+		return fmt.Errorf("%s: %w: it has %d bytes, and unwire reads at most %d", name, bundle.ErrTooLarge, info.Size(), limit)
 	}
 
 	c.definitions, c.scripts.Meter.Refused = newDefinitionLimit(info.Size()), nil

@@ -131,7 +131,7 @@ type FieldEvidence struct {
 // Text returns the text of the only .proto file. It is an error if there are several; the error names them.
 func (in *Inferred) Text() (string, error) {
 	if len(in.Files) != 1 {
-		return "", fmt.Errorf("schema: the evidence is of %d packages (%s): choose one package for all", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
+		return "", fmt.Errorf("schema: the evidence has %d packages (%s): choose one package for all", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
 	}
 	for _, text := range in.Files {
 		return text, nil
@@ -194,7 +194,7 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 // Source: schema/README.md#inference
 func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if o.Package != "" && cleanPackage(o.Package) != o.Package {
-		return nil, fmt.Errorf("schema: %q is no package name", o.Package)
+		return nil, fmt.Errorf("schema: %q is not a package name", o.Package)
 	}
 	files, err := planFiles(ev, o)
 	if err != nil {
@@ -278,7 +278,7 @@ func planFiles(ev *Evidence, o Options) ([]*filePlan, error) {
 			return nil, fmt.Errorf("schema: root %q: there are %d root types to name", o.Root, len(plain))
 		}
 		if cleanName(o.Root) != o.Root {
-			return nil, fmt.Errorf("schema: root %q is no message name", o.Root)
+			return nil, fmt.Errorf("schema: root %q is not a message name", o.Root)
 		}
 	}
 	for _, root := range plain {

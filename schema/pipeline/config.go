@@ -60,7 +60,7 @@ func (a Access) Open(url string) (objectstore.Store, string, error) {
 			policy.Roots = x509.NewCertPool()
 		}
 		if !policy.Roots.AppendCertsFromPEM(pem) {
-			return nil, "", fmt.Errorf("%s has no certificate", a.CA)
+			return nil, "", fmt.Errorf("%s contains no certificate", a.CA)
 		}
 	}
 	return objectstore.Open(url, a.options(outbound.New("https", "1.1", false, false, policy)))

@@ -30,7 +30,7 @@ const (
 )
 
 // ErrNoFindings is wrapped by the error for JSON that is neither the result of a probe nor inferred evidence.
-var ErrNoFindings = errors.New("neither a probe's result nor inferred evidence")
+var ErrNoFindings = errors.New("neither the result of a probe nor evidence of 'schema infer'")
 
 // A finding is a field in the result of a probe or of an inference. Its JSON is part of the contract with
 // users: it changes only compatibly.

@@ -109,7 +109,7 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 			maps.Copy(now, next)
 			after, err := schema.FromTexts(now)
 			if err != nil {
-				return nil, fmt.Errorf("update: the files would not compile with what %s says, so they stay as they are: %w", from[i].Name, err)
+				return nil, fmt.Errorf("update: the files would not compile with the definitions of %s, so they are not changed: %w", from[i].Name, err)
 			}
 			have = after
 		}

@@ -38,7 +38,7 @@ func WriteFiles(dir string, files []File) error {
 		f, err := stage(filepath.Join(dir, filepath.FromSlash(file.Name)), file.After)
 		if err != nil {
 			discard(staged)
-			return fmt.Errorf("nothing is written: %w", err)
+			return fmt.Errorf("no file was changed: %w", err)
 		}
 		staged = append(staged, f)
 	}
@@ -50,7 +50,7 @@ func WriteFiles(dir string, files []File) error {
 			for _, back := range files[:i] {
 				err = errors.Join(err, restore(filepath.Join(dir, filepath.FromSlash(back.Name)), back))
 			}
-			return fmt.Errorf("nothing is written: %w", err)
+			return fmt.Errorf("no file was changed: %w", err)
 		}
 	}
 	return nil

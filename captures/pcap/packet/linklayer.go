@@ -36,7 +36,7 @@ var (
 	errNotTCP   = errors.New("not TCP over IP")
 	errFragment = errors.New("a fragment of an IP packet that is not complete")
 	errQUIC     = errors.New("QUIC")
-	errLinkType = errors.New("a link type that is not read")
+	errLinkType = errors.New("unsupported link type")
 )
 
 // A layerDecoder extracts the TCP segment from a captured packet. Its buffers are reused for all packets, so

@@ -260,7 +260,7 @@ func (f *Reader) nextClassic() (frame, error) {
 // read reads n bytes from the file. The result is valid until the next call.
 func (f *Reader) read(n int64) ([]byte, error) {
 	if n > maxPacket {
-		return nil, fmt.Errorf("%d bytes, more than %d", n, maxPacket)
+		return nil, fmt.Errorf("%d bytes are more than the limit of %d", n, maxPacket)
 	}
 	// What fits into the reader's buffer is not copied out of it.
 	if n <= int64(f.r.Size()) {

@@ -64,7 +64,7 @@ func (f *Reader) nextNG() (frame, error) {
 			continue
 		}
 		if length < 12 || length%4 != 0 {
-			return frame{}, fmt.Errorf("block of type 0x%x: its length is %d", kind, length)
+			return frame{}, fmt.Errorf("block of type 0x%x: invalid length %d", kind, length)
 		}
 
 		// Blocks of unknown types are skipped by their length, as the format demands.
@@ -109,12 +109,12 @@ func (f *Reader) readSection(rawLength [4]byte) error {
 	case binary.BigEndian.Uint32(magic) == byteOrderMagic:
 		f.order = binary.BigEndian
 	default:
-		return fmt.Errorf("section header: byte order magic is %x", magic)
+		return fmt.Errorf("section header: invalid byte order magic %x", magic)
 	}
 	f.interfaces = f.interfaces[:0]
 	length := int64(f.order.Uint32(rawLength[:]))
 	if length < 28 || length%4 != 0 {
-		return fmt.Errorf("section header: its length is %d", length)
+		return fmt.Errorf("section header: invalid length %d", length)
 	}
 	return f.skip(length - 12)
 }
@@ -129,7 +129,7 @@ func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) 
 		return p, false, nil
 	case blockSimple:
 		if len(b) < 4 || len(f.interfaces) == 0 {
-			return p, false, fmt.Errorf("simple packet of %d bytes, %d interfaces: %w", len(b), len(f.interfaces), io.ErrUnexpectedEOF)
+			return p, false, fmt.Errorf("simple packet block of %d bytes with %d interfaces: %w", len(b), len(f.interfaces), io.ErrUnexpectedEOF)
 		}
 		i := f.interfaces[0]
 		whole, kept := f.order.Uint32(b), uint32(len(b)-4)
@@ -155,7 +155,7 @@ func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err e
 	kept, whole := f.order.Uint32(b[12:]), f.order.Uint32(b[16:])
 	switch {
 	case int64(n) >= int64(len(f.interfaces)):
-		return p, false, fmt.Errorf("packet of interface %d of %d", n, len(f.interfaces))
+		return p, false, fmt.Errorf("packet of interface %d, but there are only %d interfaces", n, len(f.interfaces))
 	case int64(kept) > int64(len(b)-20):
 		return p, false, fmt.Errorf("packet of %d bytes in a block of %d: %w", kept, len(b), io.ErrUnexpectedEOF)
 	}
@@ -215,7 +215,7 @@ func resolution(v byte) (uint64, error) {
 	case v&0x80 == 0 && n <= 18:
 		return uint64(math.Round(math.Pow10(n))), nil
 	}
-	return 0, fmt.Errorf("interface block: a time resolution of 0x%02x", v)
+	return 0, fmt.Errorf("interface block: unsupported time resolution 0x%02x", v)
 }
 
 // readSecrets passes the key log in a decryption secrets block to onKeys. The body is: type(4) length(4) data.

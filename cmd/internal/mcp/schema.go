@@ -113,7 +113,7 @@ func (c *call) diffOptions(in diffArguments, parts []string) (query.DiffOptions,
 			return capture, err
 		},
 		Read: func(name string) ([]byte, error) {
-			return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s is no capture", name), addressHint)
+			return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s is not a capture", name), addressHint)
 		},
 	}, err
 }

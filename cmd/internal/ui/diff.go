@@ -62,7 +62,7 @@ func answerDiff(ctx context.Context, q *request) (any, error) {
 	list, err := query.Diff(ctx, a.String(), b.String(), query.DiffOptions{
 		Definitions: defs,
 		Open:        q.options.Open,
-		Read:        func(name string) ([]byte, error) { return nil, badRequest("%s is no capture", name) },
+		Read:        func(name string) ([]byte, error) { return nil, badRequest("%s is not a capture", name) },
 	})
 	if err != nil {
 		return nil, badRequest("%v", err)
@@ -90,7 +90,7 @@ func answerByteDiff(ctx context.Context, q *request) (any, error) {
 		return nil, err
 	}
 	if a.Frame < 0 || b.Frame < 0 {
-		return nil, badRequest("bytes of frames can be compared: give two frames, such as 7/up/0")
+		return nil, badRequest("only the bytes of frames can be compared: give two frames, such as 7/up/0")
 	}
 	left, err := frameData(ctx, fa, a)
 	if err != nil {

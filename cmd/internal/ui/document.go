@@ -277,7 +277,7 @@ func (d *document) position(dir captures.Direction, seq int) (int, error) {
 	if list := d.positions[dir&1]; seq >= 0 && seq < len(list) {
 		return list[seq], nil
 	}
-	return 0, notFound("there is no frame %s/%d", dir, seq)
+	return 0, notFound("frame %s/%d does not exist", dir, seq)
 }
 
 // frame returns the frame that the parameter f of a request names, such as down/3.

@@ -51,7 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !strings.HasPrefix(r.URL.Path, apiPath) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			http.Error(w, "the page can only be read", http.StatusMethodNotAllowed)
+			http.Error(w, "the page accepts only GET requests", http.StatusMethodNotAllowed)
 			return
 		}
 		s.static.ServeHTTP(w, r)

@@ -17,9 +17,9 @@ func WriteParameters(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(`# How each request parameter is treated
 
-Honoured parameters reach the upstream. Emulated ones are carried out by unwire. Ignored ones have no effect, and the
-response's ` + "`" + front.NoteHeader + "`" + ` header names them, as it does with parameters that are not listed here. Refused ones fail the
-request with status 400. A value that asks for nothing special always passes.
+Honoured parameters are passed to the upstream server. unwire itself carries out emulated parameters. Ignored parameters
+have no effect, and the response's ` + "`" + front.NoteHeader + "`" + ` header names them, as it names parameters that are not listed here.
+A request with a refused parameter fails with status 400. The column "values that always pass" lists values that have no effect.
 
 ` + "`unwire serve --print-parameters`" + ` prints this page.
 `)

@@ -183,7 +183,7 @@ func payloadOf(l *Leaf, t wire.Type) ([]byte, error) {
 	}
 	n, err := strconv.ParseUint(l.Text(), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the live %s is no number", l.Path)
+		return nil, fmt.Errorf("the live %s is not a number", l.Path)
 	}
 	switch {
 	case t == wire.I64:

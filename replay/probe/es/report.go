@@ -92,11 +92,11 @@ func (m *message) report(res *probe.Result) {
 		// Numbers that could not be classified are reported, so that nobody takes them for missing.
 	}
 	for _, n := range m.unknown {
-		res.Note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
+		res.Note(fmt.Sprintf("%s: the parser fails at field %d without naming a position: the field exists, but its kind is unknown", m.at(), n))
 	}
 	res.Complete[probe.PathText(m.path)] = m.complete && len(m.unknown) == 0
 	if !m.complete {
-		res.Note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
+		res.Note(fmt.Sprintf("%s: not all field numbers were probed", m.at()))
 	}
 }
 

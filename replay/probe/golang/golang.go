@@ -152,7 +152,7 @@ func (r *prober) reach(ctx context.Context, path []int32) (bool, error) {
 			}
 		}
 		if text || !message {
-			r.res.Note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", probe.PathText(path[:i+1])))
+			r.res.Note(fmt.Sprintf("%s is not a message according to the server's errors, so nothing below it was asked", probe.PathText(path[:i+1])))
 			return false, nil
 		}
 	}

@@ -35,7 +35,7 @@ func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *prob
 		}
 	}
 	v.server.noteEnd(v.res, v.poison)
-	v.res.Note("protobuf-go passes over bytes and single numbers of any wire type: of them it only tells what they are not")
+	v.res.Note("protobuf-go ignores bytes fields and single numbers of a wrong wire type: its errors can only exclude types for them")
 	return nil
 }
 

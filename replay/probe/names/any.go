@@ -46,7 +46,7 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 			holds = append(holds, name)
 		}
 		if i == enoughUnknown && len(holds) == 0 && !n.goEnd {
-			res.Note(fmt.Sprintf("%s: the server has no types for an Any, as it seems: none of %d is known", f.Name, i+1))
+			res.Note(fmt.Sprintf("%s: the server seems to have no types for an Any: it knows none of %d", f.Name, i+1))
 			return nil, nil
 		}
 	}

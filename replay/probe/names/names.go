@@ -368,12 +368,12 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		n.enterHolds(holds)
 		if err == errNoName {
-			res.Note("none of the names exists: the request without a hit was taken, and may have run the handler")
+			res.Note("none of the names exists: the server accepted a request without an existing name, and the handler may have run")
 			return nil
 		}
 		n.report(res)
 		if n.unasked > 0 {
-			res.Note(fmt.Sprintf("%d names%s were not asked for: the JSON parser refuses each one that does not exist, in a request of its own, and unwire tries %d", n.unasked, n.at(), maxRefused))
+			res.Note(fmt.Sprintf("%d names%s were not tested: the JSON parser stops at each name that does not exist, in a request of its own, and unwire tries only %d", n.unasked, n.at(), maxRefused))
 		}
 		if err != nil {
 			return err
@@ -396,7 +396,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		return false, nil
 	}
 	if !n.goEnd && len(n.known) == 0 && !o.AllowExecute && n.c.Remote {
-		res.Note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
+		res.Note("names were not tested: without a name that is known to exist (--known), a request without an existing name would run the handler")
 		return false, nil
 	}
 	taken, err := n.acceptsAnyName(ctx)
@@ -404,7 +404,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		return false, err
 	}
 	if taken || wellKnownType(res.RequestType) {
-		res.Note("names were not asked for: the request has a form of its own in JSON, which takes names that no field has")
+		res.Note("names were not tested: the request type has a special JSON form, which accepts arbitrary names")
 		return false, nil
 	}
 	return true, nil

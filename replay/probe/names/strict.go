@@ -165,7 +165,7 @@ func (n *namer) valuesRefused(ctx context.Context, f *namedField, res *probe.Res
 		}
 	}
 	if len(names) > 0 {
-		res.Note(fmt.Sprintf("%d names of values of %s%s were not asked for: the JSON parser refuses each one that does not exist, in a request of its own, and unwire tries %d", len(names), f.Name, n.at(), maxRefused))
+		res.Note(fmt.Sprintf("%d names of values of %s%s were not tested: the JSON parser stops at each name that does not exist, in a request of its own, and unwire tries only %d", len(names), f.Name, n.at(), maxRefused))
 	}
 	n.enterStrictly(f, values, first)
 	if len(values) > 0 {

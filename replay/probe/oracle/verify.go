@@ -30,7 +30,7 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	case probe.ConnectGo, probe.GRPCGo:
 		err = golang.Verify(ctx, c, d, res)
 	default:
-		res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
+		res.Note("the oracle is off: the server's answers do not contain its parser's errors, so no field is reported")
 	}
 	if err != nil {
 		return err

@@ -31,10 +31,10 @@ func verifyNames(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d
 	case !o.AskNames:
 		return nil
 	case res.Runtime == probe.GRPCGo:
-		res.Note("names were not asked: grpc-go reads no JSON")
+		res.Note("names were not tested: grpc-go does not accept JSON")
 		return nil
 	case es && len(o.Known) == 0 && !o.AllowExecute:
-		res.Note("names were not asked: connect-es reads a request in JSON to its end, so without a name that is known to exist the handler might run; --known names one")
+		res.Note("names were not tested: without a name that is known to exist, the handler might run, because connect-es parses the whole JSON request; give such a name with --known")
 		return nil
 	}
 

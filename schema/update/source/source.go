@@ -64,7 +64,7 @@ func fromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error
 func fromJoins(r *align.Report) (*update.Source, error) {
 	s, err := schema.FromDescriptorSet(r.DescriptorSet())
 	if err != nil {
-		return nil, fmt.Errorf("the joins make no definitions: %w", err)
+		return nil, fmt.Errorf("the result of align cannot be converted to definitions: %w", err)
 	}
 	src := &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true, Fits: map[string][]string{}}
 	for _, j := range r.Joins {

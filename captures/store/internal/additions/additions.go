@@ -59,15 +59,15 @@ func Check(a *captures.Addition) error {
 func checkNote(n *captures.Note) error {
 	switch {
 	case n.Exchange < 1:
-		return fmt.Errorf("%w: %d is no exchange", ErrInvalid, n.Exchange)
+		return fmt.Errorf("%w: exchange %d does not exist", ErrInvalid, n.Exchange)
 	case n.Frame < captures.NoFrame || n.Frame > math.MaxInt32 || n.Dir > captures.Down:
-		return fmt.Errorf("%w: no place of exchange %d", ErrInvalid, n.Exchange)
+		return fmt.Errorf("%w: the address does not exist in exchange %d", ErrInvalid, n.Exchange)
 	case n.Frame == captures.NoFrame && n.Path != "":
 		return fmt.Errorf("%w: a path without a frame", ErrInvalid)
 	case len(n.Path) > maxPathBytes:
 		return fmt.Errorf("%w: a path of more than %d bytes", captures.ErrTooLarge, maxPathBytes)
 	case n.Kind != captures.TextNote && n.Kind != captures.MarkNote:
-		return fmt.Errorf("%w: %.40q is no kind of note", ErrInvalid, n.Kind)
+		return fmt.Errorf("%w: %.40q is not a kind of note", ErrInvalid, n.Kind)
 	case !utf8.ValidString(n.Value) || !utf8.ValidString(n.Path):
 		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
 	}
@@ -75,7 +75,7 @@ func checkNote(n *captures.Note) error {
 	// A mark is one printable word, such as star.
 	// Marks are shown in lists, so they must be short and printable.
 	if n.Kind == captures.MarkNote && strings.ContainsFunc(n.Value, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
-		return fmt.Errorf("%w: a mark is one word", ErrInvalid)
+		return fmt.Errorf("%w: a mark must be one word", ErrInvalid)
 	}
 	return checkNoteSize(n)
 }
@@ -110,13 +110,13 @@ func checkReading(r *captures.Reading) error {
 func checkDefinition(d *captures.Definition) error {
 	switch {
 	case d.Name == "" || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl):
-		return fmt.Errorf("%w: %.40q is no name of definitions", ErrInvalid, d.Name)
+		return fmt.Errorf("%w: %.40q is not a valid name for definitions", ErrInvalid, d.Name)
 	case len(d.Name) > maxNameBytes:
 		return fmt.Errorf("%w: a name of more than %d bytes", captures.ErrTooLarge, maxNameBytes)
 	case d.Kind != captures.DescriptorSet && d.Kind != captures.ProtoFile && (d.Active || d.Kind != ""):
-		return fmt.Errorf("%w: %.40q is no kind of definitions", ErrInvalid, d.Kind)
+		return fmt.Errorf("%w: %.40q is not a kind of definitions", ErrInvalid, d.Kind)
 	case d.Kind == captures.DescriptorSet && strings.ContainsAny(d.Name, `/\`):
-		return fmt.Errorf("%w: the name %.40q has a folder", ErrInvalid, d.Name)
+		return fmt.Errorf("%w: the name %.40q must not contain a folder", ErrInvalid, d.Name)
 	case d.Active && len(d.Data) == 0:
 		return fmt.Errorf("%w: the definitions %.40q are empty", ErrInvalid, d.Name)
 	case len(d.Data) > payload.MaxSize:

@@ -195,7 +195,7 @@ func (w *writer) checkCapacity(table, where string, limit int, key []any) error 
 		return err
 	}
 	if have >= limit {
-		return fmt.Errorf("%w: %d %s are there already", captures.ErrFull, limit, table)
+		return fmt.Errorf("%w: the capture already has %d %s", captures.ErrFull, limit, table)
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ import (
 
 // ErrNoWriter means that no recording process accepts additions to the capture: there is no control file, or
 // nobody listens at its address.
-var ErrNoWriter = errors.New("its writer accepts no additions")
+var ErrNoWriter = errors.New("the recording process accepts no additions")
 
 // ErrBusy means that the recording process closed the connection, because it has too many connections or is
 // ending. It is unknown whether the addition was stored.
-var ErrBusy = errors.New("its writer hung up")
+var ErrBusy = errors.New("the recording process closed the connection")
 
 // dialTimeout limits the time for connecting to the recorder's socket.
 const dialTimeout = 2 * time.Second
@@ -79,13 +79,13 @@ func exchange(conn net.Conn, message any, got *answer) error {
 		return fmt.Errorf("%w: %w", ErrBusy, errors.Join(werr, err))
 	}
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(got); err != nil {
-		return fmt.Errorf("the writer's answer is unreadable: %w", err)
+		return fmt.Errorf("the answer of the recording process cannot be read: %w", err)
 	}
 	switch {
 	case got.Error != nil:
 		return &requestError{*got.Error}
 	case !got.OK:
-		return errors.New("the writer's answer says neither that it did what it was asked for nor why not")
+		return errors.New("the recording process sent an answer with neither success nor an error")
 	}
 	return nil
 }
@@ -105,10 +105,10 @@ func readFile(name string) (*controlFile, error) {
 	}
 	var file controlFile
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("%s is no control file: %w", name, err)
+		return nil, fmt.Errorf("%s is not a control file: %w", name, err)
 	}
 	if file.V != version {
-		return nil, fmt.Errorf("%s has version %d, which this unwire does not speak: %w", name, file.V, captures.ErrNewerFormat)
+		return nil, fmt.Errorf("%s has version %d, which this version of unwire does not support: %w", name, file.V, captures.ErrNewerFormat)
 
 		// The file names a socket that this process will connect to, so only local ones are accepted.
 	}

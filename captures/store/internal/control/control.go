@@ -234,13 +234,13 @@ func (r *request) addition() (a captures.Addition, err error) {
 	case doDefinitions:
 		return r.definition()
 	}
-	return a, fmt.Errorf("%w: cannot do %.40q", additions.ErrInvalid, r.Do)
+	return a, fmt.Errorf("%w: unknown operation %.40q", additions.ErrInvalid, r.Do)
 }
 
 // note converts a request for a note.
 func (r *request) note() (a captures.Addition, err error) {
 	if r.Exchange == nil || r.Kind == nil || r.Value == nil || (r.Dir == nil) != (r.Frame == nil) {
-		return a, fmt.Errorf("%w: a note has exchange, kind and value; that of a frame dir and frame", additions.ErrInvalid)
+		return a, fmt.Errorf("%w: a note needs exchange, kind and value; a note on a frame also needs dir and frame", additions.ErrInvalid)
 	}
 	n := &captures.Note{Place: captures.Place{Exchange: *r.Exchange, Frame: captures.NoFrame}, Kind: captures.NoteKind(*r.Kind), Value: *r.Value}
 	if r.Frame != nil {
@@ -260,7 +260,7 @@ func (r *request) note() (a captures.Addition, err error) {
 // reading converts a request for a reading, i.e. the type that a user chose for a field.
 func (r *request) reading() (a captures.Addition, err error) {
 	if r.Method == nil || r.Dir == nil || r.Path == nil || r.Type == nil {
-		return a, fmt.Errorf("%w: a reading has method, dir, path and type", additions.ErrInvalid)
+		return a, fmt.Errorf("%w: a reading needs method, dir, path and type", additions.ErrInvalid)
 	}
 	dir, err := direction(*r.Dir)
 	return captures.Addition{Reading: &captures.Reading{Method: *r.Method, Dir: dir, Path: *r.Path, Type: *r.Type}}, err

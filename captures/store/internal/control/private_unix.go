@@ -32,7 +32,7 @@ func openPrivate(name string) (*os.File, error) {
 		owner, ok := info.Sys().(*syscall.Stat_t)
 		switch {
 		case !info.Mode().IsRegular():
-			err = fmt.Errorf("%s is no regular file", name)
+			err = fmt.Errorf("%s is not a regular file", name)
 		case info.Mode().Perm()&0o022 != 0:
 			err = fmt.Errorf("%s can be written to by other users, so it is not used: remove it", name)
 		case !ok || int(owner.Uid) != os.Geteuid():

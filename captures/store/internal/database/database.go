@@ -34,7 +34,7 @@ func CheckPath(path string) (fresh bool, err error) {
 	case info.IsDir():
 		return false, fmt.Errorf("%w: a directory", captures.ErrNotCapture)
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%w: no regular file", captures.ErrNotCapture)
+		return false, fmt.Errorf("%w: not a regular file", captures.ErrNotCapture)
 	case info.Size() == 0:
 		return true, fmt.Errorf("%w: the file is empty", captures.ErrNotCapture)
 	}
@@ -250,7 +250,7 @@ func Explain(err error) error {
 	}
 	switch se.Code() & 0xff {
 	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: no SQLite database", captures.ErrNotCapture)
+		return fmt.Errorf("%w: not an SQLite database", captures.ErrNotCapture)
 	case sqlite3.SQLITE_CORRUPT:
 		return captures.Damaged("%v", err)
 	case sqlite3.SQLITE_IOERR:

@@ -189,7 +189,7 @@ func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err e
 	}
 	switch {
 	case version > newest:
-		return version, fmt.Errorf("%w, format %d; this one reads up to %d: update unwire", captures.ErrNewerFormat, version, newest)
+		return version, fmt.Errorf("%w, in format %d; this version reads formats up to %d: update unwire", captures.ErrNewerFormat, version, newest)
 	case version < 1:
 		return version, captures.Damaged("format %d", version)
 	}

@@ -38,10 +38,10 @@ Without TEXT, note prints the notes of ADDRESS, or of the whole capture. note al
 works while the capture is being recorded.
 
 ADDRESS is 7 for an exchange, 7/up/0 for a frame, and 7/up/0/1.2 for a field. Each
-address has at most one text and one mark; a new one replaces the old one. --remove
-removes both, --remove=note the text, --remove=mark the mark. 'unwire show' and
-'unwire ls' print notes, and 'unwire grep' searches them. Anybody who gets the capture
-file can read its notes.`,
+address has at most one text and one mark; a new text or mark replaces the old one.
+--remove removes text and mark, --remove=note only the text, --remove=mark only the
+mark. 'unwire show' and 'unwire ls' print notes, and 'unwire grep' searches them.
+Anybody who gets the capture file can read its notes.`,
 		Example: `  unwire note F.uwc 7 'the login that fails'
   unwire note F.uwc 7/up/0/1.2 'a session id?'
   unwire note F.uwc 7 --mark star

@@ -38,10 +38,11 @@ func useCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "use [DEFINITIONS…] F.uwc",
 		Short: "Store definitions in a capture, for use by all commands",
-		Long: `use copies definitions into the capture, and replaces those stored before. Commands
-that decode the capture then use them instead of the built-in definitions, unless
---proto or UNWIRE_PROTO is set. use also works while the capture is being recorded.
-Without DEFINITIONS, use lists the definitions stored in the capture.
+		Long: `use copies definitions into the capture, and replaces definitions that were stored
+before. Commands that decode the capture then use the stored definitions instead of
+the built-in definitions, unless --proto or UNWIRE_PROTO is set. use also works while
+the capture is being recorded. Without DEFINITIONS, use lists the definitions stored
+in the capture.
 
 DEFINITIONS are folders of .proto files, .proto files, descriptor sets, captures with
 definitions, reflect:URL for a server on this machine that offers server reflection, or

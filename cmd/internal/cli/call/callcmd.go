@@ -62,17 +62,17 @@ func callCommand(a *app.App) *cobra.Command {
 		Use:   "call [METHOD]",
 		Short: "Call a method of a server with messages in JSON",
 		Long: `call sends messages to a method, /pkg.Service/Method, and prints the answers as JSON,
-one in a line. An error of the server is printed on stderr as JSON, and the exit status
-is 64 plus the number of its code.
+one per line. If the server answers with an error, call prints the error on stderr as
+JSON, and the exit status is 64 plus the number of the error code.
 
---data is a message as JSON, several of them for a method whose client streams, @FILE,
-or - for stdin. Without --data the message is empty; a client that streams reads stdin.
-A bidirectional method gets each message as it is read, and its answers are printed as
-they come.
+--data is a message as JSON, @FILE, or - for stdin; for a client-streaming method it
+may be several messages. Without --data, call sends an empty message, or, for a
+client-streaming method, messages from stdin. For a bidirectional method, call sends
+each message as soon as it is read, and prints each answer as soon as it arrives.
 
-The definitions are those that --proto names, those of the capture of --like, or those
-that are remembered. If there are none of the method, the server is asked for them by
-server reflection.
+call uses the definitions of --proto, of the capture of --like, or of UNWIRE_PROTO and
+unwire.yaml. If no definition describes the method, call asks the server for the
+definitions by server reflection.
 
 --like takes the method, the server, the headers and the protocol from a recorded
 exchange. Secrets are given by reference only: the environment (UNWIRE_TOKEN,
@@ -95,8 +95,8 @@ NAME=keyring:SERVICE/ACCOUNT. Calls go to loopback only, unless --live and
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "", "messages as JSON, @FILE, or - for stdin (default: an empty message, or stdin if the client streams)")
 	flags.StringVar(&f.like, "like", "", "exchange to take the method, server, headers and protocol from: F.uwc#ID")
-	flags.StringVar(&f.proto, "proto", "", "definitions, reflect:URL too (default: those that are remembered, or the server's reflection)")
-	flags.StringVar(&f.codec, "codec", "", "json or proto: how messages are written (default: proto, or that of --like)")
+	flags.StringVar(&f.proto, "proto", "", "definitions, or reflect:URL (default: from UNWIRE_PROTO, unwire.yaml, or the server's reflection)")
+	flags.StringVar(&f.codec, "codec", "", "encoding of messages: json or proto (default: proto, or the codec of --like)")
 	flags.StringArrayVar(&f.headers, "header", nil, "NAME=VALUE, or NAME=REFERENCE for a secret: env:VARIABLE, file:FILE, keyring:SERVICE/ACCOUNT")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the call is added")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, and send nothing")
@@ -107,11 +107,11 @@ NAME=keyring:SERVICE/ACCOUNT. Calls go to loopback only, unless --live and
 // serverFlags adds the flags about the server and the connection to it.
 func (f *callFlags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.To, "to", "", "URL of the server; its path is put before that of the method (default: where --like was recorded)")
-	flags.StringVar(&f.protocol, "protocol", "", "connect, grpc or grpc-web (default: connect, or that of --like)")
-	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2 over http://, as gRPC and bidirectional methods always do")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
-	flags.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the record says so")
+	flags.StringVar(&f.To, "to", "", "URL of the server; a path in the URL is prepended to the path of the method (default: the server of --like)")
+	flags.StringVar(&f.protocol, "protocol", "", "connect, grpc or grpc-web (default: connect, or the protocol of --like)")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2 over http://, as gRPC and bidirectional methods always do")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	flags.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded exchange is marked as unverified")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the call")

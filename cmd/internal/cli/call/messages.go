@@ -68,7 +68,7 @@ func (r *messageReader) next() ([]byte, error) {
 	case errors.Is(err, io.EOF):
 		return nil, io.EOF
 	case errors.As(err, new(*json.SyntaxError)), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: message %d is no JSON: %w", r.name, r.number, err), "messages are JSON objects, one after the other")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: message %d is not valid JSON: %w", r.name, r.number, err), "messages are JSON objects, one after the other")
 	}
 	return nil, fmt.Errorf("read %s: %w", r.name, err)
 }

@@ -54,7 +54,7 @@ func (f *callFlags) options(ctx context.Context, a *app.App, method string) (*ca
 		}
 	}
 	if from.To == nil || from.Method == "" {
-		return nil, nil, app.Fail(app.ExitUsage, errors.New("what is to be called?"), "give METHOD and --to URL, or --like F.uwc#ID")
+		return nil, nil, app.Fail(app.ExitUsage, errors.New("no method given: name METHOD, or an exchange with --like"), "give METHOD and --to URL, or --like F.uwc#ID")
 	}
 
 	// A method below a path, such as /api/v1/pkg.Service/Method, adds the path to the URL.
@@ -177,7 +177,7 @@ func (f *callFlags) ownOptions(o *call.Options, c *credential.Credentials) error
 func header(text string) (h call.Header, err error) {
 	name, value, ok := strings.Cut(text, "=")
 	if name = strings.ToLower(strings.TrimSpace(name)); !ok || !app.IsHeaderName(name) || strings.ContainsAny(value, "\r\n\x00") {
-		return h, app.Usagef("--header wants NAME=VALUE, not %q", text)
+		return h, app.Usagef("--header must be NAME=VALUE, not %q", text)
 	}
 	kind, _, _ := strings.Cut(value, ":")
 	if !slices.Contains([]string{"env", "file", "keyring"}, kind) {

@@ -47,7 +47,7 @@ func demoCommand(a *app.App) *cobra.Command {
 		Long: `demo starts a stand-in server and a recording proxy on loopback, and runs real clients
 through the proxy (connect-go, and connect-es on Node if --node-client is set). demo
 then prints the decoded frames, the answer, the inferred .proto, the coverage and an
-edited replay. The capture file is kept. No data leaves this machine.`,
+edited replay. demo does not delete the capture file. No data leaves this machine.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}

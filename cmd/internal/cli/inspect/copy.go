@@ -36,7 +36,7 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 		return err
 	}
 	if ex.Transport != captures.HTTP {
-		return app.Fail(app.ExitUsage, fmt.Errorf("exchange %d is no HTTP request: it has no command line", ex.ID), "")
+		return app.Fail(app.ExitUsage, fmt.Errorf("exchange %d is not an HTTP request, so it cannot be printed as a command line", ex.ID), "")
 	}
 	r, err := copiedRequest(ctx, c, ex)
 	if err != nil {
@@ -146,7 +146,7 @@ func addMessages(r *commandline.Request, ex *decode.Exchange, defs *schema.Schem
 		if ex.Codec == "json" {
 			var b bytes.Buffer
 			if err := json.Compact(&b, f.Data); err != nil {
-				return fmt.Errorf("frame %d is no JSON: %w", f.Seq, err)
+				return fmt.Errorf("frame %d is not valid JSON: %w", f.Seq, err)
 			}
 			r.Messages = append(r.Messages, b.Bytes())
 			continue
@@ -155,7 +155,7 @@ func addMessages(r *commandline.Request, ex *decode.Exchange, defs *schema.Schem
 		// JSON needs a definition, and must not lose unknown fields silently.
 		md := app.FrameType(defs, ex.Call, captures.Up)
 		if md == nil {
-			return app.Fail(app.ExitInput, fmt.Errorf("there are no definitions of %s", term.Clean(ex.CallName())), "--proto names definitions; --copy curl needs none")
+			return app.Fail(app.ExitInput, fmt.Errorf("no definitions describe %s", term.Clean(ex.CallName())), "--proto names definitions; --copy curl needs none")
 		}
 		p, err := protoform.Print(protoform.JSON, f.Data, false, md, defs.Message)
 		if err != nil {

@@ -74,8 +74,8 @@ func decodeCommand(a *app.App) *cobra.Command {
 malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The
 input is a frame of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument). A
 file contains raw bytes, hex (dumps, or array and string literals of source code) or
-base64 (or a data: URL). These bytes are one message, delimited messages, or frames
-with 5-byte headers, and may be compressed with gzip or zstd.
+base64 (or a data: URL). The decoded bytes are one message, delimited messages, or
+frames with 5-byte headers, and may be compressed with gzip or zstd.
 
 If a value contains another format (hex, base64, gzip, JSON, frames), decode prints
 its content below it, in lines that begin with #|. You can edit either the content or

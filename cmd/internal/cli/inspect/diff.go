@@ -78,8 +78,8 @@ diff ignores the order of fields, of likely map entries, and of the frames of a
 stream; it reports changes of the order in repeated fields. Field names are printed if
 the definitions describe the method.
 
-With --forwarded, diff compares what was received of one exchange or frame (A) with
-what 'unwire capture --rules' or --intercept forwarded.
+With --forwarded, diff compares the received data of one exchange or frame (A) with
+the data that 'unwire capture --rules' or --intercept forwarded.
 
 With --series, diff compares any number of messages or exchanges of one method, or
 captures with --method, and reports which paths are constant, and which vary and how.
@@ -120,7 +120,7 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline, side, tsv or json")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of differing values")
 	cmd.Flags().IntVar(&f.context, "context", 8, "number of unchanged words or lines to print around a change in a long text")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare what was received of one exchange or frame with what a rule forwarded")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare the received data of one exchange or frame with the data that a rule forwarded")
 	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments, and report which paths vary")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series: compare the exchanges of this method (Run or pkg.Service/Run)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in the capture, or the built-in ones; none: no names)")

@@ -74,18 +74,18 @@ of each field over the frames of an exchange, and ranks the results by role: ans
 thinking, prompt, tool calls and their results, IDs, metadata. Each result has a
 score, with the reasons for it.
 
-chat reports an exchange as a conversation only if its structure supports this: texts in
-deltas, roles, lists of messages, model names, token counts, or a question with one
-answer. Other prose is not reported; --empty or an ID lists it anyway.
+chat reports an exchange as a conversation only if its structure supports this: texts
+in deltas, roles, lists of messages, model names, token counts, or a question with one
+answer. chat does not report other prose; --empty or an exchange ID lists it anyway.
 
 chat prints the conversation in order, the token counts in the exchange, the final
 error, and the ranked results (candidates).
 
 To correct a wrong role, use --label with the candidate's path and its role. chat
-appends this to a labels file. 'unwire chat fit' computes new weights from the labels,
-for --weights. 'unwire chat weights' prints the weights.
+appends the path and the role to a labels file. 'unwire chat fit' computes new weights
+from the labels, for --weights. 'unwire chat weights' prints the weights.
 
-If a capture has the name of a subcommand, write ./fit.`,
+If the name of a capture is also a subcommand, write ./fit.`,
 		Example: `  unwire chat F.uwc 2
   unwire chat --json F.uwc | jq -r .answer
   unwire chat --follow F.uwc

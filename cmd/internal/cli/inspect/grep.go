@@ -82,21 +82,21 @@ func grepCommand(a *app.App) *cobra.Command {
 		Use:   "grep [PATTERN] F.uwc…",
 		Short: "Find text, bytes, numbers and field paths inside decoded frames",
 		Long: `grep searches the decoded frames of captures, including compressed data, hex and
-base64 in strings, JSON, and nested messages. It prints one line per match: the frame,
-the path and the type of the field, and the match with its surroundings. grep also
-finds text that is split over several frames in the same field, and prints the first
-of these frames. A pattern also matches in notes ('unwire note').
+base64 in strings, JSON, and nested messages. grep prints one line per match: the
+frame, the path and the type of the field, and the match with its surroundings. grep
+also finds text that is split over several frames in the same field, and prints the
+first of these frames. A pattern also matches in notes ('unwire note').
 
 PATTERN is a regular expression (RE2), or literal text with -F. Instead of PATTERN,
 use --bytes to search for bytes, or --number for a number in any encoding (varint,
-zigzag, fixed, packed, JSON). --path limits the search to some fields; alone, it lists
-them.
+zigzag, fixed, packed, JSON). --path limits the search to the fields at a path;
+without a pattern, grep lists these fields.
 
 --filter limits the search to some exchanges and frames; 'unwire ls --help' explains
 the language. For example, --filter 'host:api.* dir:down code:!ok' selects the
 server's frames in failed calls to hosts that match api.*.
 
-The exit status is 0 if something was found, and 1 otherwise.`,
+The exit status is 0 if grep found a match, and 1 otherwise.`,
 		Example: `  unwire grep -i 'hello world' F.uwc
   unwire grep --number 42 --dir down F.uwc G.uwc
   unwire grep --bytes 0a05 F.uwc#2

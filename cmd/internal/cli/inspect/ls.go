@@ -52,8 +52,8 @@ line includes the name of the capture.
 
 ` + filterHelp + `
 
---follow first lists the finished exchanges, and then each exchange that ends while the
-capture is recorded, until you interrupt it.`,
+ls --follow first lists the finished exchanges, and then each exchange that ends while
+the capture is recorded, until you interrupt ls.`,
 		Example: `  unwire ls F.uwc
   unwire ls --filter 'code:!ok or duration>2s' F.uwc
   unwire ls --filter 'host:api.* method:Run dir:down text:"rate limit"' F.uwc
@@ -225,7 +225,7 @@ value; * and ? in the value are wildcards:
   protocol:grpc  client:node  header:x-id=7  is:failed  is:open  note:x  mark:star
   text:"rate limit"  path:1.7="x*"  dir:down  type:shop.v1.Item  (about frames)
 
-A text without a key is searched for in all messages.`
+A filter term without a key is a text that ls searches for in all messages.`
 
 // filterFlag adds the flag --filter to a command; its value is stored in to.
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {

@@ -44,7 +44,7 @@ is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or les
 
 --format protojson or prototext prints frames in the formats of other protobuf tools,
 and needs definitions; 'unwire encode' reads this output. Fields that the definitions
-lack are left out, and show lists them.
+lack are left out of this output, and show lists them separately.
 
 If one bidirectional stream was split over several calls (RunSSE and its BidiAppend
 calls), the exchange of RunSSE shows the whole stream, and marks frames that are

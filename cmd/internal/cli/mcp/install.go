@@ -49,15 +49,14 @@ func installCommand(a *app.App) *cobra.Command {
 		Use:   "install F.uwc…",
 		Short: "Configure programs to start 'unwire mcp'",
 		Long: `install adds 'unwire mcp' with the given captures to the configuration of programs that
-use MCP servers: ` + strings.Join(clientconfig.Names(), ", ") + `. It shows the
-change to each file and asks before it writes. Without --client, it configures the
-programs that it finds.
+use MCP servers: ` + strings.Join(clientconfig.Names(), ", ") + `. install shows the change to each configuration file and asks before it writes.
+Without --client, install configures the programs that it finds.
 
---scope project writes into the working folder, if the program has such a file, so that
-the server is available only there; --scope user makes it available everywhere.
-
-Everything else in a configuration stays as it is, including comments. A file that
-cannot be parsed is not changed. An earlier entry with the same name is replaced.`,
+--scope project writes into the working folder, if the program has a configuration
+file there, so that the server is available only in this folder; --scope user makes
+the server available everywhere. The other settings and the comments of a
+configuration file are not changed. install does not change a file that it cannot
+parse. An earlier entry with the same name is replaced.`,
 		Example: `  unwire mcp install F.uwc
   unwire mcp install --client claude-code --client cursor captures/
   unwire mcp install --client codex --dry-run F.uwc
@@ -246,7 +245,7 @@ func configure(a *app.App, f installFlags, c clientconfig.Client, env clientconf
 
 	// The other program may have written its configuration while the user was thinking.
 	if now, _, err := readConfiguration(path); err != nil || !bytes.Equal(now, old) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s was changed by another program meanwhile", path), "run the command again")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s was changed by another program in the meantime", path), "run the command again")
 	}
 	if err := app.WholeFile(path, mode, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return err

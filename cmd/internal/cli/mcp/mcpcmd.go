@@ -58,30 +58,31 @@ editors, ask the same questions about captures as the other commands, with the s
 answers as --json. 'unwire mcp install' configures the programs that start it, and
 'unwire mcp skill' prints instructions for agents.
 
-Arguments are captures, or folders of captures. Agents can read these, and nothing else.
-Captures that are still being recorded can be read, too. Secrets never reach an agent,
-even if they were recorded: unwire audits each capture first, and if it finds secrets,
-answers from a redacted copy. Texts from captures are marked as data in each answer.
+Arguments are captures, or folders of captures. Agents can only read these captures,
+also while they are being recorded. Secrets never reach an agent, even if they were
+recorded: mcp audits each capture first, and if it finds secrets, answers from a
+redacted copy. In each answer, texts from captures are marked as data.
 
 Tools: list, show, decode, explain, search, diff, transcript, infer, check, match,
 definitions, replay_plan, probe_plan, note. Resources: uwc://F.uwc#7/up/0. Answers have
 a size limit and are divided into pages.
 
-Nothing is sent to any server. With --allow-send, there is also the tool replay_send,
-which sends requests to this machine; other hosts need --live and --allow-host.
+By default, mcp sends no requests to any server. With --allow-send, agents can also
+use the tool replay_send, which sends requests to this machine; other hosts need
+--live and --allow-host.
 
 mcp serves one client on stdin and stdout. --listen serves any number of clients over
 HTTP (streamable transport), on loopback only. These must send a token: ` + tokenVariable + `,
 or, if it is not set, a new one that mcp prints at start.
 
-If a capture has the name of a subcommand, write ./install.`
+If the name of a capture is also a subcommand, write ./install.`
 
 // mcpCommand returns the command 'unwire mcp', a server of the Model Context Protocol.
 func mcpCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "mcp F.uwc…",
-		Short: "Let agents ask about captures (Model Context Protocol)",
+		Short: "Let agents query captures (Model Context Protocol)",
 		Long:  long,
 		Example: `  unwire mcp F.uwc
   unwire mcp install F.uwc
@@ -123,7 +124,7 @@ func (f *flags) check() error {
 	case f.budget < 1:
 		return app.Usagef("--live-budget must be 1 or more")
 	case f.json && f.listen == "":
-		return app.Usagef("--json requires --listen: stdout is the protocol's")
+		return app.Usagef("--json requires --listen, because otherwise stdout is used by the MCP protocol")
 	}
 	_, _, err := f.Server()
 	return err

@@ -18,8 +18,8 @@ func skillCommand(a *app.App) *cobra.Command {
 		Use:   "skill",
 		Short: "Print a SKILL.md that teaches agents to use unwire",
 		Long: `skill prints a SKILL.md: instructions for agents that work with unwire, by commands or
-through the MCP server. It is generated from the help of the commands, so that it fits
-this version.`,
+through the MCP server. The instructions are generated from the help of the commands,
+so they match this version.`,
 		Example: "  unwire mcp skill > SKILL.md\n  mkdir -p .claude/skills/unwire && unwire mcp skill > .claude/skills/unwire/SKILL.md",
 		Args:    app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

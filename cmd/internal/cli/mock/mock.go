@@ -49,20 +49,20 @@ type mockFlags struct {
 	quiet bool
 }
 
-const mockLong = `mock is a server that answers clients from a capture, so that a recorded session becomes
-a test fixture. It answers on HTTP/1 and HTTP/2, with and without TLS, on one port:
-Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
+const mockLong = `mock is a server that answers clients from a capture, so that a recorded session
+becomes a test fixture. mock answers on HTTP/1 and HTTP/2, with and without TLS, on
+one port: Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
 
-For each request, mock chooses the recorded call of the same method, protocol and codec
-whose request is the most similar. Equally similar calls are used in recorded order.
-Frames of a stream are sent by cause: each after the client's frames that preceded it in
-the recording. Identifiers that the client made, and that the recorded answer repeats, are
-replaced by those that the client makes now. If rules changed an answer while it was
-recorded, mock sends what the client received.
+For each request, mock chooses the recorded call of the same method, protocol and
+codec whose request is the most similar. Equally similar calls are used in recorded
+order. mock sends each frame of a stream after the client's frames that preceded it in
+the recording. If a recorded answer repeats an identifier that the client generated,
+mock replaces it by the client's current identifier. If rules changed an answer while
+it was recorded, mock sends the answer that the client received.
 
-A request that no recorded call answers gets the error unimplemented in its own protocol,
-with the reason. mock checks no credentials. The certificate for TLS is signed by the CA
-of capture ('unwire ca').
+If no recorded call matches a request, mock answers with the error unimplemented, in
+the protocol of the request, and with the reason. mock checks no credentials. The CA
+of 'unwire capture' signs the TLS certificate of mock ('unwire ca').
 
 mock prints one line for each request, and a report when it ends. Requests with a
 similarity below 1 were answered from a call that differs.`
@@ -82,7 +82,7 @@ func mockCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
-	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how equally similar recorded calls are used up: cycle (from the beginning again), last (the last one again) or never (each once)")
+	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "what to do when all equally similar recorded calls have been used: cycle (start with the first again), last (repeat the last one) or never (answer with an error)")
 	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "refuse requests whose best recorded call is less similar than this, from 0 to 1")
 	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "time that a stream waits for the client's next frame")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each request")

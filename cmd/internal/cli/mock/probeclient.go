@@ -55,34 +55,37 @@ type probeFlags struct {
 	noNamespace bool
 }
 
-const probeLong = `probe-client finds out which fields of a server's answers a client reads. It runs CMD again
-and again against a mock of the capture (see 'unwire mock'), each time with one field of
-the answers removed, with another value, or with another type, and compares what CMD does
-next: its requests, its exit status and its output. The verdicts:
+const probeLong = `probe-client finds out which fields of a server's answers a client reads. It runs CMD
+again and again against a mock of the capture (see 'unwire mock'), each time with one
+field of the answers removed, with another value, or with another type, and compares
+the later requests, the exit status and the output of CMD. The verdict for a field is
+one of these:
 
-  required   without the field, CMD fails: it ends with another status, or not at all
+  required  without the field, CMD fails: it ends with another status, or not at all
   read       without the field, or with another value, CMD does something else
   not read   neither makes a difference
   untested   the budget was used up before
 
-First, CMD runs unedited (--repeats); what differs between these runs does not count. An
-effect is confirmed by a second run. As a control, one run has a field in each message
-that no client can know: if it has an effect, the verdicts prove nothing.
+probe-client first runs CMD with unedited answers (--repeats times), and ignores
+differences between these runs. A second run confirms each effect. As a control, one
+run adds an unknown field to each message: if this field has an effect, the verdicts
+prove nothing.
 
-On Linux, CMD runs in a network namespace in which the mock answers every TCP connection,
-whatever its destination. Names are looked up as usual. Where that is impossible, or with
---no-namespace, CMD gets proxy variables as with 'unwire capture', and probe-client
-reports that it was not isolated: programs that ignore the variables reach real servers.
-In ARGS, {url} and {https} stand for the URL of the mock. CMD has a new home folder for
-each run. It gets no input.
+On Linux, CMD runs in a network namespace in which the mock answers every TCP
+connection, whatever its destination. Host names are resolved as usual. If the machine
+does not permit network namespaces, or with --no-namespace, CMD gets proxy variables
+as with 'unwire capture', and probe-client reports that CMD was not isolated: programs
+that ignore these variables reach real servers. In ARGS, {url} and {https} are
+replaced by the URL of the mock. CMD has a new home folder for each run, and its stdin
+is empty.
 
-Messages that ask CMD to run something, by the table of the service's profile, are
-answered as recorded: they are edited only with --allow-execute. CMD executes what the
-recorded session asked for, in each run.
+The built-in profile of a service lists the messages that ask CMD to run commands. The
+mock sends such messages unedited, unless --allow-execute is given. In each run, CMD
+executes the commands of the recorded session.
 
---dry-run prints the fields and the number of runs, and runs nothing. --journal keeps the
-outcome of each run, and --resume continues. The exit status is 0 if the plan was run to
-its end, and 1 if not.`
+--dry-run prints the fields and the number of runs, without running CMD. --journal
+saves the outcome of each run, and --resume continues an interrupted probe. The exit
+status is 0 if all planned runs were made, and 1 if not.`
 
 // probeClientCommand returns the command 'unwire probe-client', which finds out which fields of the
 // answers a client reads.
@@ -119,7 +122,7 @@ func probeClientCommand(a *app.App) *cobra.Command {
 	flags.StringVar(&f.journal, "journal", "", "file to append the outcome of each run to")
 	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat runs that it already has")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan for all recorded calls, and run nothing")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also edit messages that ask CMD to run something")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also edit messages that ask CMD to run commands")
 	flags.BoolVar(&f.noNamespace, "no-namespace", false, "run CMD in the network of this machine, with proxy variables")
 	flags.BoolVar(&f.json, "json", false, "print the result, or the plan, as JSON")
 	return cmd

@@ -177,7 +177,7 @@ func (s *sandbox) explain(err error) error {
 	case errors.Is(err, clientprobe.ErrBaseline) && !s.isolated:
 		return app.Fail(app.ExitInput, err, fmt.Sprintf("CMD is not isolated (%s), and may ignore proxy variables: pass it the URL of the mock as {url} or {https}", s.reason))
 	case errors.Is(err, clientprobe.ErrBaseline):
-		return app.Fail(app.ExitInput, err, "run CMD with 'unwire capture' first; its home folder is empty here: pass credentials in variables")
+		return app.Fail(app.ExitInput, err, "run CMD with 'unwire capture' first; each run has an empty home folder: pass credentials in environment variables")
 	}
 	return err
 }

@@ -126,8 +126,9 @@ func probeCommand(a *app.App) *cobra.Command {
 		Long: `probe finds the field numbers, types and names of a request from the parse errors of a
 server. Every message that probe sends is malformed, so every parser rejects it, and
 the method's handler never gets one; handlers of client-streaming and bidirectional
-methods start anyway, and get an error. If a Go server on this machine checks no string,
-calls end before the handler in another way: at a deadline or a missing required field.
+methods start anyway, and get an error. If a Go server on this machine has no string
+field that it checks, probe prevents the handler from running by an expired deadline
+or a missing required field.
 
 If the server offers gRPC server reflection and describes the method, probe prints its
 definitions and does not probe the parser, unless --settle or --no-reflection is given.
@@ -138,17 +139,19 @@ Otherwise probe detects the server's implementation, which limits the informatio
   grpc-go       numbers and no bytes
   others, or if a proxy hides error messages: nothing; probe reports this
 With --names, probe also finds JSON names and types, with thousands of names per
-request. With --values, probe finds the names of enum values and the types that an Any may
-contain. Most servers reveal the values only of enums in repeated and map fields; servers
-that refuse unknown names reveal those of all enums. With --settle, probe asks only about ambiguous fields of an inference, or about differences between two
-definitions. Each claim is confirmed, contradicted or undecided, with the reason. Of
-several exclusive claims, one is confirmed only if all others are contradicted; "open"
-lists the details that the server does not reveal.
+request. With --values, probe finds the names of enum values and the types that an Any
+may contain. Most servers reveal the values only of enums in repeated and map fields;
+servers that refuse unknown names reveal the values of all enums. With --settle, probe
+tests only ambiguous fields of an inference, or differences between two definitions.
+The result for each claimed type is confirmed, contradicted or undecided, with the
+reason. If several claims exclude each other, probe confirms one only if all others
+are contradicted; "open" lists the details that the server does not reveal.
 
-probe sends to loopback only, unless --live is set and --allow-host names the host; it
-then sends one request per second. It stops at 429, resource_exhausted,
-permission_denied and unauthenticated, after it has waited for a Retry-After. Secrets
-come from the environment or from --credentials, as for replay, and are never stored.
+probe sends to loopback only, unless --live is set and --allow-host names another
+host; probe sends one request per second to another host. probe stops at 429,
+resource_exhausted, permission_denied and unauthenticated, after it has waited for a
+Retry-After. Secrets come from the environment or from --credentials, as for replay,
+and are never stored.
 
 The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing,
 and 2 if unwire does not allow the host.`,
@@ -207,7 +210,7 @@ func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to other machines, and complete messages to Go servers without checked strings")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not ask for server reflection first")
+	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not try server reflection first")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 }

@@ -164,10 +164,11 @@ func caStoreCommand(a *app.App, remove bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install the local CA in the trust store of the system, browsers or Java",
-		Long: `install adds the CA certificate to trust stores of this machine. Whoever has the CA's
-key can then impersonate any site to you. Install it only for programs that have no
-other way to trust a CA, and remove it afterwards. install asks before it changes
-anything. The system's store needs administrator rights. --dry-run prints the steps.
+		Long: `install adds unwire's CA certificate to trust stores of this machine. Anybody who has
+the CA's key can then impersonate any site to you. Install the CA only for programs
+that have no other way to trust it, and remove it afterwards. install asks before it
+changes anything. The system's store needs administrator rights. --dry-run prints the
+steps.
 
 Stores: system (Debian, Fedora, Arch, SUSE, macOS, Windows), nss (Firefox and Chrome,
 with certutil from libnss3-tools), java (the runtime of JAVA_HOME or PATH).`,

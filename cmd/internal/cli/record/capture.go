@@ -35,7 +35,7 @@ proxy variables, CA variables and a Node hook in CMD's environment. Without CMD,
 capture runs until you interrupt it. The proxy accepts HTTP and SOCKS 5
 (ALL_PROXY=socks5h://HOST:PORT).
 
---transparent (Linux) is for commands that ignore these variables. CMD runs in its own
+--transparent (Linux) is for commands that ignore proxy variables. CMD runs in its own
 network namespace, and all its TCP connections are recorded. UDP, such as DNS, is
 forwarded unrecorded. UDP to port 443 is rejected, so that HTTP/3 clients fall back to
 TCP. QUIC to other ports is forwarded and reported; --block-quic rejects it too. Other
@@ -62,7 +62,7 @@ but not one in a variable.
 
 capture presents the certificate of --client-cert to every server that asks for one.
 With HOST=, capture presents it only to the hosts that match this glob. If several
-globs match, the first one counts.
+globs match a host, capture uses the first one.
 
 --reverse makes capture a server that forwards to one URL. Each --also adds a server
 for another URL. Clients can use HTTP/1.1 or HTTP/2, with or without TLS, on the same
@@ -77,7 +77,7 @@ WebSockets are recorded as messages. Other protocols than HTTP, with or without 
 are recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
 On Linux, the proxy rejects connections of other users, including root, except those
-of programs that CMD started. --share accepts all users of this machine. They can then
+of programs that CMD started. --share accepts all users of this machine, who can then
 reach servers through your upstream proxy and with your client certificates.
 
 Traffic of hosts that --only or --skip excludes is forwarded without decryption. A
@@ -87,29 +87,32 @@ slashes.
 
 With --max-size, capture continues in a new file (NAME-2.uwc and so on) after each
 sixteenth of the size, and deletes the oldest files. Files with unfinished exchanges
-are deleted last. At most a sixteenth of the size is stored of each body, or
+are deleted last. capture stores at most a sixteenth of the size of each body, or
 --max-body if that is less.
 
 On a terminal, capture prints one line for each finished exchange: number, time,
 program, call, result, body bytes and duration. If CMD writes to the same terminal,
-these lines are off; -v turns them on, -q always turns them off. --json prints one
-event for each exchange instead. At the end, capture prints a summary: the number of
-exchanges for each result, the reasons of failures, and what to do about them.
+capture prints no such lines; -v prints them anyway, -q never prints them. With
+--json, capture prints one event for each exchange instead. At the end, capture prints
+a summary: the number of exchanges for each result, the reasons of failures, and what
+to do about them.
 
---upload moves each finished file to an object store (s3://BUCKET/PREFIX, also gs:// and
-file:///PATH), under the hash of its content, with a manifest in JSON next to it. Use it
-with --rotate. A file is uploaded only if 'unwire audit' finds nothing in it, and then
-deleted. While the store cannot be reached, files wait on disk, up to --max-size (with
---upload, 10GB by default). What is left when capture ends or is killed is uploaded by
-the next capture with the same -o and --upload. Credentials come from AWS_ACCESS_KEY_ID
-and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or the machine's role. Stores on other
-machines need --live and --allow-host.
+--upload moves each finished file to an object store (s3://BUCKET/PREFIX, also gs://
+and file:///PATH), under the hash of its content, with a manifest in JSON next to it.
+Use --upload with --rotate. capture uploads a file only if 'unwire audit' finds no
+secrets in it, and deletes it after the upload. While the store cannot be reached,
+files stay on disk, up to --max-size (with --upload, 10GB by default). Files that
+remain when capture ends or is killed are uploaded by the next capture with the same
+-o and --upload. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+~/.aws/credentials or the machine's role. Stores on other machines need --live and
+--allow-host.
 
---rules FILE changes traffic on its way: fields and messages are edited, delayed,
-dropped, duplicated or answered locally. --intercept holds frames that match a filter;
-'unwire intercept F.uwc' lists, edits and releases them. --hook asks a program about
-each frame. --throttle slows the traffic down. The capture stores what was received
-and what was forwarded. Traffic that nothing matches passes unchanged.
+--rules FILE changes traffic before it is forwarded: rules edit, delay, drop,
+duplicate or locally answer messages. --intercept holds frames that match a filter;
+'unwire intercept F.uwc' lists, edits and releases them. --hook passes each frame to a
+program, which can change it. --throttle slows the traffic down. The capture stores
+the received and the forwarded data. Traffic that no rule or filter matches is
+forwarded unchanged.
 
 If recording fails (the disk is full, the file was deleted), capture reports this at
 once, keeps forwarding the traffic without recording it, and exits with status 3.`

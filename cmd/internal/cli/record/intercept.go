@@ -20,16 +20,16 @@ import (
 	"unwire/replay/edit"
 )
 
-const interceptLong = `intercept lists the frames that a running 'unwire capture' with --intercept or a rule
-with hold holds back, and decides about them. Without ID it lists them; with ID it
-shows the frame's message, or does what a flag says:
+const interceptLong = `A running 'unwire capture' with --intercept, or with a rule that has the action hold,
+holds matching frames before it forwards them. Without ID, intercept lists the held
+frames. With ID, intercept shows the frame's message, or does one of these actions:
 
 --release forwards the frame unchanged, --drop does not forward it, --edit opens the
 message in $VISUAL or $EDITOR and forwards the result, --set, --add, --del and
---retype edit it as in 'unwire replay', and --data replaces the message.
+--retype edit the message as in 'unwire replay', and --data replaces the message.
 
-The frame that waits longest is 'first'. Frames that nobody decides about are released
-unchanged after --hold-time of capture, and when capture ends.`
+The ID 'first' selects the frame that was held first. A frame without a decision is
+released unchanged after the --hold-time of capture, and when capture ends.`
 
 const interceptExamples = `  unwire intercept cli.uwc
   unwire intercept cli.uwc --wait 1m
@@ -110,7 +110,7 @@ func (e *editFlag) Type() string { return "EDIT" }
 func (e *editFlag) Set(text string) error {
 	parsed, err := edit.Parse(e.op, text)
 	if err == nil && parsed.Frame != edit.FirstFrame {
-		err = errors.New("the frame is that of the ID; leave out @N")
+		err = errors.New("the ID already selects the frame: remove @N")
 	}
 	if err != nil {
 		return err

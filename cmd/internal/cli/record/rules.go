@@ -61,13 +61,13 @@ type rewriteFlags struct {
 // add adds the flags to the command capture.
 func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; it is read again when it changes")
-	flags.StringVar(&f.proto, "proto", "", "definitions, so that rules and filters can have names of fields: a folder of .proto files, a descriptor set, a capture, reflect:URL (default: UNWIRE_PROTO, or the built-in ones; none: no names)")
+	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file, which is read again whenever it changes")
+	flags.StringVar(&f.proto, "proto", "", "definitions, so that rules and filters can use names of fields: a folder of .proto files, a descriptor set, a capture, reflect:URL (default: UNWIRE_PROTO, or the built-in ones; none: no names)")
 	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of rules files, and exit")
 	flags.StringVar(&f.intercept, "intercept", "", "hold frames that match this filter, until 'unwire intercept' releases them")
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
-	flags.StringVar(&f.hook, "hook", "", "ask this command about frames: one JSON object per frame on its stdin, an action for each on its stdout")
-	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: ask only about frames that match this filter")
+	flags.StringVar(&f.hook, "hook", "", "pass frames to this command: it reads one JSON object per frame on stdin, and prints an action for each on stdout")
+	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: pass only frames that match this filter")
 	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, the latency, or both, such as 64KB/s,200ms")
 }
 

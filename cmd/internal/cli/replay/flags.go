@@ -26,7 +26,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones)")
 	flags.StringVar(&f.codec, "codec", "", "json or proto: transcode the request to this codec, using the definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file to send as the JSON message if no definitions describe its type")
-	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: put the live server's value at the second PATH into the client's frames at the first; it takes the place of what replay finds by itself")
+	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: copy the live server's value at the second PATH into the client's frames at the first PATH, instead of the value that replay finds by itself")
 	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one per line, such as 'set 1.2=x'")
 	flags.StringVar(&f.edit, "edit", "", "edit the first frame, or frame N with --edit=@N, as text in $VISUAL or $EDITOR")
 	flags.Lookup("edit").NoOptDefVal = "first"

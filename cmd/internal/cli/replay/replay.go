@@ -103,8 +103,8 @@ type replayFlags struct {
 const replayHelp = `replay rebuilds a captured request, applies edits, and sends it over the original
 transport. In a bidirectional stream, replay sends each frame after the server frames
 that came before it in the capture, and replaces IDs issued by the server with the
-live ones. WebSockets, and connections without HTTP, are replayed in the same way; --as
-names the framing of the latter.
+live ones. WebSockets and connections without HTTP are replayed in the same way; for
+connections without HTTP, --as names the framing.
 
 The verdict is same, differs, rejected (by the server), refused (unwire does not allow
 this host) or not_sent (no connection: a DNS, TCP or TLS error). If the request was
@@ -122,19 +122,19 @@ formats: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the format may be omitte
 it is unambiguous. Edits apply in the given order; --patch reads them from a file, and
 --edit opens a frame as text in an editor.
 
-If rules or 'unwire intercept' changed the captured request, replay sends what the
-client sent; --forwarded sends what unwire forwarded to the server. Either way, the
-live answer is compared with what the server answered then, which may be to the
-changed request.
+If rules or 'unwire intercept' changed the captured request, replay sends the request
+of the client; --forwarded sends the changed request that was forwarded to the server.
+In both cases, replay compares the live answer with the recorded answer to the
+forwarded request.
 
-IDs from earlier answers are stale. --after 1,2 sends exchanges 1 and 2 first,
-unedited, and replaces captured IDs with the live ones. --after auto detects these
-exchanges.
+IDs that a server issued in earlier answers may no longer be valid. --after 1,2 sends
+exchanges 1 and 2 first, unedited, and replaces captured IDs with the live ones.
+--after auto detects these exchanges.
 
 The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 if
 credentials are missing, and 64 plus the number of the Connect code for rejected.
 
-If a capture has the name of a subcommand, write ./suite.`
+If the name of a capture is also a subcommand, write ./suite.`
 
 // replayCommand returns the command 'unwire replay' with its subcommands.
 func replayCommand(a *app.App) *cobra.Command {

@@ -64,10 +64,11 @@ order of their names. Each file names an exchange, edits and expectations:
   expect value 1.1.1~stand-in
 
 The path of the capture is relative to the file. 'after 1' or 'after auto' sends other
-exchanges first, like --after of replay. Edits have the syntax of --patch. The argument of
-'expect differs' and 'expect same' is a path, or the beginning of a path, as replay prints
-it. The argument of 'expect value' is a path in the answer, followed by = and a value or
-~ and a regular expression. These three expectations fail if no answer came.
+exchanges first, like --after of replay. Edits have the syntax of --patch. The
+argument of 'expect differs' and 'expect same' is a path, or the beginning of a path,
+as replay prints it. The argument of 'expect value' is a path in the answer, followed
+by = and a value or ~ and a regular expression. The expectations 'differs', 'same' and
+'value' fail if the server did not answer.
 
 With --learn, suite first sends each unedited request twice if that has no side effects,
 and ignores the differences between the two answers.

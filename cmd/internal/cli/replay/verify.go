@@ -84,11 +84,11 @@ The information depends on the server's implementation:
   grpc-go       bytes and single numbers, only the types that are excluded
   others, or if a proxy hides error messages: nothing; verify reports this
 
-The output separates the server's answers from conclusions. verify asks the server in
-the capture if that is on this machine, and otherwise starts the stand-in; --to names
-another server. Other hosts need --live and --allow-host. For these, verify prints the
-plan, sends one request per second, and stops at 429, resource_exhausted,
-permission_denied or unauthenticated.
+The output separates the server's answers from conclusions. verify uses the server in
+the capture if that server is on this machine, and otherwise starts the stand-in; --to
+names another server. Other hosts need --live and --allow-host. Before it sends
+requests to another host, verify prints the plan; it sends one request per second, and
+stops at 429, resource_exhausted, permission_denied or unauthenticated.
 
 The exit status is 0 if no field is contradicted, and 2 if unwire does not allow the
 host. It is 1 if a field is contradicted, if the run stopped early, or if no server
@@ -131,7 +131,7 @@ revealed parser errors.`,
 // credentials.
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.names, "ask-names", false, "also settle the declared names and types by errors of the server's JSON parser; connect-es needs --known")
+	flags.BoolVar(&f.names, "ask-names", false, "also test the declared names and types by errors of the server's JSON parser; connect-es needs --known")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of existing request fields that are not floats, for --ask-names")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")

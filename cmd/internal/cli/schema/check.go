@@ -44,16 +44,16 @@ func checkCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check F.uwc…",
 		Short: "Check traffic against definitions: coverage, unknown fields, contradictions",
-		Long: `check compares every message in the captures with the definitions. It reports which
-fields were seen, which are unknown, which contradict their declaration, and how many
-bytes are explained. The exit status is 1 if a field is unknown or contradicted, or if
-no message could be checked: the captures contain no exchanges, no method in the
-definitions, or only empty messages.
+		Long: `check compares every message in the captures with the definitions. check reports the
+fields that occurred, fields that are unknown, fields that contradict their
+declaration, and the share of bytes that the definitions explain. The exit status is 1
+if a field is unknown or contradicted, or if no message could be checked: the captures
+contain no exchanges, no method in the definitions, or only empty messages.
 
 To accept known findings, use --allow with a file of lines [unknown|contradicted]
 MESSAGE [FIELD] or method SERVICE/RPC; * in a name matches any text. Or use --baseline
-with an earlier output of --json: the findings in it are accepted. --html writes a
-page without scripts; each finding in it links to the frames that show it, with
+with an earlier output of --json, whose findings are accepted. --html writes the
+report as a page without scripts; each finding links to the frames that prove it, with
 secrets replaced.`,
 		Example: `  unwire schema check F.uwc
   unwire schema check --proto proto/ --json F.uwc | jq .unknown

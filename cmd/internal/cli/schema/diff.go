@@ -60,16 +60,16 @@ func diffCommand(a *app.App) *cobra.Command {
 		Short: "List the changes between two versions of definitions, and what they break",
 		Long: `diff lists the differences between two versions of definitions: elements that were
 added, removed, renamed, retyped, relabelled, renumbered or moved, with new methods
-first. For each change, diff prints what it breaks: the wire format (peers with the
-other version misread messages), JSON, or only source code. diff detects renamed and
-moved types by their fields and uses, and reports them as one change. It ignores file
-names, comments and options.
+first. For each change, diff prints which compatibility it breaks: the wire format
+(peers with the other version misread messages), JSON, or only source code. diff
+detects renamed and moved types by their fields and uses, and reports them as one
+change. diff ignores file names, comments and options.
 
 OLD and NEW are folders of .proto files, .proto files, descriptor sets, or shipped
 code with definitions that 'unwire schema extract' can read. With --traffic, diff
-lists the recorded exchanges that contain the changed elements. With --suite, it lists
-the affected experiments of 'unwire replay suite', recorded or edited. The exit status
-is 1 if there is a difference.`,
+lists the recorded exchanges that contain the changed elements. With --suite, diff
+lists the affected experiments of 'unwire replay suite', recorded or edited. The exit
+status is 1 if there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),

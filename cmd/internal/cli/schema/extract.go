@@ -65,13 +65,13 @@ It reads:
 extract runs no code, and unpacks no archive to disk. reflect:URL works with servers on
 this machine; for other hosts, give --live and --allow-host.
 
-It recognizes the output of these code generators: ` + strings.Join(bundle.Codegens(), ", ") + `.
+extract recognizes the output of these code generators:` + strings.Join(bundle.Codegens(), ", ") + `.
 
-Without -o and --descriptor-set, extract only prints a summary. It lists unresolved
-elements with their location. The output still compiles: a field whose type is missing is
-declared as bytes, or as int32 for an enum, which have the same wire format. The exit
-status is 3 if no input contains definitions, or if unwire failed on a file; extract then
-lists this file and continues with the others.`,
+Without -o and --descriptor-set, extract only prints a summary. extract lists
+unresolved elements with their location. The output still compiles: extract declares a
+field whose type is missing as bytes, or as int32 for an enum, which have the same
+wire format. The exit status is 3 if no input contains definitions, or if unwire
+failed on a file; extract then lists this file and continues with the others.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved
@@ -88,7 +88,7 @@ lists this file and continues with the others.`,
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a summary of each input as JSON")
 	cmd.Flags().BoolVar(&f.Live, "live", false, "allow reflect:URL of hosts other than this machine (see --allow-host)")
 	cmd.Flags().StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
-	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 	cmd.Flags().StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	return cmd
 }

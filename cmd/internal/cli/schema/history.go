@@ -34,13 +34,14 @@ func historyCommand(a *app.App) *cobra.Command {
 		Use:   "history EVIDENCE…",
 		Short: "List what changed between versions of a client over time, from shards of evidence",
 		Long: `history reads the shards that unwire-pipeline writes: files, folders that end with a
-slash, patterns, or s3://BUCKET/PREFIX/*.pb. It infers the fields of each version of a
-client, compares consecutive versions, and lists new methods and fields, fields that
-are read differently, and fields that are not seen any more. Versions are in the order
-of the days on which they were first recorded.
+slash, patterns, or s3://BUCKET/PREFIX/*.pb. history infers the fields of each version
+of a client, compares consecutive versions, and lists new methods and fields, fields
+whose inferred type changed, and fields that no longer occur. history orders versions
+by the day on which they were first recorded.
 
 Traffic shows what a client sends, not what it can send. A field that is rare in one
-version may not be seen in the next. P is the probability of the types.`,
+version may not occur in the recorded traffic of the next version. The column P is the
+probability of the types.`,
 		Example: "  unwire schema history results/evidence/*.pb\n" +
 			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
 			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",

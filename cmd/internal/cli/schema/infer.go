@@ -73,21 +73,23 @@ file per package, with the packages in the methods' paths. With --raw, each INPU
 file with one serialized message, all of one type; @LIST reads file names from LIST,
 one per line.
 
-A field without a name is called field_N, unless its values suggest a name, such as url;
-such names are marked, and --numbered leaves them out. Comments show how often a field
-was seen and what is in doubt; with --verbose also the probability of every decision.
+A field without a name is called field_N, unless its values suggest a name, such as
+url; suggested names are marked in a comment, and --numbered turns them off. Comments
+in the definitions contain the number of times that a field occurred, and ambiguous
+decisions; with --verbose also the probability of every decision.
 
 WebSocket messages are grouped by URL, direction and discriminator: a member such as
 "type" in JSON, an enum in field 1 in protobuf. Each group becomes a message.
 Connections without HTTP are grouped in the same way if --as gives their framing.
 
 --evidence writes the confidence of each field, and the statistics behind it, as JSON.
-If the file is called *.pb, only the statistics are written, in a compact form. An
-INPUT can be an evidence file of either form from another day or machine; 'unwire
-schema merge-evidence' merges several. An INPUT can also be a pattern of evidence files
-in an object store, such as s3://BUCKET/evidence/*.pb. --into writes only the additions to existing definitions, as JSON
-Lines. If you interrupt infer, it writes the result for the data read so far. The same
-applies to a damaged capture; the exit status is then 3.`,
+If the name of the evidence file is *.pb, infer writes only the statistics, in a
+compact form. An INPUT can be an evidence file of either form from another day or
+machine; 'unwire schema merge-evidence' merges several. An INPUT can also be a pattern
+of evidence files in an object store, such as s3://BUCKET/evidence/*.pb. --into writes
+only the additions to existing definitions, as JSON Lines. If you interrupt infer, or
+if a capture is damaged, infer writes the result for the data read so far; for a
+damaged capture, the exit status is 3.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
   unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
   unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'

@@ -21,7 +21,7 @@ func lsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List services, methods, messages and enums",
-		Long: `ls lists the elements of definitions. For each service, method, message and enum, it
+		Long: `ls lists the elements of definitions. For each service, method, message and enum, ls
 prints the name, the number of methods, fields or values, and the file. With PREFIX, a
 package or a type, it lists only names that begin with PREFIX.`,
 		Example: "  unwire schema ls\n  unwire schema ls " + proto.AgentPackage + " --kind method\n  unwire schema ls --proto old.binpb --json",

@@ -51,13 +51,13 @@ func matchCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "match F.uwc[#ID[/up/N]] [PATH]",
 		Short: "Find the message types that fit an unknown frame or field",
-		Long: `match compares messages of unknown type with all types in the definitions. It ranks
+		Long: `match compares messages of unknown type with all types in the definitions. match ranks
 the types by description length: the fewer bits a type needs to describe the messages,
-the better it fits. For a type that cannot fit, match prints the reason. Types that
-fit equally well are ties.
+the better the type fits. For a type that cannot fit, match prints the reason. Types
+that fit equally well are ties.
 
 PATH, such as 1.2, selects a field whose payloads are the messages. Without PATH,
-match uses everything that the definitions leave open: the messages of unknown
+match uses all data that the definitions do not describe: the messages of unknown
 methods, unknown fields that contain messages, and the messages nested inside these if
 no type fits. All messages at the same path, in all selected frames, are matched
 together. With --raw, each argument is a file with one serialized message, all of one

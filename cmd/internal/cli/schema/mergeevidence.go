@@ -25,9 +25,8 @@ func mergeEvidenceCommand(a *app.App) *cobra.Command {
 		Short: "Merge evidence files of several runs of 'unwire schema infer'",
 		Long: `merge-evidence merges files that 'unwire schema infer --evidence' wrote, in any order,
 also on different machines. The result is the same as from one run over all inputs. A
-file whose samples are already included is skipped, so merging a file twice does no
-harm. Inputs can have either form, JSON or compact; the output is compact if it is
-called *.pb.`,
+file whose samples are already included is skipped, so merging a file twice has no
+effect. Input files can be JSON or compact; the output is compact if its name is *.pb.`,
 		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema merge-evidence -o all.pb all.json wednesday.pb\n  unwire schema infer -o all/ all.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

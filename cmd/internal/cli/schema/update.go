@@ -57,23 +57,23 @@ func updateCommand(a *app.App) *cobra.Command {
 		Use:   "update --proto DIR --from SOURCE…",
 		Short: "Add new elements to hand-written .proto files, preserving their formatting",
 		Long: `update adds new fields, messages, enum values, methods and services to the .proto
-files below DIR. It inserts them in the formatting of each file; existing names,
-comments, order, options and blank lines stay unchanged. Without --write, update only
-prints the change as a unified diff.
+files below DIR. update inserts new elements in the formatting of each file; existing
+names, comments, order, options and blank lines stay unchanged. Without --write,
+update only prints the change as a unified diff.
 
 SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that 'unwire
 schema extract' reads, captures, evidence of 'unwire schema infer', or the JSON output
 of 'unwire align' or 'unwire probe'. Calls that were recorded in both JSON and
 protobuf give field names. update replaces placeholder names (field_7, unknown7,
-Unknown3). It replaces other names only with --take-names. It replaces a type by
-another one with the same wire format only with --take-types, or if a comment marks
-the type as a guess. Other contradictions are reported as conflicts, and left
-unchanged.
+Unknown3). update replaces other names only with --take-names. update replaces a type
+by another type with the same wire format only with --take-types, or if a comment
+marks the type as a guess. All other contradictions are reported as conflicts, and the
+files are not changed there.
 
-Elements that the source lacks are marked "last seen", and never removed. With
---partial, they are not marked, because the source is incomplete; traffic and probes
-are always incomplete. DIR/evidence.jsonl records the source of each new element. The
-exit status is 1 if there are conflicts.`,
+update marks elements that the source lacks as "last seen", and never removes them.
+With --partial, update does not mark them, because the source is incomplete; traffic
+and probes are always incomplete. DIR/evidence.jsonl records the source of each new
+element. The exit status is 1 if there are conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
   unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,

@@ -137,8 +137,9 @@ Clients must send an API key: one of ` + keyVariable + ` (separated by spaces), 
 --key-file, or, if neither is set, a new key that serve prints at start. serve reads the
 upstream's token from --credentials, and never stores it.
 
--o records client requests and upstream streams in one capture, redacted. 'unwire show'
-and 'unwire ls' link each request to its stream. Without -o, nothing is recorded.`
+serve -o records client requests and upstream streams in one capture, redacted.
+'unwire show' and 'unwire ls' link each request to its stream. Without -o, serve
+records no traffic.`
 
 const examples = `  unwire serve
   unwire serve --to https://127.0.0.1:9443 --upstream-ca ca.pem -o serve.uwc

@@ -63,23 +63,24 @@ func exportCommand(a *app.App) *cobra.Command {
 		Long: `export converts a capture, or one exchange of it (F.uwc#7), to an open format:
 
   har      HTTP Archive 1.2; frames and other additions in members named _unwire
-  jsonl    one exchange per line, with every chunk of its bodies; loses only changes of rules
+  jsonl    one exchange per line, with every chunk of its bodies; loses only forwarded data that differs
   raw      a folder with one file per decompressed frame, and index.jsonl
   parquet  a folder with frames.parquet and fields.parquet
   pcapng   packets generated from the exchanges, with TLS keys to decrypt them, for
            Wireshark and tshark; these are not the original packets
 
 All formats include WebSockets. har has no connections without HTTP; pcapng has no
-WebSockets whose handshake is missing and no program names. export prints how many
-exchanges are left out.
+WebSockets whose handshake is missing and no program names. export prints the number
+of exchanges that it left out.
 
-If rules or 'unwire intercept' changed an exchange, export writes what unwire received
-from client and server; --forwarded writes what it forwarded to them. har, jsonl and
-raw name the rules, and say which of both is written, in a member "rewritten".
+If rules or 'unwire intercept' changed an exchange, export writes the data that unwire
+received from client and server; --forwarded writes the data that unwire forwarded. In
+har, jsonl and raw, the member "rewritten" names the rules, and whether received or
+forwarded data is written.
 
-By default, export redacts like 'unwire redact'. It replaces secrets in headers, URLs
-and bodies (recorded with --keep-secrets or by an older version), and protobuf fields known to
-contain secrets. Values of unknown headers are replaced by
+By default, export redacts like 'unwire redact': export replaces secrets in headers,
+URLs and bodies (recorded with --keep-secrets or by an older version), and protobuf
+fields known to contain secrets. Values of unknown headers are replaced by
 placeholders, the same for equal values; --keep-headers keeps these values. Payloads
 that cannot be searched for secrets, such as those of other protocols, are left out;
 --keep-unsearched keeps them. --as-recorded turns all redaction off.
@@ -99,7 +100,7 @@ that cannot be searched for secrets, such as those of other protocols, are left 
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of unknown headers; redact known secrets only")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "redact nothing: export all data as recorded, including secrets")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "keep payloads that cannot be searched for secrets, such as those of other protocols")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "write what unwire forwarded where rules changed it (default: what it received)")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "write forwarded data where rules changed it (default: received data)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.upload, "upload", "", "also copy the result to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
 	f.objects.AddTo(cmd.Flags(), true)

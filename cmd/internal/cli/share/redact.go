@@ -22,10 +22,11 @@ func redactCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redact F.uwc -o CLEAN.uwc",
 		Short: "Copy a capture, with secrets replaced",
-		Long: `redact copies a capture to a new file and replaces the secrets. Use it for captures
-that were recorded with --keep-secrets or by an older version, or to remove a secret
-that unwire did not recognize. redact uses the same rules as recording. In addition,
-it decodes protobuf, and replaces the fields known to contain secrets. Exchanges keep their numbers, times, results and chunk boundaries. Notes, definitions
+		Long: `redact copies a capture to a new file and replaces the secrets. Use redact for
+captures that were recorded with --keep-secrets or by an older version, or to remove a
+secret that unwire did not recognize. redact uses the same rules as recording. In
+addition, redact decodes protobuf, and replaces the fields known to contain secrets.
+Exchanges keep their numbers, times, results and chunk boundaries. Notes, definitions
 and saved field types are copied; secrets in notes are replaced. redact then audits
 the new file: the exit status is 1 if it still finds secrets.
 

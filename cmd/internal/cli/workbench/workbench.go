@@ -54,17 +54,18 @@ type flags struct {
 func Commands(a *app.App, run Runner) []*cobra.Command { return []*cobra.Command{uiCommand(a, run)} }
 
 const long = `ui shows captures in a browser: exchanges, frames with their fields and bytes,
-inferred types with their evidence, conversations, definitions and differences. Without
-F.uwc, ui shows all captures of the working folder. It also shows captures that are
-being recorded; 'unwire capture --ui' records and shows in one command.
+inferred types with their evidence, conversations, definitions and differences.
+Without F.uwc, ui shows all captures of the working folder. ui also shows captures
+that are being recorded; 'unwire capture --ui' records and shows in one command.
 
-ui listens on a loopback address, and opens the page in your browser. The URL contains a
-random token. Requests without the token, requests of other sites, and, on Linux,
-requests of other users of this machine are refused. Notes, marks and chosen types are
-stored in the captures. Secrets stay redacted. The page replays and probes on loopback
-only, unless --live and --allow-host name other hosts here.
+ui listens on a loopback address, and opens the page in your browser. The URL contains
+a random token. ui refuses requests without the token, requests of other sites, and,
+on Linux, requests of other users of this machine. Notes, marks and chosen types are
+stored in the captures. The page does not show secrets that were redacted. The page
+sends replays and probes to loopback only, unless --live and --allow-host name other
+hosts on the command line.
 
-Every state of the page is a URL. Press ? in the page for the keys.`
+Every state of the page has its own URL. Press ? in the page for a list of keys.`
 
 // uiCommand returns the command 'unwire ui'. run executes unwire commands for the page.
 func uiCommand(a *app.App, run Runner) *cobra.Command {
@@ -81,7 +82,7 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
-	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL only, and open no browser")
+	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL, but do not open a browser")
 	fl.StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set for field names (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)")
 	fl.BoolVar(&f.live, "live", false, "let the page replay and probe on hosts other than this machine (see --allow-host)")
 	fl.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")

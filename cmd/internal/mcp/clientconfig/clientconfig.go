@@ -160,7 +160,7 @@ func Find(name string) (Client, error) {
 	all := Clients()
 	i := slices.IndexFunc(all, func(c Client) bool { return c.Name == name })
 	if i < 0 {
-		return Client{}, fmt.Errorf("there is no client %q", name)
+		return Client{}, fmt.Errorf("unknown client %q", name)
 	}
 	return all[i], nil
 }

@@ -236,7 +236,7 @@ func (r *Request) checkedURL() (*url.URL, error) {
 func (r *Request) checkedCall() (*url.URL, error) {
 	u, err := r.checkedURL()
 	if err == nil && (r.Service == "" || !slices.Contains([]string{"connect", "grpc", "grpc-web"}, r.Protocol)) {
-		err = fmt.Errorf("%w of this tool: it is no call by Connect, gRPC or gRPC-Web", errUnwritable)
+		err = fmt.Errorf("%w of this tool: it is not a call by Connect, gRPC or gRPC-Web", errUnwritable)
 	}
 	return u, err
 }
@@ -269,7 +269,7 @@ func (r *Request) data() (string, error) {
 	if text := all.String(); text == "" || text[0] == '{' {
 		return quote(text), nil
 	}
-	return "", fmt.Errorf("%w: its first message is no JSON object", errUnwritable)
+	return "", fmt.Errorf("%w: its first message is not a JSON object", errUnwritable)
 }
 
 // A builder collects the parts of a command line.

@@ -107,7 +107,7 @@ func parse(data []byte) (*Map, error) {
 		return nil, fmt.Errorf("the table of tools cannot be read: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("the table of tools has something behind its end")
+		return nil, fmt.Errorf("the table of tools has text after its end")
 	}
 	if file.V != 1 {
 		return nil, fmt.Errorf("the table of tools has the version %d, not 1", file.V)

@@ -275,7 +275,7 @@ func TestTablesThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                   "cannot be read",
 		`{"v":2,"tools":[]}`:  "version 2",
-		`{"v":1,"tools":[]}x`: "behind its end",
+		`{"v":1,"tools":[]}x`: "after its end",
 		`{"v":1,"rows":[]}`:   "unknown field",
 		`{"v":1,"tools":[{"exec":["read"],"arguments":{}}]}`:                            "tools[0]",
 		`{"v":1,"tools":[{"exec":["computer_use"],"tool":"x","arguments":{}}]}`:         "cannot be mapped",

@@ -206,7 +206,7 @@ func (s *split) add(body []byte) error {
 		record.Chunk(captures.Up, body)
 	}
 	if _, err = d.ask(s.ctx, req, record); err != nil {
-		err = fmt.Errorf("a message of the client was not taken: %w", err)
+		err = fmt.Errorf("the server did not accept a message of the client: %w", err)
 	}
 
 	// The record ends with the reason: a canceled call is no failure of the server.

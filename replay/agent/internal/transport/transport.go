@@ -58,7 +58,7 @@ const (
 
 var (
 	// ErrRefused reports that the server refused a stream over HTTP/2.
-	ErrRefused = errors.New("the server does not take the stream over HTTP/2")
+	ErrRefused = errors.New("the server does not accept the stream over HTTP/2")
 
 	// ErrNoEnd reports that a response ended without its end-of-stream message.
 	ErrNoEnd = errors.New("the stream ended without its end-of-stream message")
