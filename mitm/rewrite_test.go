@@ -65,6 +65,7 @@ func (x *testExchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verd
 	}
 	return x.policy.frame(ctx, f)
 }
+
 func (x *testExchange) Passes(*rewrite.Frame) bool                    { return x.policy.frame == nil }
 func (x *testExchange) Paces() bool                                   { return false }
 func (x *testExchange) Recorded(int64)                                {}
