@@ -147,14 +147,11 @@ The result for each claimed type is confirmed, contradicted or undecided, with t
 reason. If several claims exclude each other, probe confirms one only if all others
 are contradicted; "open" lists the details that the server does not reveal.
 
-probe sends to loopback only, unless --live is set and --allow-host names another
-host; probe sends one request per second to another host. probe stops at 429,
-resource_exhausted, permission_denied and unauthenticated, after it has waited for a
-Retry-After. Secrets come from the environment or from --credentials, as for replay,
-and are never stored.
-
-The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing,
-and 2 if unwire does not allow the host.`,
+probe sends to loopback only, unless --live is set and --allow-host names another host,
+which gets one request per second. probe stops at 429, resource_exhausted, permission_denied
+and unauthenticated, after it has waited for a Retry-After. Secrets come from the environment
+or from --credentials, as for replay, and are never stored. The exit status is 0 if the probe
+is complete, 1 if it stopped early or found nothing, and 2 if unwire does not allow the host.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
