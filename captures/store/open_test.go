@@ -80,7 +80,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 		{"foreign", foreign, captures.ErrNotCapture, "another program (application id 0x7)"},
 		{"plain database", plain, captures.ErrNotCapture, "another program"},
 		{"device", os.DevNull, captures.ErrNotCapture, "not a regular file"},
-		{"newer", newer, captures.ErrNewerFormat, "written by a newer unwire, format 9; this version reads formats up to 3: update unwire"},
+		{"newer", newer, captures.ErrNewerFormat, "written by a newer unwire, in format 9; this version reads formats up to 3: update unwire"},
 		{"no version", zero, captures.ErrDamaged, "format 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -144,7 +144,7 @@ func TestHeldIsBounded(t *testing.T) {
 	t.Parallel()
 	base := serve(t, sample(t))
 	for body, want := range map[string]string{
-		`{"action":"release"}`: "nobody holds frames",
+		`{"action":"release"}`: "holds frames for this capture",
 		`{"action":"drop`:      "malformed",
 		`{"edit":"1=x"}`:       "malformed",
 	} {
