@@ -203,20 +203,20 @@ func (s *Set) Doc() Doc { return s.places }
 func (d Doc) Set() (*Set, error) {
 	s := NewSet()
 	if len(d) > maxPlaces {
-		return nil, fmt.Errorf("JSON messages: more than %d places", maxPlaces)
+		return nil, fmt.Errorf("the statistics of JSON messages have more than %d paths", maxPlaces)
 	}
 	for at, p := range d {
 		if p == nil || len(at)+len(p.Name) > maxText || p.Groups == nil || len(p.Groups) > maxKinds+2 || !isName(p.Name) {
-			return nil, fmt.Errorf("JSON messages: the place %.80q", at)
+			return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q are malformed", at)
 		}
 		for group, sh := range p.Groups {
 			// The key of a group must be one that groupOf returns.
 			member, value, found := strings.Cut(group, "=")
 			if group != "" && (!found || !slices.Contains(discriminators, member) || !kindText.MatchString(value)) {
-				return nil, fmt.Errorf("JSON messages: the group %.80q", group)
+				return nil, fmt.Errorf("the statistics of the group %.80q of JSON messages are malformed", group)
 			}
 			if err := s.checkShape(sh, 0); err != nil {
-				return nil, fmt.Errorf("JSON messages: the group %.80q of %.80q: %w", group, at, err)
+				return nil, fmt.Errorf("the statistics of the group %.80q of JSON messages at the path %.80q: %w", group, at, err)
 			}
 		}
 		s.places[at] = p

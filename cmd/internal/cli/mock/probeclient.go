@@ -81,7 +81,7 @@ is empty.
 
 The built-in profile of a service lists the messages that ask CMD to run commands. The
 mock sends such messages unedited, unless --allow-execute is given. In each run, CMD
-executes the commands of the recorded session.
+executes the shell commands that the recorded answers ask for.
 
 --dry-run prints the fields and the number of runs, without running CMD. --journal
 saves the outcome of each run, and --resume continues an interrupted probe. The exit

@@ -84,7 +84,7 @@ not met.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send all requests to it")
-	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments that do not name one")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments (recorded requests with edits) that do not name a capture")
 	options.Alias(flags, "capture", "default-capture")
 	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
@@ -96,9 +96,9 @@ not met.`,
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment, including all its requests")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment (a recorded request with edits), including all its requests")
 	options.Alias(flags, "timeout", "max-time")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object per experiment")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object per experiment (a recorded request with edits and expected results)")
 	return cmd
 }
 

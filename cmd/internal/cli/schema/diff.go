@@ -47,7 +47,7 @@ func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.format, "format", "text", "output format: text, md (Markdown) or json")
 	flags.StringArrayVar(&f.captures, "traffic", nil, "list the exchanges of this capture that each change affects; can be repeated")
 	flags.StringVar(&f.suite, "suite", "", "list the experiments in this folder ('unwire replay suite') that each change affects")
-	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments that do not name one")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments (recorded requests with edits) that do not name a capture")
 	options.Alias(flags, "captures", "traffic")
 	options.Alias(flags, "capture", "default-capture")
 }
@@ -68,8 +68,8 @@ change. diff ignores file names, comments and options.
 OLD and NEW are folders of .proto files, .proto files, descriptor sets, or shipped
 code with definitions that 'unwire schema extract' can read. With --traffic, diff
 lists the recorded exchanges that contain the changed elements. With --suite, diff
-lists the affected experiments of 'unwire replay suite', recorded or edited. The exit
-status is 1 if there is a difference.`,
+lists the experiments of 'unwire replay suite' that use changed fields, recorded or
+edited. The exit status is 1 if there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),
