@@ -97,13 +97,21 @@ type Decoder struct {
 	// large is the frame that exceeds the limit and is being skipped, or nil.
 	large *Frame
 
-	// text, event, aws, values and whole are set if the body is base64, events, AWS events, possibly several JSON
-	// values, or compressed as a whole.
-	text   *base64Reader
-	event  *eventReader
-	aws    *awsReader
+	// text decodes a body that is base64 text, as in grpc-web-text; nil for other bodies.
+	text *base64Reader
+
+	// event splits a body of server-sent events (text/event-stream); nil for other bodies.
+	event *eventReader
+
+	// aws splits a body in the binary event format of AWS (application/vnd.amazon.eventstream); nil for other
+	// bodies.
+	aws *awsReader
+
+	// values splits a body that may consist of several JSON values; nil for other bodies.
 	values *valueReader
-	whole  *wholeReader
+
+	// whole decompresses a body that is compressed as a whole (Content-Encoding); nil for other bodies.
+	whole *wholeReader
 
 	// first is true once a byte of the body was processed.
 	first bool

@@ -40,7 +40,9 @@ type Evidence struct {
 	count int
 
 	// cut is the last field, in the order of keys, that is kept; nil if no field was dropped.
-	cut     *fieldKey
+	cut *fieldKey
+
+	// scratch is memory that is reused for every message that is added.
 	scratch scratch
 }
 

@@ -39,8 +39,10 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 // contenders collects the hypotheses about the type of a length-delimited field, with quantities from which their
 // costs are computed.
 type contenders struct {
-	// Payloads are the statistics of the field's payloads, and list are the hypotheses added so far.
+	// Payloads are the statistics of the field's payloads, from which the costs of the hypotheses are computed.
 	*Payloads
+
+	// list are the hypotheses about the field's type that were added so far, with their costs.
 	list []hypothesis
 
 	// empty is the factor by which the cost of one empty payload is multiplied. It grows with the logarithm of

@@ -67,9 +67,10 @@ type costTally struct {
 	// last is the number of the field that was added last.
 	last int32
 
-	// sum is the cost of the fields so far, and ends has the costs of encoding the payloads' lengths for each
-	// field.
-	sum  Cost
+	// sum is the cost in nats of the fields that were added so far, without the costs in ends.
+	sum Cost
+
+	// ends has, for each length-delimited field, the cost of encoding the lengths of its payloads.
 	ends []lengthCost
 }
 

@@ -42,6 +42,8 @@ type levelSums struct {
 
 	// Payloads is the number of payloads whose cost was computed.
 	Payloads int64 `json:"n" pb:"2"`
+
+	// costSums has the summed costs of these payloads under each hypothesis about their type.
 	costSums
 }
 

@@ -128,8 +128,10 @@ type openBrace struct {
 // A parser parses a text in one go. A length precedes its content but depends on it, so lengths are collected
 // separately from body and inserted at the end. This avoids moving bytes at every closing brace.
 type parser struct {
-	// src is the text, and pos the current offset in it.
+	// src is the text that is parsed.
 	src []byte
+
+	// pos is the current offset in src.
 	pos int
 
 	// out are the encoded bytes that are complete.
@@ -147,9 +149,11 @@ type parser struct {
 	// frame describes the envelope whose brace is open.
 	frame frameForm
 
-	// long is the number of bytes that a preceding long-form word requested for the next varint, and
-	// pending means that there is such a word.
-	long    int
+	// long is the number of bytes, more than necessary, in which the next varint must be written, as a word before
+	// it requested.
+	long int
+
+	// pending means that such a word was read and the varint that it applies to has not followed yet.
 	pending bool
 
 	// last is the length-delimited value that was closed most recently.
