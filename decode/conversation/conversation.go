@@ -47,11 +47,11 @@ type threads struct {
 	// profile describes how the service splits streams over calls.
 	profile *profile.Profile
 
-	// list has the split streams in the order of their first call.
+	// list has the split streams in the order of their first call. A split stream is one stream whose messages were
+	// spread over several calls.
 	list []*splitStream
 
-	// byName finds a split stream (one stream whose messages were spread over several calls) by its request id,
-	// which all of its calls contain.
+	// byName finds a split stream by its request id, which all of its calls contain.
 	byName map[string]*splitStream
 
 	// byPart finds a split stream by the number of each exchange (one recorded call) that belongs to it.

@@ -67,10 +67,11 @@ type costTally struct {
 	// last is the number of the field that was added last.
 	last int32
 
-	// sum is the cost in nats of the fields that were added so far, without the costs in ends.
+	// sum is the cost of all fields that were added so far, in nats.
 	sum Cost
 
-	// ends has, for each length-delimited field, the cost of encoding the lengths of its payloads.
+	// ends has, for each added field in order, the share of the cost that encodes the lengths of its payloads. It
+	// is subtracted for the last field of each message, whose length follows from the message's length.
 	ends []lengthCost
 }
 

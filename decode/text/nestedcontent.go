@@ -137,7 +137,7 @@ type commentWriter struct {
 	// w receives the lines. Its Flush returns the error of any write.
 	w *bufio.Writer
 
-	// prefix is inserted before each line: the indentation and the sign that begins a comment.
+	// prefix is inserted before each line: the indentation and the characters that begin a comment.
 	prefix string
 
 	// inLine means that the comment prefix of the current line was already written.

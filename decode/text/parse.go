@@ -149,11 +149,11 @@ type parser struct {
 	// frame describes the envelope whose brace is open.
 	frame frameForm
 
-	// long is the number of bytes, more than necessary, in which the next varint must be written, as a word before
-	// it requested.
+	// long is the number of bytes by which the next varint is to be longer than necessary, as the word
+	// "long-form:N" before it requested.
 	long int
 
-	// pending means that such a word was read and the varint that it applies to has not followed yet.
+	// pending means that the word "long-form" was read and the varint to which it applies has not followed yet.
 	pending bool
 
 	// last is the length-delimited value that was closed most recently.

@@ -193,7 +193,7 @@ type appender interface {
 
 // A fieldElement is a field at the top level of a document.
 type fieldElement struct {
-	// Field is the decoded field; the embedding type adds its own way of parsing the JSON.
+	// Field is the field as parsed from JSON. The embedding type adds the method append, which encodes it.
 	field.Field
 }
 

@@ -169,6 +169,7 @@ func allLen(t *wire.Tree, nodes []int32) bool {
 
 // An innerMessage is a pair of nested messages found while a field was compared with a JSON member.
 type innerMessage struct {
+	// messagePair are the nested protobuf message and the JSON object that may represent the same data.
 	messagePair
 	// of is the field type under which the value is a message: tMessage, tGroup, tMap or tAny.
 	of types

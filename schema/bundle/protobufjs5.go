@@ -49,7 +49,11 @@ func (x *scan) isBuilderJSON(o *jstree.Node) bool {
 }
 
 // A builderTree extracts definitions from the JSON of protobufjs up to version 5.
-type builderTree struct{ tree }
+type builderTree struct {
+	// tree is the state of extracting definitions from protobufjs JSON. The embedding type reads the older form of
+	// this JSON.
+	tree
+}
 
 // list returns the objects in the array-valued property called name.
 func (t *builderTree) list(o *jstree.Node, name string) []*jstree.Node {

@@ -201,6 +201,7 @@ func (g *gatherer) list(ctx context.Context, jobs chan<- gatherJob) error {
 
 // A gatherWorker collects evidence from some of the exchanges of a capture.
 type gatherWorker struct {
+	// gatherer is the state that all workers share, such as the capture and the options.
 	*gatherer
 	// evidence summarizes the messages that this worker read, except those in parts.
 	evidence *Evidence

@@ -18,7 +18,10 @@ import (
 
 // A writer writes one .proto file and records the inferred declaration of each field.
 type writer struct {
+	// filePlan says what is written: the package, the services and the message types of the file.
 	*filePlan
+
+	// Builder collects the text of the file; its Write methods append to it.
 	strings.Builder
 	// classes are the classes (inferred message types) of the root types, by the name of the root.
 	classes map[string]*class
@@ -171,6 +174,8 @@ func typeName(parent string, number int32) string {
 
 // A declared is a field as it is written to the .proto file, with the evidence for its declaration.
 type declared struct {
+	// FieldEvidence is the inferred declaration of the field as it is reported, with its type, confidence and
+	// examples.
 	FieldEvidence
 	// number is the field number.
 	number int32

@@ -83,7 +83,13 @@ type Targets struct {
 }
 
 // A targetName identifies a place: in is a method or message type, and path the field path inside it.
-type targetName struct{ in, path string }
+type targetName struct {
+	// in is the full name of the method or message type that contains the place.
+	in string
+
+	// path is the field path inside it.
+	path string
+}
 
 // NewTargets returns an empty collection for the messages at a field path. If the path is empty, it collects
 // the messages that defs do not describe: those of unknown methods, and those in unknown fields.

@@ -90,6 +90,9 @@ type Script struct {
 
 	// scopes has the declarations of the names in the script.
 	scopes
+
+	// Budget limits the work and memory that the analysis of this script may use. It stops the analysis once a
+	// limit is exceeded, because scripts are untrusted input.
 	Budget
 }
 

@@ -144,7 +144,14 @@ type scopes struct {
 
 // A namespace is a call that defines exports: __export(x, {…}) of esbuild, and n.d(x, {…}) or n.d(x, ["a", 0,
 // value, "b", () => value]) of webpack. Name and Object are the tokens of its two arguments.
-type namespace struct{ Name, Object int32 }
+type namespace struct {
+	// Name is the index of the token of the first argument: the object that receives the exports.
+	Name int32
+
+	// Object is the index of the token at which the second argument begins: the object literal or list that defines
+	// the exports.
+	Object int32
+}
 
 // scopeKey combines a scope and the number of a name to a map key.
 func scopeKey(scope, name int32) uint64 { return uint64(scope)<<32 | uint64(uint32(name)) }
