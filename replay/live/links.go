@@ -149,7 +149,8 @@ type Links struct {
 	// questions are the server messages to which client messages respond.
 	questions []question
 
-	// turns are the results of Turns; computed on first use.
+	// turns has, for each message of the client, when a replay may send it (after which server messages) and which
+	// identifiers in it must be replaced by those of the live server. nil until the method Turns computes it.
 	turns []Turn
 
 	// asked are the questions by their index in down.

@@ -194,7 +194,7 @@ type functionTool struct {
 	// Parameters is the JSON schema of the arguments.
 	Parameters json.RawMessage `json:"parameters"`
 
-	// Strict repeats the request's setting whether arguments must match the schema.
+	// Strict is always false: arguments are not checked against the schema.
 	Strict bool `json:"strict"`
 }
 

@@ -91,8 +91,8 @@ type Script struct {
 	// scopes has the declarations of the names in the script.
 	scopes
 
-	// Budget limits the work and memory that the analysis of this script may use. It stops the analysis once a
-	// limit is exceeded, because scripts are untrusted input.
+	// Budget counts the work and memory that the analysis of this script has used, because scripts are untrusted
+	// input. Once a limit is exceeded, only literals are read and names are no longer resolved.
 	Budget
 }
 
