@@ -166,7 +166,8 @@ func (d *Decoder) Feed(p []byte) ([]Frame, error) {
 	return frames, errors.Join(err, werr)
 }
 
-// feed is like Feed, after the compression of the body as a whole was undone.
+// feed processes the next bytes p of the body, without the compression of the body as a whole, and returns the frames
+// that are complete.
 func (d *Decoder) feed(p []byte) ([]Frame, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -272,7 +273,8 @@ func (d *Decoder) close() ([]Frame, error) {
 	return frames, d.fail
 }
 
-// frames is like Feed, for a body that consists of length-prefixed envelopes.
+// frames processes the next bytes p of a body that consists of length-prefixed envelopes, and returns the frames that
+// are complete.
 func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 	frames = d.list[:0]
 	for len(p) > 0 {

@@ -80,7 +80,8 @@ type lengthCost struct {
 	// seen is the number of messages that contain the field.
 	seen int64
 
-	// each and values are the costs in nats for each message, as in Cost.
+	// each and values are the costs in nats of the length of the payload in one message: each if every payload is encoded
+	// on its own, values if repeated payloads are encoded once.
 	each, values float64
 }
 

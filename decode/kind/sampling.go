@@ -35,7 +35,8 @@ const (
 	levelBytes = 4 << 10
 )
 
-// A levelSums holds the cost sums of payloads in messages of one sampling level; see samplingLevel.
+// A levelSums holds the cost sums of payloads in messages of one sampling level. The level is a hash of the message, and
+// only messages from a threshold level on are scored.
 type levelSums struct {
 	// Level is the sampling level of the messages.
 	Level int `json:"rank" pb:"1"`

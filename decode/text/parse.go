@@ -30,8 +30,8 @@ func Parse(src []byte) ([]byte, error) {
 	return p.from.restore(p.out), nil
 }
 
-// Encode is like Parse, but writes the result to w while it parses, after each complete top-level field. done, if
-// not nil, is called with the offset up to which src is encoded and no longer needed.
+// Encode parses the text src and writes the bytes that it describes to w while it parses, after each complete top-level
+// field. done, if not nil, is called with the offset up to which src is encoded and no longer needed.
 //
 // Limits: only one piece is in memory, unless the document was hex, base64 or compressed.
 //

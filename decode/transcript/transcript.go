@@ -131,7 +131,7 @@ type candidate struct {
 
 // A Reason is the contribution of one feature to the log odds of a candidate's role.
 type Reason struct {
-	// Feature is the feature's name as in Weights.Features.
+	// Feature is the name of the feature, a measured property of the text such as whether it arrives in pieces.
 	Feature string `json:"feature"`
 
 	// Weight is the feature's value times its weight for the role, in log odds.

@@ -200,11 +200,9 @@ type pathNumbers struct {
 	// dir is the direction in which the numbers were sent.
 	dir captures.Direction
 
-	// path is the path of the numbers: field numbers or names of JSON members joined by dots, without indexes.
-	path string
-
-	// name is the last name in path, if it consists of JSON members; "" for field numbers.
-	name string
+	// path is the path of the numbers: field numbers or names of JSON members joined by dots, without indexes. name is
+	// its last name, or "" for field numbers.
+	path, name string
 
 	// count is the number of values that were sent.
 	count int

@@ -36,7 +36,8 @@ type writer struct {
 	conventions conventions
 	// keyTexts has the texts that may be keys of maps, which is evidence for or against maps.
 	keyTexts keyTexts
-	// verbose is Options.Verbose.
+
+	// verbose adds the probabilities and the evidence to the comment of every field, not only of doubtful ones.
 	verbose bool
 	// hide replaces secrets in examples of values.
 	hide *exampleRedactor

@@ -132,7 +132,8 @@ func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int6
 	})
 }
 
-// addFrame adds the messages in a frame. chosen is FrameOptions.Chosen.
+// addFrame adds the messages in a frame. chosen adds the frame as a whole, not only the messages that the definitions do
+// not describe.
 func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
 	if f.Tree == nil || ex.CodecOf(f) == "json" {
 		ts.Others++

@@ -35,8 +35,8 @@ type version struct {
 func (v *version) setVersion() { v.V = 1 }
 
 // An escapedVersion is embedded, instead of version, in JSON output whose strings have <, > and & written as \u003c,
-// \u003e and \u0026. These outputs were always written so, and their bytes must stay the same.
-type escapedVersion struct{
+// \u003e and \u0026, as encoding/json does by default. In other output these characters stay readable.
+type escapedVersion struct {
 	// version adds the member "v" with the version number of the format.
 	version
 }

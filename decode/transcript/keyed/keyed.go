@@ -194,7 +194,7 @@ type finder struct {
 	messages int
 }
 
-// A scope has the properties that the objects around a value determine for it; see Piece.
+// A scope has the properties, such as the author, that the JSON objects around a value determine for the value.
 type scope struct {
 	// path are the names of the JSON members that lead from the event to the value.
 	path []string

@@ -32,7 +32,7 @@ type message struct {
 	// Content are the content blocks: pointers to textBlock, thinkingBlock or toolUseBlock.
 	Content []any `json:"content"`
 
-	// Container is always null, like Diagnostics and StopDetails.
+	// Container is always null.
 	Container any `json:"container"`
 
 	// Diagnostics is always null.

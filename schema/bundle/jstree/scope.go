@@ -125,13 +125,16 @@ type scopes struct {
 	modules map[string][]int32
 	// exprs caches parsed expressions by their first token.
 	exprs map[int32]*Node
-	// exports caches the results of ExportTable, by the body of the module.
+
+	// exports caches the exported expressions of each module by name; the outer key is the body of the module.
 	exports map[int32]map[string]*Node
 
-	// defined caches the results of Definition for arrays, by token.
+	// defined caches the object literals to which arrays of names and getters (the exports of a webpack module)
+	// were converted, by token.
 	defined map[int32]*Node
 
-	// assigned caches the results of Values: the assignments to each declared name.
+	// assigned caches the tokens of all assignments to each declared name: by the number of the name, and then by
+	// the token that declares it.
 	assigned map[int32]map[int32][]int32
 	// returns caches the token of the returned expression by the body of the function.
 	returns map[int32]int32

@@ -47,8 +47,8 @@ func Pairs(before, after func(sign, other byte)) {
 	}
 }
 
-// mayPrecede reports whether a secret is possible at sign, a punctuation byte such as ':' or '=' that separates a name
-// from its value, if the byte directly before it is c.
+// mayPrecede reports whether a secret may follow sign, one of the punctuation bytes in Signs (such as the '=' between a
+// name and its value), if the byte directly before sign is c.
 func mayPrecede(sign, c byte) bool {
 	switch sign {
 	case '"', '&', '?':
@@ -59,8 +59,8 @@ func mayPrecede(sign, c byte) bool {
 	return charset.BeforeSign.Has(c)
 }
 
-// mayFollow reports whether a secret is possible at sign, a punctuation byte such as ':' or '=' that separates a name
-// from its value, if the byte directly after it is c.
+// mayFollow reports whether a secret may follow sign, one of the punctuation bytes in Signs (such as the '=' between a
+// name and its value), if the byte directly after sign is c.
 func mayFollow(sign, c byte) bool {
 	switch sign {
 	case '"':
