@@ -57,8 +57,7 @@ type sketch struct {
 	hashes []uint64
 }
 
-// An exchangePair has the numbers of two exchanges. 0 means that only the other capture has the call. nth is as
-// in CallChanges, counted in A, or in B if A does not have the call.
+// An exchangePair has the numbers of two exchanges (recorded calls) that are compared, one from each capture.
 type exchangePair struct {
 	// name is the name of the call, such as the RPC method.
 	name string

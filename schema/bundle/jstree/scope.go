@@ -117,11 +117,15 @@ type scopes struct {
 	// Spaces are calls that define exports, such as f(name, {Export: () => …}).
 	Spaces []namespace
 
-	// spaceOf caches the result of the method namespaces.
+	// spaceOf caches the tokens of the objects that define exports; the key is the declaration of the variable that
+	// receives the exports.
 	spaceOf map[int32][]int32
-	// onNames caches the result of the method memberAssignments.
+
+	// onNames caches the first token of each value that is assigned to a member, as in foo.name = value, by the
+	// declaration of foo and by the member's name.
 	onNames map[int32]map[string]int32
-	// modules caches the result of the method ModuleTable: the bodies of bundled modules by key.
+
+	// modules caches the bodies of bundled modules by their key in the bundle.
 	modules map[string][]int32
 	// exprs caches parsed expressions by their first token.
 	exprs map[int32]*Node
