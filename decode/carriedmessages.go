@@ -11,7 +11,11 @@ import (
 // Messages decodes the messages of one stream that were transported as fields of messages of other calls (for
 // example, one unary call for each client message); see package conversation. The limits of one exchange apply to
 // all of them together.
-type Messages struct{ s *Stream }
+type Messages struct {
+	// s parses the messages, and counts their bytes and fields against the limits of one exchange; it belongs to an
+	// exchange without metadata.
+	s *Stream
+}
 
 // NewMessages returns a decoder for carried messages; c is the call (service and method) whose messages they are.
 func NewMessages(c Call, o Options) *Messages {

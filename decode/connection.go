@@ -73,8 +73,10 @@ type connectionState struct {
 	// codec is the codec of the messages so far: mixedCodec if they differ, and "" before the first.
 	codec string
 
-	// close is the first WebSocket close frame, and closedBy is its sender.
-	close    *Close
+	// close is the content of the first WebSocket close frame; nil if there is none so far.
+	close *Close
+
+	// closedBy is the direction of the first WebSocket close frame. It is only valid if close is not nil.
 	closedBy captures.Direction
 }
 

@@ -81,8 +81,11 @@ const (
 // A batch is a run of consecutive chunks of an exchange. err, if not nil, is the error that prevented reading
 // further chunks.
 type batch struct {
+	// chunks are consecutive pieces of the recorded bodies of both directions, in recorded order.
 	chunks []captures.Chunk
-	err    error
+
+	// err is the error that prevented reading further chunks; nil if there was none.
+	err error
 }
 
 // ahead yields the chunks of an exchange while another goroutine reads the next ones.

@@ -13,13 +13,19 @@ import (
 //
 // Until the exchange has ended, incomplete frames are omitted. After that, the result equals that of Decode.
 type Follower struct {
-	// src is the capture, and o are the options of decoding.
+	// src is the capture (the recording) that contains the exchange.
 	src captures.Source
-	o   Options
 
-	// s decodes the exchange, and ex is the result so far.
-	s    *Stream
-	ex   *Exchange
+	// o are the options of decoding.
+	o Options
+
+	// s is the state of decoding the exchange, up to the last chunk that was read.
+	s *Stream
+
+	// ex is the decoded exchange so far.
+	ex *Exchange
+
+	// next is the sequence number of the next chunk to be read.
 	next int64 // the sequence number of the next chunk
 }
 

@@ -49,13 +49,17 @@ type Line struct {
 	// Partial means that the frame is truncated.
 	Partial bool `json:"partial,omitempty"`
 
-	// Raw is the payload as sent, and Data after decompression.
-	Raw  []byte `json:"raw"`
+	// Raw is the payload as sent, before decompression.
+	Raw []byte `json:"raw"`
+
+	// Data is the payload after decompression; the same bytes as Raw if it was not compressed.
 	Data []byte `json:"data"`
 
-	// Tree are the decoded fields of the frame, and Inner the messages found inside them.
-	Tree  []*field.Field `json:"tree"`
-	Inner []innerLine    `json:"inner,omitempty"`
+	// Tree are the decoded fields of the frame.
+	Tree []*field.Field `json:"tree"`
+
+	// Inner are the messages that were found inside the values of fields, for example in base64.
+	Inner []innerLine `json:"inner,omitempty"`
 
 	// Error describes a defect of the frame, or is empty.
 	Error string `json:"error"`
@@ -66,9 +70,11 @@ type innerLine struct {
 	// Path leads to the field that contains the message.
 	Path string `json:"path"`
 
-	// Encoding is the encoding of the field's value, such as base64, and Data the decoded value.
+	// Encoding is the encoding of the field's value, such as base64, in which the message was found.
 	Encoding string `json:"encoding"`
-	Data     []byte `json:"data"`
+
+	// Data are the bytes of the message after this encoding was undone.
+	Data []byte `json:"data"`
 
 	// Tree are the decoded fields of the message.
 	Tree []*field.Field `json:"tree,omitempty"`

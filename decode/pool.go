@@ -47,7 +47,9 @@ const poolVersion = 1
 // types. Its JSON can be cached and read by the same version of this package.
 type Pool struct {
 	// roots are the statistics of the top-level messages by direction, derived from evidence.
-	roots    [2]*kind.Pooled
+	roots [2]*kind.Pooled
+
+	// evidence are the statistics of all messages in the form in which they can be stored and merged.
 	evidence *kind.Evidence
 
 	// Frames is the number of frames, by direction, that the statistics cover.
@@ -56,9 +58,13 @@ type Pool struct {
 
 // poolDoc is the JSON form of a Pool.
 type poolDoc struct {
-	// Version is poolVersion, Frames is Pool.Frames, and Evidence are the statistics.
-	Version  int      `json:"version"`
-	Frames   [2]int   `json:"frames"`
+	// Version is the version of the format; documents with another version are not read.
+	Version int `json:"version"`
+
+	// Frames is the number of frames, by direction, that the statistics cover.
+	Frames [2]int `json:"frames"`
+
+	// Evidence are the statistics of the fields in these frames.
 	Evidence kind.Doc `json:"evidence"`
 }
 
@@ -157,10 +163,14 @@ type poolBuilder struct {
 	// ev has the statistics collected so far.
 	ev *kind.Evidence
 
-	// frames, bytes and nodes count the collected data, by direction.
+	// frames is the number of collected frames, by direction.
 	frames [2]int
-	bytes  [2]int
-	nodes  [2]int
+
+	// bytes is the number of bytes in the collected frames, by direction.
+	bytes [2]int
+
+	// nodes is the number of fields in the collected frames, by direction, with those of nested messages.
+	nodes [2]int
 
 	// trees is the number of frames seen that have decoded fields, including those that were not collected.
 	trees int

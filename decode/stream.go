@@ -51,9 +51,11 @@ type Stream struct {
 	// ex is the exchange's record as known so far.
 	ex captures.Exchange
 
-	// call is the protocol, codec and method as known so far, and o are the options with defaults filled in.
+	// call is the protocol, codec and method as known so far.
 	call Call
-	o    Options
+
+	// o are the options of decoding, with defaults filled in.
+	o Options
 
 	// dirs are the decoding states of the two directions.
 	dirs [2]direction
@@ -113,9 +115,11 @@ type direction struct {
 	// hasEnvelope means that one of the body's frames was in an envelope.
 	hasEnvelope bool
 
-	// at is the sequence number of the last chunk, and t its time since the beginning of the exchange.
+	// at is the sequence number of the last chunk that was processed.
 	at int64
-	t  time.Duration
+
+	// t is the time of the last chunk that was processed, since the beginning of the exchange.
+	t time.Duration
 
 	// bytes is the number of body bytes processed so far.
 	bytes int64
@@ -123,8 +127,10 @@ type direction struct {
 	// done means that the body has ended.
 	done bool
 
-	// parts and splitter divide data into messages in exchanges without HTTP.
-	parts    messageParts
+	// parts collects the fragments of the current WebSocket message, if the exchange is a WebSocket.
+	parts messageParts
+
+	// splitter divides a byte stream without HTTP into messages, if the user selected a format for that.
 	splitter splitter
 }
 

@@ -9,8 +9,11 @@ import (
 // A Watcher has the functions that Watch calls while exchanges are recorded. Each of them may be nil. An error of
 // one ends Watch.
 type Watcher struct {
-	// Split and NoTrees have the same meaning as in Options.
-	Split   Splitting
+	// Split is the format in which messages follow each other in a byte stream without HTTP, such as
+	// length-prefixed; "" means that such bytes are not divided into messages.
+	Split Splitting
+
+	// NoTrees omits the decoding of fields, and everything found inside frames.
 	NoTrees bool
 
 	// Began is called when the request's headers have been recorded.
@@ -55,8 +58,10 @@ func Watch(events iter.Seq2[captures.Event, error], id int64, w Watcher) error {
 
 // A watchedExchange is an exchange that is still being recorded.
 type watchedExchange struct {
-	// Exchange is the metadata recorded so far, and stream decodes the frames.
+	// Exchange is the metadata recorded so far.
 	*captures.Exchange
+
+	// stream decodes the frames of the exchange.
 	stream *Stream
 }
 

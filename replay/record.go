@@ -34,7 +34,7 @@ type record struct {
 	// down is the number of bytes that the server has sent.
 	down int64
 
-	// limit is the largest size of the server's bytes; see Options.MaxBytes.
+	// limit is the maximum of down. The call ends with an error beyond it.
 	limit int64
 	// out is the recording in the output capture; nil if nothing is recorded.
 	out captures.Recording

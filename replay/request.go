@@ -36,7 +36,7 @@ type Changes struct {
 	// file name for it, such as "up-0.json"; the function returns the edited text.
 	Editor func(name string, text []byte) ([]byte, error)
 
-	// EditFrame is the number of the frame for Editor; see edit.Edit.Frame.
+	// EditFrame is the number of the client's frame that Editor edits, from 0, or edit.FirstFrame for the first one.
 	EditFrame int
 
 	// Codec transcodes the request to CodecJSON or CodecProto; "" keeps the captured codec.

@@ -47,10 +47,14 @@ type threads struct {
 	// profile describes how the service splits streams over calls.
 	profile *profile.Profile
 
-	// list has the streams in the order of their first call, byName finds them by request id, and byPart by the
-	// number of an exchange.
-	list   []*splitStream
+	// list has the split streams in the order of their first call. A split stream is one stream whose messages were
+	// spread over several calls.
+	list []*splitStream
+
+	// byName finds a split stream by its request id, which all of its calls contain.
 	byName map[string]*splitStream
+
+	// byPart finds a split stream by the number of each exchange (one recorded call) that belongs to it.
 	byPart map[int64]*splitStream
 }
 
@@ -175,8 +179,10 @@ func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Excha
 // A requestReader decodes the first message of a request while chunks arrive. It does not decode messages nested
 // inside its fields.
 type requestReader struct {
-	// s decodes the exchange, and ex is the exchange with the decoded message, if that is complete.
-	s  *decode.Stream
+	// s decodes the exchange (one recorded call) from its chunks.
+	s *decode.Stream
+
+	// ex has the exchange's metadata and, once its first message is complete, that message.
 	ex *decode.Exchange
 }
 

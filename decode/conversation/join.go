@@ -67,8 +67,11 @@ type origin struct {
 
 // A timedMessage is one message of a conversation with its times, before both directions are interleaved.
 type timedMessage struct {
-	// frame is the decoded message, and origin the call that carried it.
-	frame  decode.Frame
+	// frame is the decoded message.
+	frame decode.Frame
+
+	// origin describes the call that carried the message: the number of its exchange, the frame in it, and the
+	// message's own sequence number.
 	origin origin
 
 	// at is when the message was recorded.
@@ -154,8 +157,10 @@ const maxFaults = 20
 
 // faults collects up to maxFaults errors in errs, and counts further ones in more.
 type faults struct {
-	// errs are the first errors, at most maxFaults, and more is the number of further ones.
+	// errs are the first errors, at most maxFaults.
 	errs []error
+
+	// more is the number of errors that were dropped because errs was full.
 	more int
 }
 

@@ -27,29 +27,37 @@ const (
 // A Lister is for one goroutine at a time. The exchanges that it reports are not modified afterwards: a change
 // replaces them.
 type Lister struct {
-	// store is the capture, and version is the version of the summaries in it that are valid; see summaryVersion.
-	store   captures.SummaryStore
+	// store is the capture (the file of recorded exchanges) that is listed.
+	store captures.SummaryStore
+
+	// version is the version of the derivation of summaries (cached method, status and frame counts of an
+	// exchange). Stored summaries with another version are ignored and derived again.
 	version int
 
 	// last is the row number of the store up to which everything is listed, and seen the largest one at the last
 	// update. They differ while a part is damaged.
 	last, seen int64
 
-	// exchanges are in the order of their numbers, and positions maps a number to its index.
+	// exchanges are the listed exchanges in the order of their numbers.
 	exchanges []*Listed
+
+	// positions maps the number of an exchange to its index in the field exchanges.
 	positions map[int64]int
 
 	// requests maps the number of an exchange that belongs to a conversation to its request id.
 	requests map[int64]string
 
-	// derived are summaries that were computed but not stored yet. Up to exchange number upTo, all exchanges have a
-	// summary.
+	// derived are summaries that were computed but not stored in the capture yet.
 	derived []captures.Summary
-	upTo    int64
 
-	// unread maps the number of an exchange that cannot be read to its error, and damage is the error that ended
-	// the last listing.
+	// upTo is the exchange number up to which all exchanges have a summary, either stored or in derived.
+	upTo int64
+
+	// unread maps the number of an exchange that cannot be read to the error.
 	unread map[int64]error
+
+	// damage is the error that ended the last listing, because a part of the capture cannot be read; nil if there
+	// was none.
 	damage error
 }
 
@@ -284,9 +292,14 @@ type recordReader struct {
 	// store is the capture that is read.
 	store captures.SummaryStore
 
-	// next returns the next record of the query, and stop ends it. next is nil if records are read one by one.
-	next  func() (*captures.Exchange, error, bool)
-	stop  func()
+	// next returns the next record of the query; its bool is false at the end. next is nil if records are read one
+	// by one.
+	next func() (*captures.Exchange, error, bool)
+
+	// stop ends the query and releases its resources. It is nil if next is nil.
+	stop func()
+
+	// ahead is the record that was read last.
 	ahead *captures.Exchange // the last one that was read
 }
 

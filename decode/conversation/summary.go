@@ -38,8 +38,10 @@ func summaryVersion(p *profile.Profile) int {
 //
 // Shape: of captures.Exchange, only the fields of captures.Listed are set.
 type Listed struct {
-	// Exchange is the exchange's metadata, and Call its protocol and method.
+	// Exchange is the exchange's metadata, of which only the fields that captures.Listed names are set.
 	*captures.Exchange
+
+	// Call adds the protocol, the codec and the method that were called.
 	decode.Call
 
 	// Code is the status code of the call, such as "ok" or "not_found".

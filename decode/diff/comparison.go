@@ -21,8 +21,11 @@ type comparison struct {
 	// o are the options, with defaults filled in.
 	o Options
 
-	// seed and salt make hashes unpredictable, so that hostile input cannot cause collisions.
+	// seed is random and makes the hashes of texts and bytes unpredictable, so that hostile input cannot cause
+	// collisions.
 	seed maphash.Seed
+
+	// salt are random odd numbers, derived from seed, that make the mixing of two hashes unpredictable.
 	salt [3]uint64
 
 	// keys caches the decimal text of field numbers.
@@ -31,8 +34,10 @@ type comparison struct {
 	// truncations is the number of truncated fields that enclose the current one.
 	truncations int
 
-	// found are the differences found so far, and dropped counts those beyond MaxChanges.
-	found   []finding
+	// found are the differences found so far, at most Options.MaxChanges.
+	found []finding
+
+	// dropped is the number of differences that were not recorded because the limit MaxChanges was reached.
 	dropped int
 
 	// pairs has the number of times that each pair of volatile values occurred at the same position of A and B.
@@ -58,15 +63,22 @@ type finding struct {
 
 // A pair is a volatile value a (an id or a time, for example) of A and the value b of B at the same position.
 type pair struct {
-	// class is the kind of the values, such as "uuid". a is the value of A, and b that of B.
+	// class is the kind of both values, such as "uuid".
 	class ident.Class
-	a, b  string
+
+	// a is the value in A, the first of the two compared inputs.
+	a string
+
+	// b is the value at the same position in B, the second input.
+	b string
 }
 
 // A pairCount is the number of times that a pair of values occurs.
 type pairCount struct {
-	// pair are the two values, and n is the number of times that they occurred at the same position.
+	// pair has the two volatile values (for example ids), one from each of the compared inputs.
 	pair
+
+	// n is the number of positions at which the first input has the one value and the second input the other.
 	n int
 }
 
@@ -84,7 +96,13 @@ func newComparison(o Options) *comparison {
 }
 
 // A pathPair is the position of a compared value: its path in A, and that of the corresponding value in B.
-type pathPair struct{ a, b string }
+type pathPair struct {
+	// a is the path of the value in A, the first of the two compared inputs.
+	a string
+
+	// b is the path of the corresponding value in B, the second input.
+	b string
+}
 
 // at returns the pathPair with the same path in A and B.
 func at(path string) pathPair { return pathPair{path, path} }

@@ -59,9 +59,12 @@ type Change struct {
 	// Op is the kind of the change, such as an added field.
 	Op Op `json:"op"`
 
-	// Old is the value in A and New the value in B, in a form for JSON: a string, a number, []byte, or a list of
-	// Fields for a message. For a move, they are the indexes of the element.
+	// Old is the value in A, the first of the two compared inputs, in a form for JSON: a string, a number, []byte,
+	// or a list of Fields for a message. For a moved element, it is the element's index. nil if A does not have the
+	// value.
 	Old any `json:"old"`
+
+	// New is the value in B, the second input, in the same form as Old; nil if B does not have the value.
 	New any `json:"new"`
 
 	// Ignored is the reason why the change does not count, or "".
@@ -70,8 +73,10 @@ type Change struct {
 	// To is the path in B if it differs from Path.
 	To string `json:"to,omitempty"`
 
-	// OldBytes and NewBytes are the encoded fields in A and B.
+	// OldBytes is the encoded field in A, the first of the two compared inputs.
 	OldBytes Bytes `json:"-"`
+
+	// NewBytes is the encoded field in B, the second of the two compared inputs.
 	NewBytes Bytes `json:"-"`
 }
 

@@ -72,6 +72,8 @@ func (c *comparison) textNode(key, s string) *node {
 type item struct {
 	// path is the item's address, such as "@down/3" for a frame or "@down 1.2" for joined deltas.
 	path string
+
+	// node is the root of the item's content, as a tree of values to be compared.
 	node *node
 }
 

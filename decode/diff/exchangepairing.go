@@ -47,23 +47,31 @@ type pairing struct {
 // sketches allow to estimate the Jaccard similarity of the exchanges. Source: Broder, "On the resemblance and
 // containment of documents", 1997.
 type sketch struct {
-	// id is the number of the exchange, and nth its number among the calls of the same name.
-	id  int64
+	// id is the number of the exchange (one recorded call) in its capture.
+	id int64
+
+	// nth is the exchange's position, from 0, among the calls of the same name in its capture.
 	nth int
 
 	// hashes are hashes of the exchange's content, in ascending order.
 	hashes []uint64
 }
 
-// An exchangePair has the numbers of two exchanges. 0 means that only the other capture has the call. nth is as
-// in CallChanges, counted in A, or in B if A does not have the call.
+// An exchangePair has the numbers of two exchanges (recorded calls) that are compared, one from each capture.
 type exchangePair struct {
-	// name is the name of the call, and nth its number among the calls of that name, from 0.
+	// name is the name of the call, such as the RPC method.
 	name string
-	nth  int
 
-	// a and b are the numbers of the exchanges in the captures A and B; 0 if one lacks the call.
-	a, b int64
+	// nth is the position of the call, from 0, among the calls of that name: in capture A, or in capture B if A
+	// does not have the call.
+	nth int
+
+	// a is the number of the exchange (one recorded call) in capture A, the first of the two compared; 0 if A lacks
+	// it.
+	a int64
+
+	// b is the number of the exchange in capture B; 0 if B lacks it.
+	b int64
 }
 
 // newPairing returns a pairing without exchanges.

@@ -24,7 +24,11 @@ const (
 
 // A leaf is a scalar value in a frame. path is its path without list indexes.
 type leaf struct {
+	// path is the path of the value in the frame: field numbers or member names joined by dots, without list
+	// indexes.
 	path string
+
+	// node is the scalar value.
 	node *node
 }
 

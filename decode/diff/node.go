@@ -50,9 +50,11 @@ type node struct {
 	// member is a hash of the node's key and content.
 	member uint64
 
-	// tree is the parsed message, and at the index of the field in tree.Nodes, if the value is a protobuf field.
+	// tree is the parsed message that contains the value, if the value is a protobuf field; otherwise nil.
 	tree *wire.Tree
-	at   int32
+
+	// at is the index of the field in tree.Nodes. It has no meaning if tree is nil.
+	at int32
 
 	// base is the offset in bytes of tree in the whole message. It is not 0 for fields inside a truncated field,
 	// which are parsed on their own.

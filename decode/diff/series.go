@@ -70,8 +70,10 @@ type series struct {
 	// of is the number of messages added so far, including the current one.
 	of int
 
-	// paths has the values of each path by its name, and order has them in order of first occurrence.
+	// paths has the values at each path, by the path without list indexes.
 	paths map[string]*pathValues
+
+	// order has the elements of paths in order of first occurrence.
 	order []*pathValues
 }
 
@@ -86,10 +88,16 @@ type pathValues struct {
 	// last is the number, from 1, of the last message that has the path.
 	last int
 
-	// exact and alike hash all values in the current message; alike treats volatile values such as ids as equal.
-	// nth is the number of these values.
-	exact, alike uint64
-	nth          uint64
+	// exact is a hash of all values at the path in the current message.
+	exact uint64
+
+	// alike is a hash like exact, in which values that change with every call, such as ids and times, are replaced
+	// by their class.
+	alike uint64
+
+	// nth is the number of values at the path in the current message so far. It is mixed into the hashes, so that
+	// they depend on the order.
+	nth uint64
 
 	// exacts and alikes are the sets of these hashes over all messages.
 	exacts, alikes map[uint64]bool

@@ -23,8 +23,10 @@ func (n *node) isNumberID() bool {
 
 // A token is a volatile part of a text, such as an id or a time, with its class.
 type token struct {
-	// class is the kind of the part, such as "uuid", and value its text.
+	// class is the kind of the part, such as "uuid".
 	class ident.Class
+
+	// value is the text of the part.
 	value string
 }
 

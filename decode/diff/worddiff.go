@@ -100,7 +100,11 @@ func ends(old, now string) []Segment {
 }
 
 // segments collects segments, and joins adjacent ones with the same Op.
-type segments struct{ list []Segment }
+type segments struct {
+	// list are the segments (unchanged, removed or inserted parts of a text) so far, in which neighbours have
+	// different Ops.
+	list []Segment
+}
 
 // addText appends a part of the text that is common, removed or added.
 func (b *segments) addText(op Op, s string) {

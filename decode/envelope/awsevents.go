@@ -25,8 +25,10 @@ type awsReader struct {
 	// o has the limits on sizes.
 	o Options
 
-	// buf has the bytes of the incomplete message, and off is the offset in the body at which it begins.
+	// buf has the bytes of the incomplete message.
 	buf []byte
+
+	// off is the offset in the body, in bytes, at which buf begins.
 	off int64
 
 	// fail is the error that ended the framing.

@@ -28,7 +28,13 @@ type base64Reader struct {
 }
 
 // A mark records that the decoded byte at offset out comes from the group of four characters at offset text.
-type mark struct{ text, out int64 }
+type mark struct {
+	// text is the offset in the base64 text, in bytes, at which a group of four characters begins.
+	text int64
+
+	// out is the offset, in the decoded data, of the first byte of that group.
+	out int64
+}
 
 // decode decodes the next characters p and returns the bytes of all groups of four that they complete.
 func (r *base64Reader) decode(p []byte) (out []byte, err error) {

@@ -64,8 +64,10 @@ func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 
 // decompressors decompresses payloads that are in memory, and reuses the decoders.
 type decompressors struct {
-	// Decompressor has the reusable decoders, and src is the reused reader of the current payload.
+	// Decompressor has the decoders of each compression, which are reused for the next payload.
 	Decompressor
+
+	// src reads the current compressed payload from memory. It is reused for the next payload.
 	src bytes.Reader
 }
 

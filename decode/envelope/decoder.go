@@ -97,13 +97,21 @@ type Decoder struct {
 	// large is the frame that exceeds the limit and is being skipped, or nil.
 	large *Frame
 
-	// text, event, aws, values and whole are set if the body is base64, events, AWS events, possibly several JSON
-	// values, or compressed as a whole.
-	text   *base64Reader
-	event  *eventReader
-	aws    *awsReader
+	// text decodes a body that is base64 text, as in grpc-web-text; nil for other bodies.
+	text *base64Reader
+
+	// event splits a body of server-sent events (text/event-stream); nil for other bodies.
+	event *eventReader
+
+	// aws splits a body in the binary event format of AWS (application/vnd.amazon.eventstream); nil for other
+	// bodies.
+	aws *awsReader
+
+	// values splits a body that may consist of several JSON values; nil for other bodies.
 	values *valueReader
-	whole  *wholeReader
+
+	// whole decompresses a body that is compressed as a whole (Content-Encoding); nil for other bodies.
+	whole *wholeReader
 
 	// first is true once a byte of the body was processed.
 	first bool
@@ -158,7 +166,8 @@ func (d *Decoder) Feed(p []byte) ([]Frame, error) {
 	return frames, errors.Join(err, werr)
 }
 
-// feed is like Feed, after the compression of the body as a whole was undone.
+// feed processes the next bytes p of the body, without the compression of the body as a whole, and returns the frames
+// that are complete.
 func (d *Decoder) feed(p []byte) ([]Frame, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -264,7 +273,8 @@ func (d *Decoder) close() ([]Frame, error) {
 	return frames, d.fail
 }
 
-// frames is like Feed, for a body that consists of length-prefixed envelopes.
+// frames processes the next bytes p of a body that consists of length-prefixed envelopes, and returns the frames that
+// are complete.
 func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 	frames = d.list[:0]
 	for len(p) > 0 {

@@ -27,9 +27,13 @@ type Decompressor struct {
 	// takes effect when the first zstd frame is opened.
 	MaxWindow uint64
 
-	// gzip, br and zstd are the decoders that are reused; nil until the first use.
+	// gzip is the reused decoder of gzip; nil until the first use.
 	gzip *gzip.Reader
-	br   *brotli.Reader
+
+	// br is the reused decoder of Brotli (content encoding "br"); nil until the first use.
+	br *brotli.Reader
+
+	// zstd is the reused decoder of Zstandard; nil until the first use.
 	zstd *zstd.Decoder
 }
 

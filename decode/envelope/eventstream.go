@@ -29,8 +29,10 @@ type eventReader struct {
 	// start is the offset at which the current event begins.
 	start int64
 
-	// name is the event's name from its "event" line, and data its "data" lines, joined by line feeds.
+	// name is the name of the current event, from its "event" line; "" without one.
 	name string
+
+	// data are the "data" lines of the current event, joined by line feeds.
 	data []byte
 
 	// lines is the number of "data" lines of the current event.

@@ -14,14 +14,20 @@ type Push struct {
 	// closed means that the input has ended.
 	closed bool
 
-	// done means that the function has returned. err is its error.
+	// done means that the function has returned.
 	done bool
-	err  error
 
-	// yield suspends the coroutine, next resumes it, and stop makes a suspended one return.
+	// err is the error that the function returned; valid if done is true.
+	err error
+
+	// yield suspends the coroutine until more input arrives. It returns false if the function must return.
 	yield func(struct{}) bool
-	next  func() (struct{}, bool)
-	stop  func()
+
+	// next resumes the coroutine until it suspends itself or returns. Its bool is false after the return.
+	next func() (struct{}, bool)
+
+	// stop makes a suspended coroutine return and releases it.
+	stop func()
 }
 
 // NewPush returns a Push that starts read with the first input.

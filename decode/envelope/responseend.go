@@ -35,15 +35,21 @@ type ResponseEnd struct {
 	// endFlag is the flag of a stream's last frame, or 0 if the body has no frames.
 	endFlag Flags
 
-	// prefix collects the bytes of an envelope's prefix. flags are the flags of the current envelope, and left is
-	// the number of its payload bytes that have not arrived.
+	// prefix collects the 5 bytes (flags and length) before the payload of an envelope, the framing of Connect and
+	// gRPC-Web streams.
 	prefix PrefixReader
-	flags  Flags
-	left   uint32
 
-	// ended means that the frame that ends the response is complete; beyond means that bytes followed
-	// it.
-	ended  bool
+	// flags are the flags of the envelope that is being received.
+	flags Flags
+
+	// left is the number of bytes of the current envelope's payload that have not arrived yet.
+	left uint32
+
+	// ended means that the frame that ends the response is complete.
+	ended bool
+
+	// beyond means that bytes followed the frame that ends the response. Then the response is never considered
+	// complete.
 	beyond bool
 }
 

@@ -25,13 +25,16 @@ type valueReader struct {
 	// sure means that the body is certainly a stream of values and not a unary body.
 	sure bool
 
-	// buf has the bytes that are not part of a returned frame, and off is the offset of the first of them in the
-	// body.
+	// buf has the received bytes that are not part of a returned frame.
 	buf []byte
+
+	// off is the offset in the body, in bytes, at which buf begins.
 	off int64
 
-	// scan is the index in buf up to which bytes were scanned, and scanner the state of scanning there.
-	scan    int
+	// scan is the index in buf up to which bytes were searched for the end of a value.
+	scan int
+
+	// scanner is the state of this search, such as the nesting of brackets at index scan.
 	scanner valueScanner
 
 	// ready are the complete values of a body that is not known to be a stream yet.
@@ -43,15 +46,21 @@ type valueReader struct {
 	// perChunk counts the values that ended in the current chunk.
 	perChunk int
 
-	// aligned is the number of chunks that ended between two elements of an array, and torn the number of chunks
-	// that ended inside an element although they completed others. several means that a chunk completed several
-	// elements. An array whose chunks are aligned is a stream.
-	aligned, torn int
-	several       bool
+	// aligned is the number of chunks that ended between two elements of an array. An array whose chunks are
+	// aligned is a stream.
+	aligned int
 
-	// lengths parses the binary length before each value; nil if there are none. examined means that the beginning
-	// of the body was already searched for one.
-	lengths  lengthFormat
+	// torn is the number of chunks that completed at least one element of an array, but ended inside another.
+	torn int
+
+	// several means that one chunk completed several elements of an array.
+	several bool
+
+	// lengths parses the binary length before each value; nil if there are none.
+	lengths lengthFormat
+
+	// examined means that the beginning of the body was already searched for a binary length before the first
+	// value.
 	examined bool
 }
 

@@ -11,8 +11,11 @@ type valueScanner struct {
 	// are the values.
 	whole bool
 
-	// array means that the values are elements of an array, and closed that the array has ended.
-	array, closed bool
+	// array means that the values are elements of an array.
+	array bool
+
+	// closed means that the array that contains the values has ended.
+	closed bool
 
 	// begun means that the first value, or the array that contains all values, has begun.
 	begun bool
@@ -23,14 +26,23 @@ type valueScanner struct {
 	// line means that the current value is text up to the end of the line.
 	line bool
 
-	// skip means that the current line is not a value but a )]}' prefix, and digits that it consists of digits so
-	// far and may be a length.
-	skip, digits bool
+	// skip means that the current line is not a value but the prefix )]}', which protects against inclusion as a
+	// script.
+	skip bool
 
-	// depth is the number of open brackets in the value, quoted whether the position is inside a string, and escaped
-	// whether a backslash precedes it.
-	depth           int
-	quoted, escaped bool
+	// digits means that the current line has had only digits so far, so that it may be the length of the next
+	// value.
+	digits bool
+
+	// depth is the number of open brackets in the current value.
+	depth int
+
+	// quoted means that the position is inside a string.
+	quoted bool
+
+	// escaped means that the previous byte was a backslash in a string, so that the next one does not end the
+	// string.
+	escaped bool
 }
 
 // next examines the byte at position at. If it completes a value, next returns the value's start and end, otherwise

@@ -14,8 +14,10 @@ type wholeReader struct {
 	// out are decompressed bytes that were not returned yet.
 	out []byte
 
-	// total is the number of decompressed bytes so far, and limit its maximum.
+	// total is the number of decompressed bytes so far.
 	total int64
+
+	// limit is the maximum of total, in bytes. Decompression ends with an error beyond it.
 	limit int64
 
 	// failed means that the error of decompression was already returned; it is returned only once.

@@ -112,10 +112,11 @@ type Field struct {
 
 // An Alternative is a possible type of a field other than the chosen one.
 type Alternative struct {
-	// Kind is the alternative's kind, as in Field.Kind.
+	// Kind is the possible kind of the value, such as "string", "message" or "packed".
 	Kind string `json:"kind"`
 
-	// Type is the alternative's type, as in Field.Type.
+	// Type is the possible protobuf type, such as "int32", "packed double" or the name of a message; "" for a
+	// message without schema.
 	Type string `json:"type"`
 
 	// P is the probability of the alternative, from 0 to 1.

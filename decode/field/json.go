@@ -8,7 +8,7 @@ func (f *Field) MarshalJSON() ([]byte, error) {
 	return f.appendJSON(nil), nil
 }
 
-// appendJSON is like MarshalJSON, and appends to b.
+// appendJSON appends the JSON form of the field, which MarshalJSON returns, to b.
 func (f *Field) appendJSON(b []byte) []byte {
 	b = f.appendPlace(b)
 	b = appendInt(append(b, `,"val":`...), f.Val)

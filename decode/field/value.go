@@ -82,8 +82,10 @@ type Exact struct {
 	// Type is the protobuf type of the number Bits or, for a packed list, "packed " and the type of its elements.
 	Type string
 
-	// Bits is the value of a number, and Data the payload of other values.
+	// Bits is the value of a number as its encoded bits; for other values it is not used.
 	Bits uint64
+
+	// Data is the payload of a string, of bytes or of a packed list; nil for a number.
 	Data []byte
 }
 

@@ -17,9 +17,11 @@ const (
 
 // A scanner parses the text of one path.
 type scanner struct {
-	// text is the input, and off the offset of the next byte.
+	// text is the path to be parsed, for example 3[0].name.
 	text string
-	off  int
+
+	// off is the offset in text of the next byte.
+	off int
 
 	// reserved are the characters that end an unquoted name.
 	reserved string

@@ -60,9 +60,12 @@ type Filter struct {
 	// all its frames.
 	frames, exchanges *node
 
-	// groups is the number of opSome nodes in exchanges, and needs are the facts that the filter depends on.
+	// groups is the number of opSome nodes in exchanges: conditions that at least one frame must meet.
 	groups int
-	needs  Facts
+
+	// needs are the groups of properties, such as notes or decoded frames, that must be read to evaluate the
+	// filter.
+	needs Facts
 }
 
 // String returns the source text of the filter.
@@ -73,8 +76,10 @@ func (f *Filter) Needs() Facts { return f.needs }
 
 // An Exchange holds the properties of an exchange that a filter can examine.
 type Exchange struct {
-	// Exchange is the exchange's metadata, and Call its protocol, codec and method.
+	// Exchange is the exchange's metadata, such as its URL, headers and times.
 	*captures.Exchange
+
+	// Call adds the protocol, the codec and the method that were called.
 	decode.Call
 
 	// Code is the status code of the call; "" if it has none (yet).
@@ -117,8 +122,10 @@ func (f *Filter) Exchange(x *Exchange) Truth {
 
 // A Scan evaluates a filter for one exchange while its frames are read.
 type Scan struct {
-	// f is the evaluated filter, and x the exchange.
+	// f is the filter that is evaluated.
 	f *Filter
+
+	// x has the properties of the exchange for which the filter is evaluated.
 	x *Exchange
 
 	// found has, for each opSome node of the filter, whether one of the frames so far has met its condition.
@@ -157,10 +164,14 @@ const (
 
 // A node is a part of a filter's condition: an operator with operands, or a single term.
 type node struct {
-	// op is the operator that combines the operands. A leaf has a term instead of operands.
-	op       operator
+	// op is the operator that combines the operands.
+	op operator
+
+	// operands are the conditions that op combines; nil for a leaf.
 	operands []*node
-	term     *term
+
+	// term is the single comparison, such as status:200, of which a leaf consists; nil for an operator.
+	term *term
 
 	// group is the index of an opSome node in the found slices, in which matching frames are recorded.
 	group int
@@ -174,10 +185,13 @@ type evaluation struct {
 	// frame is the examined frame; nil for the exchange as a whole.
 	frame *Frame
 
-	// found reports which groups have been matched; nil if no frame was read. all means that no further frames
-	// follow.
+	// found reports, for each group (a condition that at least one frame must meet), whether a frame has met it;
+	// nil if no frame was read.
 	found []bool
-	all   bool
+
+	// all means that no further frames follow, so that a group that is not in found is false. Otherwise it is
+	// unknown.
+	all bool
 }
 
 // eval evaluates the condition, with three possible results.

@@ -35,20 +35,26 @@ const (
 
 // A key is the name of a property that a filter can examine, such as status.
 type key struct {
-	// name is the key as users write it, and kind the kind of value that it takes.
+	// name is the key as users write it in a filter, such as status.
 	name string
+
+	// kind is the kind of value that the key takes, such as a number of bytes or a pattern.
 	kind keyKind
 
 	// about is the description of the key in completions.
 	about string
 
-	// words are the possible values if closed is true, and suggestions otherwise.
-	words  []string
+	// words are values of the key that completion suggests.
+	words []string
+
+	// closed means that words are the only possible values. Otherwise they are examples.
 	closed bool
 
-	// part means that a pattern needs to match only a part of the text, and sameCase that matching is
-	// case-sensitive.
-	part, sameCase bool
+	// part means that a pattern needs to match only a part of the property's text.
+	part bool
+
+	// sameCase means that matching is case-sensitive.
+	sameCase bool
 
 	// facts are the properties that must be known to evaluate the key.
 	facts Facts

@@ -34,9 +34,13 @@ func (c comparison) holds(order int) bool {
 // A number is a numeric value in a filter: integer if exact is true, and fraction otherwise. Times and durations
 // are in nanoseconds.
 type number struct {
-	// exact selects which of the two values is valid: integer if it is true, otherwise fraction.
-	exact    bool
-	integer  int64
+	// exact means that the value is in integer. Otherwise it is in fraction.
+	exact bool
+
+	// integer is the value, if exact is true. Times and durations are in nanoseconds.
+	integer int64
+
+	// fraction is the value, if exact is false. Times and durations are in nanoseconds.
 	fraction float64
 }
 

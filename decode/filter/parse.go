@@ -72,9 +72,11 @@ func Parse(text string, now time.Time) (*Filter, error) {
 // A parser is a recursive descent parser. Each method parses one production of the grammar in the package
 // comment.
 type parser struct {
-	// text is the filter, and off the current byte offset in it.
+	// text is the source text of the filter.
 	text string
-	off  int
+
+	// off is the offset in text of the next byte.
+	off int
 
 	// now is the current time, to which relative times in the filter refer.
 	now time.Time

@@ -58,8 +58,10 @@ type Value struct {
 
 // A text is a parsed JSON text, with the positions of all values in it in the order in which they begin.
 type text struct {
-	// data is the JSON text, and nodes are the positions of its values.
-	data  []byte
+	// data is the JSON text as bytes.
+	data []byte
+
+	// nodes are the positions of all values in data, in the order in which they begin.
 	nodes []node
 }
 
@@ -68,12 +70,16 @@ type node struct {
 	// name is where a member's name begins. It equals off if the value is not a member of an object.
 	name int32
 
-	// off is the offset of the value's first byte, and end that after its last byte.
+	// off is the offset of the value's first byte in the text.
 	off int32
+
+	// end is the offset after the value's last byte.
 	end int32
 
 	// next is the index in text.nodes of the first node after the value and everything in it.
 	next int32
+
+	// kind is the JSON type of the value, such as object or string.
 	kind Kind
 }
 

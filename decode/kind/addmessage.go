@@ -11,8 +11,10 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that addMessage reuses between messages. levels has one entry per level of nesting.
 type scratch struct {
-	// path are the field numbers that lead to the current field, and levels the state for each level of nesting.
-	path   [MaxDepth + 1]int32
+	// path are the field numbers that lead to the current field, from the outermost message.
+	path [MaxDepth + 1]int32
+
+	// levels has, for each level of nested messages, the state of counting fields in the message at that level.
 	levels []*nestingLevel
 
 	// tree is the parsed message that is being added.

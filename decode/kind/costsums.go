@@ -24,9 +24,10 @@ type costSums struct {
 	// repeated bytes, are used.
 	Repeated int64 `json:"repeated,omitempty" pb:"43"`
 
-	// UTF16 is the cost as UTF-16, if the payloads consist of 16-bit words, and Words the cost as 16-bit
-	// numbers.
+	// UTF16 is the cost of the payloads as UTF-16 text, if they consist of 16-bit words.
 	UTF16 int64 `json:"utf16,omitempty" pb:"44"`
+
+	// Words is the cost of the payloads as 16-bit numbers, if they consist of 16-bit words.
 	Words int64 `json:"words,omitempty" pb:"45"`
 
 	// Text is the description length of the payloads as UTF-8 text.
@@ -38,11 +39,17 @@ type costSums struct {
 	// Varints is the description length of the payloads as packed varints.
 	Varints int64 `json:"varints,omitempty" pb:"48"`
 
-	// Float32, Int32, Float64 and Int64 are the costs as packed fixed-width numbers of that type.
+	// Float32 is the cost of the payloads as packed 32-bit floating-point numbers.
 	Float32 int64 `json:"float32,omitempty" pb:"49"`
-	Int32   int64 `json:"int32,omitempty" pb:"50"`
+
+	// Int32 is the cost of the payloads as packed integers of 4 bytes each (fixed32).
+	Int32 int64 `json:"int32,omitempty" pb:"50"`
+
+	// Float64 is the cost of the payloads as packed 64-bit floating-point numbers.
 	Float64 int64 `json:"float64,omitempty" pb:"51"`
-	Int64   int64 `json:"int64,omitempty" pb:"52"`
+
+	// Int64 is the cost of the payloads as packed integers of 8 bytes each (fixed64).
+	Int64 int64 `json:"int64,omitempty" pb:"52"`
 
 	// Numbers is the description length if each payload contains numbers of a different kind, in either
 	// byte order; 0 if that was not computed.

@@ -40,7 +40,9 @@ type Evidence struct {
 	count int
 
 	// cut is the last field, in the order of keys, that is kept; nil if no field was dropped.
-	cut     *fieldKey
+	cut *fieldKey
+
+	// scratch is memory that is reused for every message that is added.
 	scratch scratch
 }
 
@@ -58,7 +60,9 @@ func (e *Evidence) Add(root string, data []byte) error {
 	return e.AddTree(root, t)
 }
 
-// AddTree is like Add, for a message that is already parsed.
+// AddTree adds one message, parsed as t, of the named root type.
+//
+// Errors: t is not a protobuf message; then the error has the offset of the violation. Too many root types.
 func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	for i := range t.Nodes {
 		if err := t.Nodes[i].Err; err != nil && t.Nodes[i].Type != wire.Len {

@@ -23,32 +23,57 @@ type Doc struct {
 
 // A cutDoc identifies the last field that is kept, by the field numbers that lead to it and by its root type.
 type cutDoc struct {
-	// Path are the field numbers from the root message to the field, and Root is the name of the root type.
+	// Path are the field numbers from the root message to the field.
 	Path []int32 `json:"path" pb:"1"`
-	Root string  `json:"root" pb:"2"`
+
+	// Root is the name of the type of the root (top-level) message.
+	Root string `json:"root" pb:"2"`
 }
 
 // A messageDoc is the JSON form of a Message.
 type messageDoc struct {
-	// Samples is the number of messages, and Fields are the statistics of their fields by number.
-	Samples int64               `json:"samples" pb:"1"`
-	Fields  map[int32]*fieldDoc `json:"fields,omitempty" pb:"2"`
+	// Samples is the number of messages that were counted.
+	Samples int64 `json:"samples" pb:"1"`
+
+	// Fields maps each field number of the message to the statistics of the field.
+	Fields map[int32]*fieldDoc `json:"fields,omitempty" pb:"2"`
 }
 
 // A fieldDoc is the JSON form of a Field.
 type fieldDoc struct {
-	// The members have the same meaning as the fields of Field.
-	Seen    int64       `json:"seen" pb:"1"`
-	Occurs  int64       `json:"occurs" pb:"2"`
-	Most    int64       `json:"most" pb:"3"`
-	Before  []int32     `json:"before,omitempty" pb:"4"`
-	Varint  *Varints    `json:"varint,omitempty" pb:"5"`
-	Fixed32 *fixeds     `json:"fixed32,omitempty" pb:"6"`
-	Fixed64 *fixeds     `json:"fixed64,omitempty" pb:"7"`
-	Len     *Payloads   `json:"len,omitempty" pb:"8"`
-	Child   *messageDoc `json:"message,omitempty" pb:"9"`
-	Group   *messageDoc `json:"group,omitempty" pb:"10"`
-	Groups  int64       `json:"groups,omitempty" pb:"11"`
+	// Seen is the number of messages that contain the field.
+	Seen int64 `json:"seen" pb:"1"`
+
+	// Occurs is the number of occurrences of the field in all messages.
+	Occurs int64 `json:"occurs" pb:"2"`
+
+	// Most is the largest number of occurrences of the field in one message.
+	Most int64 `json:"most" pb:"3"`
+
+	// Before are the numbers of the fields that preceded this one in some message, ascending.
+	Before []int32 `json:"before,omitempty" pb:"4"`
+
+	// Varint has the statistics of the field's varint values; nil if there are none.
+	Varint *Varints `json:"varint,omitempty" pb:"5"`
+
+	// Fixed32 has the statistics of the field's values of wire type I32 (4 bytes); nil if there are none.
+	Fixed32 *fixeds `json:"fixed32,omitempty" pb:"6"`
+
+	// Fixed64 has the statistics of the field's values of wire type I64 (8 bytes); nil if there are none.
+	Fixed64 *fixeds `json:"fixed64,omitempty" pb:"7"`
+
+	// Len has the statistics of the field's length-delimited values; nil if there are none.
+	Len *Payloads `json:"len,omitempty" pb:"8"`
+
+	// Child has the statistics of the length-delimited values as messages; nil if some value is not a message.
+	Child *messageDoc `json:"message,omitempty" pb:"9"`
+
+	// Group has the statistics of the messages in the field's groups (wire types SGROUP and EGROUP); nil if there
+	// are none.
+	Group *messageDoc `json:"group,omitempty" pb:"10"`
+
+	// Groups is the number of the field's groups.
+	Groups int64 `json:"groups,omitempty" pb:"11"`
 }
 
 // Doc returns the JSON form. Equal evidence yields equal bytes.
@@ -108,8 +133,10 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 // A placeError is an error in one field of a Doc. Enclosing messages append their field numbers to path, so that it
 // is in reverse order.
 type placeError struct {
-	// path are the field numbers that lead to the field, innermost first, and reason is the error.
-	path   []int32
+	// path are the field numbers that lead to the field, innermost first.
+	path []int32
+
+	// reason is the text of the error.
 	reason string
 }
 

@@ -28,18 +28,27 @@ type Field struct {
 	// last.
 	Before bitset
 
-	// Varint, Fixed32, Fixed64 and Len have the statistics of the values by wire type; nil if there are none.
-	Varint  *Varints
+	// Varint has the statistics of the field's varint values; nil if there are none.
+	Varint *Varints
+
+	// Fixed32 has the statistics of the field's values of wire type I32 (4 bytes); nil if there are none.
 	Fixed32 *fixeds
+
+	// Fixed64 has the statistics of the field's values of wire type I64 (8 bytes); nil if there are none.
 	Fixed64 *fixeds
-	Len     *Payloads
+
+	// Len has the statistics of the field's length-delimited values; nil if there are none.
+	Len *Payloads
 
 	// Child holds the statistics of the field's payloads as messages; nil once a payload could not be
 	// parsed as a message.
 	Child *Message
 
-	// Group holds the statistics of the field's groups, and Groups is their number.
-	Group  *Message
+	// Group has the statistics of the messages in the field's groups (wire types SGROUP and EGROUP); nil if there
+	// are none.
+	Group *Message
+
+	// Groups is the number of the field's groups.
 	Groups int64
 
 	// sampler selects the payloads whose description length is computed.
@@ -231,7 +240,9 @@ type keySet struct {
 	// slots is an open-addressing hash table of indexes in list plus one, with 0 for free slots. At most half of it
 	// is used.
 	slots []int32
-	seed  maphash.Seed
+
+	// seed is the random seed of the table's hash function, so that hostile keys cannot cause collisions.
+	seed maphash.Seed
 }
 
 // fewKeys is the number of keys up to which a linear search is used.

@@ -7,8 +7,10 @@ import (
 
 // A fieldKey identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
 type fieldKey struct {
-	// path are the field numbers from the root message to the field, and root is the name of the root type.
+	// path are the field numbers from the root message to the field.
 	path []int32
+
+	// root is the name of the type of the root (top-level) message.
 	root string
 }
 

@@ -39,8 +39,10 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 // contenders collects the hypotheses about the type of a length-delimited field, with quantities from which their
 // costs are computed.
 type contenders struct {
-	// Payloads are the statistics of the field's payloads, and list are the hypotheses added so far.
+	// Payloads are the statistics of the field's payloads, from which the costs of the hypotheses are computed.
 	*Payloads
+
+	// list are the hypotheses about the field's type that were added so far, with their costs.
 	list []hypothesis
 
 	// empty is the factor by which the cost of one empty payload is multiplied. It grows with the logarithm of
@@ -50,14 +52,17 @@ type contenders struct {
 	// allFiles is set if all payloads that are not empty have a file format.
 	allFiles bool
 
-	// novelty, factor and thin are the results of Novelty and scale.
+	// novelty is the share, from 0 to 1, of the payloads' bytes that belong to the first occurrence of each value. factor
+	// is the ratio of all bytes to the weighted sampled bytes, about 1; costs of the sample are multiplied by it. thin is
+	// the average number of bytes that a sampled byte represents; above 1, the evidence counts less.
 	novelty, factor, thin float64
 
 	// unit converts a cost sum of the sampled payloads (in thousandths of a nat) to nats for all payloads, without
 	// repeated values.
 	unit float64
 
-	// masked is the cost in nats as bytes of which some are the same in all payloads; see costMasked.
+	// masked is the cost in nats of the payloads as bytes some of which are the same in all payloads, as in
+	// identifiers with a time inside; +Inf if that is not possible.
 	masked float64
 
 	// repeated is the cost in nats as bytes, using only regularities that encoded numbers share.

@@ -201,8 +201,10 @@ type Judgement struct {
 
 // A hypothesis is a possible type of a length-delimited field, with its description length in nats.
 type hypothesis struct {
-	// kind is the possible kind and, if that is packed, element the encoding of the elements.
-	kind    wire.Kind
+	// kind is the possible kind of the field, such as string, message or packed numbers.
+	kind wire.Kind
+
+	// element is the encoding of the elements, if kind is packed; otherwise it is not used.
 	element Element
 
 	// cost is the total description length of the hypothesis, in nats.

@@ -67,9 +67,11 @@ type costTally struct {
 	// last is the number of the field that was added last.
 	last int32
 
-	// sum is the cost of the fields so far, and ends has the costs of encoding the payloads' lengths for each
-	// field.
-	sum  Cost
+	// sum is the cost of all fields that were added so far, in nats.
+	sum Cost
+
+	// ends has, for each added field in order, the share of the cost that encodes the lengths of its payloads. It
+	// is subtracted for the last field of each message, whose length follows from the message's length.
 	ends []lengthCost
 }
 
@@ -78,7 +80,8 @@ type lengthCost struct {
 	// seen is the number of messages that contain the field.
 	seen int64
 
-	// each and values are the costs in nats for each message, as in Cost.
+	// each and values are the costs in nats of the length of the payload in one message: each if every payload is encoded
+	// on its own, values if repeated payloads are encoded once.
 	each, values float64
 }
 

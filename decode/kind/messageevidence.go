@@ -7,8 +7,11 @@ type Message struct {
 	// Samples is the number of messages that were added.
 	Samples int64
 
-	// low has the fields with numbers below LowNumbers by index, and high the others.
-	low  []*Field
+	// low has the statistics of the fields whose number is less than LowNumbers, by field number; nil for fields
+	// that did not occur.
+	low []*Field
+
+	// high has the statistics of the other fields, by field number.
 	high map[int32]*Field
 }
 

@@ -238,8 +238,10 @@ type fixeds struct {
 	// Small is the number of values that are negative integers near zero.
 	Small int64 `json:"small,omitempty" pb:"5"`
 
-	// Max and Min are the greatest and the smallest bit pattern as an unsigned integer.
+	// Max is the greatest of the values' bit patterns, read as an unsigned integer.
 	Max uint64 `json:"max" pb:"6"`
+
+	// Min is the smallest of the values' bit patterns, read as an unsigned integer.
 	Min uint64 `json:"min" pb:"7"`
 
 	// Values is a sketch of the distinct values.

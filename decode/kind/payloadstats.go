@@ -28,9 +28,11 @@ type Payloads struct {
 	// Bytes is the total size of all payloads in bytes.
 	Bytes int64 `json:"bytes" pb:"4"`
 
-	// Shortest and Longest are the smallest and the greatest size.
+	// Shortest is the size in bytes of the shortest payload.
 	Shortest int64 `json:"shortest" pb:"5"`
-	Longest  int64 `json:"longest" pb:"6"`
+
+	// Longest is the size in bytes of the longest payload.
+	Longest int64 `json:"longest" pb:"6"`
 
 	// Skipped is the number of payloads that were not added to Values.
 	Skipped int64 `json:"skipped,omitempty" pb:"7"`
@@ -58,9 +60,13 @@ type Payloads struct {
 	// NotText means that some payload is not valid UTF-8.
 	NotText bool `json:"not_text,omitempty" pb:"13"`
 
-	// NotVarints, NotFixed32 and NotFixed64 mean that some payload is not a packed list of that encoding.
+	// NotVarints means that some payload is not a packed list of varints.
 	NotVarints bool `json:"not_varints,omitempty" pb:"14"`
+
+	// NotFixed32 means that some payload is not a packed list of 4-byte values.
 	NotFixed32 bool `json:"not_fixed32,omitempty" pb:"15"`
+
+	// NotFixed64 means that some payload is not a packed list of 8-byte values.
 	NotFixed64 bool `json:"not_fixed64,omitempty" pb:"16"`
 
 	// Ascending is the number of pairs of neighbouring map keys in ascending order.
@@ -72,9 +78,12 @@ type Payloads struct {
 	// KeyOrders records in which order pairs of map keys were seen.
 	KeyOrders keyOrders `json:"key_orders,omitempty" pb:"24"`
 
-	// Ones are the bits that are set in every payload, and Anys those that are set in at least one.
-	// Both are empty unless all payloads have one size of at most maskLen bytes.
+	// Ones are the bits that are set in every payload. It is empty unless all payloads have one size of at most
+	// maskLen bytes.
 	Ones []byte `json:"ones,omitempty" pb:"19"`
+
+	// Anys are the bits that are set in at least one payload. It is empty in the same cases as Ones: if the
+	// payloads differ in size or are longer than maskLen bytes.
 	Anys []byte `json:"anys,omitempty" pb:"20"`
 
 	// Prefix is the common beginning of all payloads, at most PrefixLen bytes.

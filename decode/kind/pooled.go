@@ -6,7 +6,9 @@ import "unwire/decode/wire"
 // for use by several Readers. It must not be used by several goroutines at once.
 type Pooled struct {
 	// m holds the statistics of all messages; nil for none.
-	m     *Message
+	m *Message
+
+	// costs caches the description length (estimated cost of encoding, in nats) of each nested message type.
 	costs Costs
 
 	// judged maps each field of m to its inferred types.

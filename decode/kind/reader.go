@@ -211,8 +211,10 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 
 // A wireTypePart holds the types inferred from those occurrences of a field that have one wire type.
 type wireTypePart struct {
-	// of are the statistics of these occurrences only.
-	of   *Field
+	// of are the statistics of those occurrences of the field that have the wire type.
+	of *Field
+
+	// list are the possible types of these occurrences, with their probabilities, the most likely first.
 	list []Reading
 
 	// why means that the types include the reasons for their probabilities.
@@ -221,8 +223,10 @@ type wireTypePart struct {
 
 // A partKey identifies a wireTypePart: a field and a wire type.
 type partKey struct {
-	// f are the statistics of the field, and t is the wire type.
+	// f are the statistics of the field.
 	f *Field
+
+	// t is the wire type of the occurrences that are examined.
 	t wire.Type
 }
 

@@ -35,13 +35,16 @@ const (
 	levelBytes = 4 << 10
 )
 
-// A levelSums holds the cost sums of payloads in messages of one sampling level; see samplingLevel.
+// A levelSums holds the cost sums of payloads in messages of one sampling level. The level is a hash of the message, and
+// only messages from a threshold level on are scored.
 type levelSums struct {
 	// Level is the sampling level of the messages.
 	Level int `json:"rank" pb:"1"`
 
 	// Payloads is the number of payloads whose cost was computed.
 	Payloads int64 `json:"n" pb:"2"`
+
+	// costSums has the summed costs of these payloads under each hypothesis about their type.
 	costSums
 }
 

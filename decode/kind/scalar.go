@@ -10,10 +10,14 @@ import (
 
 // A scalarType is a possible type of a field of numbers, with the reasons for its probability.
 type scalarType struct {
-	// Type is the scalar type. P is its log odds before softmax, and its probability afterwards.
+	// Type is the protobuf scalar type, such as "int32".
 	Type string
-	P    float64
-	Why  []Feature
+
+	// P is first the type's log odds and, after the softmax over all possible types, its probability.
+	P float64
+
+	// Why are the observations that determined P, each with its weight; nil if they were not requested.
+	Why []Feature
 }
 
 // softmax converts log odds to probabilities that sum to 1.

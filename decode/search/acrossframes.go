@@ -8,8 +8,10 @@ import (
 
 // A tailKey identifies a field by direction and path.
 type tailKey struct {
-	// dir is the direction of the frames, and path a hash of the field's path; see pathHash.
-	dir  captures.Direction
+	// dir is the direction of the frames.
+	dir captures.Direction
+
+	// path is a hash of the field's path (its field numbers or member names from the frame on).
 	path uint64
 }
 
@@ -30,7 +32,13 @@ type tail struct {
 }
 
 // A segment records that the text from off on comes from frame number frame.
-type segment struct{ off, frame int }
+type segment struct {
+	// off is the offset, in the joined text of several frames, at which the part from this frame begins.
+	off int
+
+	// frame is the number of the frame.
+	frame int
+}
 
 // searchText searches the value data for Query.Text. kind is the value's kind for the match, or "" if it must be
 // detected. If joined is true, the value may continue the text of the same field in earlier frames.

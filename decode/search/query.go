@@ -15,13 +15,16 @@ type Number struct {
 	// varints are the varint values that may represent the number: plain, zigzag, and as an int32.
 	varints []uint64
 
-	// fixed32 and fixed64 are the bit patterns of fixed-width fields that may represent the number:
-	// integer and floating point.
+	// fixed32 are the bit patterns of 4-byte fields that may represent the number: integer and floating point.
 	fixed32 []uint64
+
+	// fixed64 are the bit patterns of 8-byte fields that may represent the number: integer and floating point.
 	fixed64 []uint64
 
-	// text is the number as the user wrote it, and value its parsed value.
-	text  string
+	// text is the number as the user wrote it.
+	text string
+
+	// value is the number as parsed from text.
 	value float64
 }
 

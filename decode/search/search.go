@@ -74,9 +74,11 @@ type Match struct {
 	// Value is the text around the match, or the matching value.
 	Value string
 
-	// Start and End are the offsets of the match in Value.
+	// Start is the offset in Value, in bytes, at which the match begins.
 	Start int
-	End   int
+
+	// End is the offset in Value, in bytes, after the match.
+	End int
 }
 
 const (
@@ -123,15 +125,19 @@ type searcher struct {
 	// tails are the texts that may continue in the next frame.
 	tails map[tailKey]*tail
 
-	// round is the number of frames searched so far, and found the number of matches.
+	// round is the number of frames searched so far.
 	round int
+
+	// found is the number of matches so far.
 	found int
 
 	// both is reused memory for the end of a field's text and its continuation.
 	both []byte
 
-	// frame is the current frame, and steps the path to the current value.
+	// frame is the frame that is being searched.
 	frame *decode.Frame
+
+	// steps are the fields, members and elements that lead from the frame to the current value.
 	steps []step
 
 	// onValue, if set, is called with each value at the query's path until it returns false, and emit is not used.
@@ -141,8 +147,10 @@ type searcher struct {
 	// declared is the definition of the frame's message, or nil.
 	declared protoreflect.MessageDescriptor
 
-	// reader infers the types of fields in the message readOf.
+	// reader infers the types of the fields in the message readOf.
 	reader *kind.Reader
+
+	// readOf is the message for which reader was prepared; nil if there is none yet.
 	readOf *wire.Tree
 }
 
@@ -158,9 +166,10 @@ type step struct {
 	// "".
 	enc string
 
-	// tree is the message that contains the field, and node the field's node in it; tree
-	// is nil for JSON.
+	// tree is the message that contains the field; nil for a step in JSON.
 	tree *wire.Tree
+
+	// node is the index of the field in tree.Nodes; not used if tree is nil.
 	node int32
 
 	// declared is the declaration of the field; nil if unknown.

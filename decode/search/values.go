@@ -14,8 +14,10 @@ import (
 
 // A Value is a protobuf field of a frame, or a JSON value in it.
 type Value struct {
-	// Tree and Node are the field. Tree is nil for a JSON value.
+	// Tree is the parsed message that contains the field; nil for a JSON value.
 	Tree *wire.Tree
+
+	// Node is the index of the field in Tree.Nodes; not used if Tree is nil.
 	Node int32
 
 	// JSON is the value, if the frame is JSON.

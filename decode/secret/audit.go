@@ -164,15 +164,19 @@ func learnFrom(red *redact.Redactor, ex *captures.Exchange) {
 
 // An auditor searches one exchange for secrets.
 type auditor struct {
-	// red and rules decide which values are secrets.
-	red   *redact.Redactor
+	// red finds secrets by the form and the name of a value.
+	red *redact.Redactor
+
+	// rules decide which fields are secret, by path or name.
 	rules *Rules
 
-	// ex is the searched exchange, and found are its findings so far.
+	// ex is the exchange (one recorded call) that is searched.
 	ex *captures.Exchange
 
 	// part means that the exchange is one of the calls of a conversation (a stream that was split over calls).
-	part  bool
+	part bool
+
+	// found are the secrets found in the exchange so far; findings at the same place are counted in one element.
 	found []Finding
 
 	// places maps the key of each place (see Finding.place) to its index in found.

@@ -116,8 +116,11 @@ func copyAdditions(ctx context.Context, to, from *store.Store) error {
 
 // A cleaner finds the fields that contain secrets and records the edits of bodies that replace them.
 type cleaner struct {
-	// red searches for secrets and learns them, and rules decide which fields are secret.
-	red   *redact.Redactor
+	// red searches for secrets by the form and the name of values, and remembers the found ones to replace them
+	// elsewhere.
+	red *redact.Redactor
+
+	// rules decide which fields are secret, by path or name.
 	rules *Rules
 
 	// edits are the edits of bodies, by exchange and direction.

@@ -33,12 +33,16 @@ func (r *Rules) secretFields(red *redact.Redactor, t *wire.Tree, md protoreflect
 
 // A walker collects the secret values of one message.
 type walker struct {
-	// rules and red decide which values are secrets.
+	// rules decide which fields are secret, by path or name.
 	rules *Rules
-	red   *redact.Redactor
 
-	// tree is the parsed message, and reader infers the types of its fields.
-	tree   *wire.Tree
+	// red decides whether a text looks like a secret.
+	red *redact.Redactor
+
+	// tree is the parsed message.
+	tree *wire.Tree
+
+	// reader infers the types of the fields in tree.
 	reader *kind.Reader
 
 	// found are the secret values found so far.

@@ -13,11 +13,14 @@ import (
 
 // A View is a capture without its secrets: reading it yields the content that Clean would copy.
 type View struct {
-	// from is the original capture, c computes the replacements, and ids are the numbers of the exchanges in the
-	// view.
+	// from is the original capture, with its secrets.
 	from *store.Store
-	c    cleaner
-	ids  []int64
+
+	// c computes the replacements of secrets for each exchange that is read.
+	c cleaner
+
+	// ids are the numbers of the exchanges in the view.
+	ids []int64
 
 	// replaced are the exchanges read so far in which a secret was replaced.
 	replaced map[int64]bool

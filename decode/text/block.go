@@ -210,8 +210,11 @@ func rewrap(value, data []byte, layers []nested.Layer, check string) (out []byte
 
 // A blockLine is a line of a block without its mark. at is its offset in the text.
 type blockLine struct {
+	// text is the line without the mark at its beginning.
 	text string
-	at   int
+
+	// at is the offset of text in the parsed document, in bytes.
+	at int
 }
 
 // blockLines reads the lines of the block at the current position.

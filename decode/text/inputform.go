@@ -33,7 +33,8 @@ type inputEncoding struct {
 	// kept is the original input if its layout is irregular, or nil.
 	kept []byte
 
-	// ofHash is the hash of the bytes that kept encodes; see hashOf.
+	// ofHash is the first half of the SHA-256, in hex, of the bytes that kept encodes. If a document's bytes have
+	// another hash, they were edited and kept is not used.
 	ofHash string
 
 	// packed is the compression of the whole document, "gzip" or "zstd", or "".
@@ -42,7 +43,8 @@ type inputEncoding struct {
 	// packedRaw is the compressed input if compressing again would yield other bytes, or nil.
 	packedRaw []byte
 
-	// packedHash is the hash of the bytes that packedRaw encodes.
+	// packedHash is the first half of the SHA-256, in hex, of the bytes that packedRaw compresses. If a document's
+	// bytes have another hash, they were edited and packedRaw is not used.
 	packedHash string
 
 	// inflateError is the reason why compressed data could not be decompressed, or "".

@@ -135,7 +135,9 @@ func sizeText(n int) string { return strconv.Itoa(n) + " bytes" }
 // A commentWriter inserts a comment prefix before each line that is written.
 type commentWriter struct {
 	// w receives the lines. Its Flush returns the error of any write.
-	w      *bufio.Writer
+	w *bufio.Writer
+
+	// prefix is inserted before each line: the indentation and the characters that begin a comment.
 	prefix string
 
 	// inLine means that the comment prefix of the current line was already written.

@@ -30,8 +30,8 @@ func Parse(src []byte) ([]byte, error) {
 	return p.from.restore(p.out), nil
 }
 
-// Encode is like Parse, but writes the result to w while it parses, after each complete top-level field. done, if
-// not nil, is called with the offset up to which src is encoded and no longer needed.
+// Encode parses the text src and writes the bytes that it describes to w while it parses, after each complete top-level
+// field. done, if not nil, is called with the offset up to which src is encoded and no longer needed.
 //
 // Limits: only one piece is in memory, unless the document was hex, base64 or compressed.
 //
@@ -128,8 +128,10 @@ type openBrace struct {
 // A parser parses a text in one go. A length precedes its content but depends on it, so lengths are collected
 // separately from body and inserted at the end. This avoids moving bytes at every closing brace.
 type parser struct {
-	// src is the text, and pos the current offset in it.
+	// src is the text that is parsed.
 	src []byte
+
+	// pos is the current offset in src.
 	pos int
 
 	// out are the encoded bytes that are complete.
@@ -147,9 +149,11 @@ type parser struct {
 	// frame describes the envelope whose brace is open.
 	frame frameForm
 
-	// long is the number of bytes that a preceding long-form word requested for the next varint, and
-	// pending means that there is such a word.
-	long    int
+	// long is the number of bytes by which the next varint is to be longer than necessary, as the word
+	// "long-form:N" before it requested.
+	long int
+
+	// pending means that the word "long-form" was read and the varint to which it applies has not followed yet.
 	pending bool
 
 	// last is the length-delimited value that was closed most recently.

@@ -19,9 +19,13 @@ type frameForm struct {
 	// encoding is the compression of the payload, or "".
 	encoding string
 
-	// raw is the sender's compressed payload. It is used if the data is unedited, i.e. has the hash hash.
+	// hash is the hash of the data from which the sender made raw. If the parsed data has another hash, it was
+	// edited.
 	hash string
-	raw  []byte
+
+	// raw is the sender's compressed payload. It is used instead of compressing again if the data is unedited; nil
+	// if the text does not have it.
+	raw []byte
 }
 
 // openFrame parses the header of an envelope: `frame FLAGS … {`.

@@ -49,15 +49,22 @@ type frameJSON struct {
 	// Len is the length to write into the envelope; nil means the actual length.
 	Len *uint32 `json:"len"`
 
-	// Encoding is the compression to apply to the payload. Raw is the sender's compressed payload; it is used if
-	// the data is unedited, i.e. has the hash Of.
+	// Encoding is the compression to apply to the payload, such as "gzip"; "" for none.
 	Encoding string `json:"encoding"`
-	Of       string `json:"of"`
-	Raw      []byte `json:"raw"`
 
-	// Text, Bytes or Fields is the payload.
-	Text   *string        `json:"text"`
-	Bytes  []byte         `json:"bytes"`
+	// Of is the hash of the data from which the sender made Raw. If the payload has another hash, it was edited.
+	Of string `json:"of"`
+
+	// Raw is the sender's compressed payload. It is used instead of compressing again if the payload is unedited.
+	Raw []byte `json:"raw"`
+
+	// Text is the payload, if it is text; otherwise nil.
+	Text *string `json:"text"`
+
+	// Bytes is the payload, if it is neither text nor a message; JSON has it in base64.
+	Bytes []byte `json:"bytes"`
+
+	// Fields are the fields of the payload, if it is a protobuf message.
 	Fields []*field.Field `json:"fields"`
 
 	// Rest are the bytes after the last valid envelope.
@@ -101,8 +108,10 @@ func (f *frameJSON) append(dst []byte) ([]byte, error) {
 
 // innerJSON is the JSON form of the decoded content of a value.
 type innerJSON struct {
-	// Form and Encoding inform human readers, and are ignored when encoding.
-	Form     ignored `json:"form"`
+	// Form names the kind of the content for human readers, and is ignored when encoding.
+	Form ignored `json:"form"`
+
+	// Encoding names the encodings of the content for human readers, and is ignored when encoding.
 	Encoding ignored `json:"encoding"`
 
 	// Layers are the encodings (such as gzip) around the content.
@@ -111,12 +120,20 @@ type innerJSON struct {
 	// Check is the checksum of the unedited content. Without it, the content cannot be edited.
 	Check string `json:"check"`
 
-	// Fields, Frames, Text, Bytes or Value is the content.
-	Fields []*field.Field  `json:"fields"`
-	Frames []frameJSON     `json:"frames"`
-	Text   *string         `json:"text"`
-	Bytes  []byte          `json:"bytes"`
-	Value  json.RawMessage `json:"value"`
+	// Fields are the fields of the content, if it is a protobuf message.
+	Fields []*field.Field `json:"fields"`
+
+	// Frames are the frames of the content, if it is a sequence of envelopes.
+	Frames []frameJSON `json:"frames"`
+
+	// Text is the content, if it is text; otherwise nil.
+	Text *string `json:"text"`
+
+	// Bytes is the content, if it is other bytes; JSON has them in base64.
+	Bytes []byte `json:"bytes"`
+
+	// Value is the content, if it is JSON.
+	Value json.RawMessage `json:"value"`
 }
 
 // rewrapEdited returns the payload that f.Inner describes if f.Inner was edited, and otherwise payload unchanged.

@@ -117,8 +117,10 @@ func (p *parser) hexLiteral() error {
 
 // A number is a parsed number, with the wire type that its notation implies.
 type number struct {
-	// typ is Varint, I32 or I64, and bits the encoded value.
-	typ  wire.Type
+	// typ is the wire type that the notation implies: Varint, I32 or I64.
+	typ wire.Type
+
+	// bits is the encoded value; of I32, only the lower 32 bits are used.
 	bits uint64
 }
 

@@ -90,9 +90,13 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 
 // A printer prints text. Errors of w appear when it is flushed.
 type printer struct {
-	// w is the output, t the current message, and r infers the types of its fields.
+	// w is the output.
 	w *bufio.Writer
+
+	// t is the parsed message that is being printed.
 	t wire.Tree
+
+	// r infers the types of the fields of t.
 	r *kind.Reader
 
 	// find detects data that is encoded inside fields.

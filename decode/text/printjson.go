@@ -78,25 +78,37 @@ func (d *Document) JSON(w io.Writer) error {
 
 // A jsonPrinter prints JSON. Errors of w appear when it is flushed.
 type jsonPrinter struct {
-	// w is the output, t the current message, and r infers the types of its fields.
+	// w is the output.
 	w *bufio.Writer
+
+	// o are the options of the document, such as limits and known types.
 	o Options
+
+	// t is the parsed message that is being printed.
 	t wire.Tree
+
+	// r infers the types of the fields of t.
 	r *kind.Reader
 
-	// buf is a reused buffer for JSON encoding, and err the first error.
+	// buf is a reused buffer for JSON encoding.
 	buf bytes.Buffer
+
+	// err is the first error of encoding; nil if there was none.
 	err error
 
-	// line and others are reused memory for the current field.
-	line   []byte
+	// line is reused memory for the JSON text of the current field.
+	line []byte
+
+	// others is reused memory for the less likely types of the current field.
 	others []field.Alternative
 
 	// base is the offset of t's data in the whole message.
 	base int
 
-	// find detects data inside fields, and deep is the nesting of data inside data.
+	// find detects encoded data inside the values of fields, such as base64.
 	find nested.Finder
+
+	// deep is the nesting depth of encoded data inside encoded data; 0 for the document itself.
 	deep int
 
 	// onWritten, if not nil, is called with the offset up to which the message has been printed.

@@ -38,8 +38,10 @@ func EncodeJSON(w io.Writer, src []byte, done func(off int)) error {
 // A jsonReader parses a document member by member, and lists element by element, so that documents of any size
 // need little memory. Package jsontree would keep all values of the text in memory.
 type jsonReader struct {
-	// src is the JSON text, and dec decodes it.
+	// src is the JSON text.
 	src []byte
+
+	// dec splits src into JSON tokens.
 	dec *json.Decoder
 
 	// from is the encoding of the document's bytes.
@@ -190,7 +192,10 @@ type appender interface {
 }
 
 // A fieldElement is a field at the top level of a document.
-type fieldElement struct{ field.Field }
+type fieldElement struct {
+	// Field is the field as parsed from JSON. The embedding type adds the method append, which encodes it.
+	field.Field
+}
 
 // append appends the encoded field to dst.
 func (e *fieldElement) append(dst []byte) ([]byte, error) {

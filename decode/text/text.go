@@ -96,9 +96,12 @@ type Document struct {
 	// Data are the document's bytes, without the input's hex, base64 or compression. They must not be changed.
 	Data []byte
 
-	// source describes how the input encoded the bytes, for example as hex.
+	// source describes how the input encoded the bytes, for example as hex, so that an edited document is encoded
+	// in the same way.
 	source inputEncoding
-	o      Options
+
+	// o are the options with which the input was decoded, and with which it is printed.
+	o Options
 }
 
 // Decode detects the encoding and the structure of in.

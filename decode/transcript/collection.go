@@ -41,10 +41,11 @@ type collection struct {
 	// maxText is the maximum number of bytes of text that are collected for a path.
 	maxText int
 
-	// streams are the texts by path, in the order of their first occurrence, and index finds them by direction and
-	// path.
+	// streams are the texts by path, in the order of their first occurrence.
 	streams []*stream
-	index   map[streamKey]*stream
+
+	// index finds an element of streams by direction and path.
+	index map[streamKey]*stream
 
 	// shapes has statistics by which bytes fields are classified as text or message, by direction and by the field
 	// that carries the message ("" for the frame itself).
@@ -53,8 +54,10 @@ type collection struct {
 	// groups are the messages (protobuf or JSON objects) that contain the texts.
 	groups []group
 
-	// numbers summarizes the numbers sent at each path, and numberAt has the index in it by direction and path.
-	numbers  []*pathNumbers
+	// numbers summarizes the numbers that were sent at each path.
+	numbers []*pathNumbers
+
+	// numberAt has the index in numbers of each direction and path.
 	numberAt map[streamKey]int32
 
 	// at is reused memory for the paths of a tree's nodes.
@@ -81,8 +84,11 @@ type collection struct {
 
 // A streamKey identifies a stream by direction and path.
 type streamKey struct {
-	// dir is the direction of the frames, and path the path of the texts.
-	dir  captures.Direction
+	// dir is the direction of the frames.
+	dir captures.Direction
+
+	// path is the field path at which the texts are sent: field numbers or names of JSON members from the frame on,
+	// joined by dots, without indexes.
 	path string
 }
 
@@ -241,7 +247,11 @@ type treeWalk struct {
 
 	// shape has the statistics by which the message's fields are classified as text or message.
 	shape *shape.Shape
-	tree  *wire.Tree
+
+	// tree is the parsed message.
+	tree *wire.Tree
+
+	// frame is the frame that contains the message, directly or encoded inside a field.
 	frame *decode.Frame
 
 	// index is the frame's index in the exchange.

@@ -132,8 +132,10 @@ func foldsOf(labels []trainingLabel, n int) []int {
 
 // An example is a training label in numeric form.
 type example struct {
-	// at are the indexes of the features that are not zero, and values their values.
-	at     []int
+	// at are the indexes of the features that are not zero.
+	at []int
+
+	// values are the values of these features, in the order of at.
 	values []float64
 
 	// role is the index of the role.

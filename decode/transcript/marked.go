@@ -105,9 +105,12 @@ type marked struct {
 	// parts are the joined texts and calls.
 	parts *part.Parts
 
-	// answer is the text of the answer, and tier how explicitly it is marked, from 0 to 3.
+	// answer is the text of the model's answer; "" if there is none.
 	answer string
-	tier   int
+
+	// tier says how explicitly names and roles in the messages mark the answer, from 0 (a name such as "value") to
+	// 3 (a role).
+	tier int
 }
 
 // thinking returns all texts of thinking that the server sent, in order.

@@ -51,8 +51,10 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 
 // A place is a path in one direction.
 type place struct {
-	// dir is the direction of the frames, and path the path of the text.
-	dir  captures.Direction
+	// dir is the direction of the frames.
+	dir captures.Direction
+
+	// path is the path of the text: field numbers or names of JSON members joined by dots, without indexes.
 	path string
 }
 

@@ -62,8 +62,11 @@ type Tool struct {
 	// frame and last are the indexes of the first and last frame with arguments.
 	frame, last int
 
-	// dir is the direction of the arguments, and group the index of the message that contains the first of them.
-	dir   captures.Direction
+	// dir is the direction in which the arguments were sent.
+	dir captures.Direction
+
+	// group is the index of the message (protobuf message or JSON object) that contains the first argument, in
+	// collection.groups.
 	group int32
 
 	// values are the arguments or the parts of a result until finish joins them.
@@ -73,7 +76,9 @@ type Tool struct {
 // A toolValue is one argument of a call, or one part of a result: the pieces of one stream.
 type toolValue struct {
 	// s is the stream to which the pieces belong.
-	s      *stream
+	s *stream
+
+	// pieces are the pieces of the value, in the order in which they were sent.
 	pieces []textPiece
 }
 
@@ -290,15 +295,19 @@ func (t *Tool) finish() {
 // toolNameWords has the words that may be names of tools, by the index of their frame and by the identifier next to
 // them.
 type toolNameWords struct {
-	// byFrame has the words by the index of their frame, byID those next to each identifier.
+	// byFrame has the words by the index of the frame that contains them.
 	byFrame map[int][]namePiece
-	byID    map[string][]namePiece
+
+	// byID has the words by the identifier that is next to them in the same message.
+	byID map[string][]namePiece
 }
 
 // A namePiece is a piece that may be the name of a tool.
 type namePiece struct {
-	// s is the stream that contains the piece, and p the piece.
+	// s is the stream (the texts of one path) that contains the piece.
 	s *stream
+
+	// p is the piece, a text that may be the name of a tool.
 	p textPiece
 }
 

@@ -122,15 +122,16 @@ type candidate struct {
 	// Reasons are the features that contributed to Role, the greatest weight first.
 	Reasons []Reason `json:"reasons"`
 
-	// kind is the label and variant of the stream, which distinguish candidates of one path, and features are its
-	// features.
-	kind     string
+	// kind distinguishes candidates of one path by the value, such as a type, that is next to their texts.
+	kind string
+
+	// features are the measured properties of the text from which Role is inferred.
 	features [featureCount]float64
 }
 
 // A Reason is the contribution of one feature to the log odds of a candidate's role.
 type Reason struct {
-	// Feature is the feature's name as in Weights.Features.
+	// Feature is the name of the feature, a measured property of the text such as whether it arrives in pieces.
 	Feature string `json:"feature"`
 
 	// Weight is the feature's value times its weight for the role, in log odds.
@@ -303,8 +304,10 @@ func cutThinking(text string) (thoughts, answer string) {
 // A stream has the texts (pieces) of one path in one direction with one label, and the role that is inferred for
 // them.
 type stream struct {
-	// dir is the direction of the texts, and path their field path.
-	dir  captures.Direction
+	// dir is the direction of the texts.
+	dir captures.Direction
+
+	// path is the field path of the texts: field numbers or names of JSON members joined by dots, without indexes.
 	path string
 
 	// name is the last member name of a JSON path; "" for field numbers.
@@ -359,13 +362,17 @@ type stream struct {
 	// ownIDs means that each piece has its own identifier next to it.
 	ownIDs bool
 
-	// kind is how the pieces form the text, and text is the joined text.
+	// kind is how the pieces form the text: each may continue the previous one, repeat it in a longer form, or be a
+	// value of its own.
 	kind joining
+
+	// text is the text that results from joining the pieces.
 	text string
 
-	// open is the share of the borders between deltas that are inside a sentence, and class is the form of the
-	// text.
-	open  float64
+	// open is the share, from 0 to 1, of the borders between consecutive pieces that are inside a sentence.
+	open float64
+
+	// class is the form of the text, such as natural language, a UUID or a URL.
 	class class
 
 	// features are the properties from which the role is inferred.
@@ -377,8 +384,10 @@ type stream struct {
 	// sum is the log odds of the role.
 	sum float64
 
-	// score is the probability of the role, and reasons are the features that contributed to it.
-	score   float64
+	// score is the probability of the role, from 0 to 1.
+	score float64
+
+	// reasons are the features that contributed to the role, with their weights.
 	reasons []Reason
 }
 
@@ -390,7 +399,9 @@ type textPiece struct {
 	// seq is the frame's sequence number in its direction.
 	seq int
 
-	// group is the index in collection.groups of the message that contains it, and text is the value.
+	// group is the index in collection.groups of the message that contains the piece.
 	group int32
-	text  string
+
+	// text is the string value, as sent.
+	text string
 }

@@ -40,10 +40,14 @@ type Turn struct {
 
 // An addedText is the text that one piece adds to the text of its stream.
 type addedText struct {
-	// text is the text that piece adds to the text of s.
-	s     *stream
+	// s is the stream (the texts of one path) to which the piece belongs.
+	s *stream
+
+	// piece is the value as sent. It may repeat text that was sent before.
 	piece textPiece
-	text  string
+
+	// text is the part of the piece that is new, without what earlier pieces of the stream sent.
+	text string
 }
 
 // sureUser is the minimum score of a further text of the user for it to become a turn.

@@ -197,11 +197,15 @@ func comparePaths(a, b string) int {
 
 // pathNumbers summarizes the numbers that were sent at one path in one direction.
 type pathNumbers struct {
-	// dir is the direction, path the path, name the last member name in JSON ("" for field numbers), and count how
-	// many numbers were sent.
-	dir        captures.Direction
+	// dir is the direction in which the numbers were sent.
+	dir captures.Direction
+
+	// path is the path of the numbers: field numbers or names of JSON members joined by dots, without indexes. name is
+	// its last name, or "" for field numbers.
 	path, name string
-	count      int
+
+	// count is the number of values that were sent.
+	count int
 
 	// first and last are the indexes of the first and last frame with a value.
 	first, last int

@@ -38,8 +38,10 @@ const (
 
 // A smallNumber is a small number or a flag in a message.
 type smallNumber struct {
-	// at is an index into collection.numbers.
-	at    int32
+	// at is the index in collection.numbers of the path at which the number was sent.
+	at int32
+
+	// value is the number; 0 or 1 for a flag.
 	value int64
 }
 

@@ -47,9 +47,14 @@ func (w *Weights) Row(name string) []float64 {
 // weightsFile is the JSON form of Weights.
 type weightsFile struct {
 	// V is the version of the format: 1.
-	V           int                         `json:"v"`
-	Temperature float64                     `json:"temperature"`
-	Weights     map[string]map[Role]float64 `json:"weights"`
+	V int `json:"v"`
+
+	// Temperature is the number by which the sums of weights are divided before the softmax: greater values make
+	// scores less certain. 0 or missing means the default.
+	Temperature float64 `json:"temperature"`
+
+	// Weights maps the name of each feature to its weight, in log odds, for each role.
+	Weights map[string]map[Role]float64 `json:"weights"`
 }
 
 // MarshalJSON returns the content of a weights file.

@@ -58,9 +58,14 @@ var errOverlap = errors.New("edits overlap")
 
 // A patch replaces the bytes Data[lo:hi] of a tree by data. It is the result of an Edit, or corrects a length.
 type patch struct {
-	// lo and hi are the offsets in Tree.Data of the replaced bytes.
-	lo, hi int
-	data   []byte
+	// lo is the offset in Tree.Data of the first replaced byte.
+	lo int
+
+	// hi is the offset in Tree.Data after the last replaced byte; equal to lo for an insertion.
+	hi int
+
+	// data are the bytes that replace Tree.Data[lo:hi].
+	data []byte
 
 	// owner is the innermost node whose payload changes its size because of the patch.
 	owner int32

@@ -21,7 +21,7 @@ type cause struct {
 	// kind is the class of the error, which determines the HTTP status.
 	kind turn.Kind
 
-	// code is the short name of the cause for programs; see turn.Error.Code.
+	// code is the short name of the cause for programs, such as "outdated_client"; "" for none.
 	code string
 	// advice is appended to the server's error message and suggests what to do; "" for none.
 	advice string

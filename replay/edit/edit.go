@@ -49,7 +49,7 @@ const FirstFrame = -1
 // An Edit is one change to a message of a request. Edits apply in order, each to the result of the one
 // before it.
 //
-// Shape: its text has the form [@FRAME ]PATH[:KIND]=VALUE; see Parse.
+// Shape: its text has the form [@FRAME ]PATH[:KIND]=VALUE.
 type Edit struct {
 	// Op is what is done, such as set or delete.
 	Op operation

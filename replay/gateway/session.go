@@ -93,7 +93,8 @@ type segment struct {
 	// first is the number of the first event in events.
 	first int
 
-	// size is the approximate size of events in bytes; see maxReplay.
+	// size is the size of events in bytes of text plus eventSize for each event. Above maxReplay, all but the
+	// last are dropped.
 	size int
 
 	// calling is the number of tool calls in this response.

@@ -127,9 +127,13 @@ type Links struct {
 	first map[string]int
 	// issued are the values that a client frame had before any server frame did.
 	issued map[string]bool
-	// times is the number of occurrences of each small frame, by its bytes; see isHeartbeat.
+
+	// times is the number of occurrences of each small frame, by its bytes. A frame that has only empty messages
+	// and occurs repeatedly is a heartbeat.
 	times map[string]int
-	// consistent caches the results of alwaysIssuedAt.
+
+	// consistent caches, for a pair of field paths, whether the server sent every value that client frames have at
+	// the one path before, at the other path.
 	consistent map[string]bool
 
 	// up are the client's messages.
@@ -149,7 +153,8 @@ type Links struct {
 	// questions are the server messages to which client messages respond.
 	questions []question
 
-	// turns are the results of Turns; computed on first use.
+	// turns has, for each message of the client, when a replay may send it (after which server messages) and which
+	// identifiers in it must be replaced by those of the live server. nil until the method Turns computes it.
 	turns []Turn
 
 	// asked are the questions by their index in down.

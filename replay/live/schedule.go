@@ -81,7 +81,8 @@ type Schedule struct {
 	// response.
 	checked int
 
-	// write sends a frame; see NewSchedule.
+	// write sends a frame to the server. data is its message, and changed means that identifiers of the live server
+	// were inserted into it.
 	write func(u *Upload, data []byte, changed bool) error
 }
 

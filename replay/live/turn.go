@@ -35,7 +35,8 @@ func (l *Links) Turns() []Turn {
 	return slices.Clone(l.turns)
 }
 
-// findTurns computes the result of Turns.
+// findTurns computes, for each of the client's messages, when a replay may send it and which identifiers in it the
+// server issued.
 func (l *Links) findTurns() []Turn {
 	turns := make([]Turn, len(l.up))
 	for i := range turns {

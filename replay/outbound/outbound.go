@@ -26,7 +26,8 @@ type Policy struct {
 	// Live allows the hosts in AllowHosts, in addition to this machine.
 	Live bool
 
-	// AllowHosts are the hosts that may be contacted if Live is set; see CheckTarget.
+	// AllowHosts are the hosts that may be contacted if Live is set: as a name, as name:port, or as *.domain for
+	// all names below domain.
 	AllowHosts []string
 
 	// Roots are the authorities that verify the server's certificate; nil means the system's trust

@@ -59,7 +59,8 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
-// isAllowed reports whether host and port match an entry of allowed; see CheckTarget.
+// isAllowed reports whether host and port match an entry of allowed: a name, name:port, or *.domain for all names below
+// domain.
 func isAllowed(host, port string, allowed []string) bool {
 	return slices.ContainsFunc(allowed, func(a string) bool {
 		a = strings.ToLower(strings.TrimSuffix(a, "."))

@@ -38,7 +38,8 @@ type entry struct {
 	// Request is the number of the request, from 1.
 	Request int `json:"request"`
 
-	// Key identifies the request by its content; see journal.key.
+	// Key is a hash that identifies the request by target and content, without headers. Repetitions of the same request
+	// have different keys.
 	Key string `json:"key"`
 
 	// Time is the time at which the entry was written.

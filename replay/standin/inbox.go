@@ -191,7 +191,8 @@ func (in *inbox) ended(what string) error {
 	return in.end
 }
 
-// keepMember buffers a client message; see keep.
+// keepMember buffers a client message that is not needed yet. Its kind is the name of the member of the message's oneof
+// that is set.
 func (in *inbox) keepMember(m *dynamicpb.Message) error {
 	kind, _ := member(m)
 	return in.keep(kind, m)

@@ -269,7 +269,8 @@ type scriptStep struct {
 	// message is the parsed message of Checkpoint, Send or TurnEnded.
 	message *dynamicpb.Message
 
-	// bytes are the decoded bytes of Raw.
+	// bytes are the bytes that the hexadecimal text in Raw encodes. The stand-in server sends them to the client as
+	// one message of the stream, even if they are not valid protobuf.
 	bytes []byte
 }
 

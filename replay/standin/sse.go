@@ -74,8 +74,8 @@ func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stre
 	return s.runSession(ctx, procedureRunSSE, stringField(req.Msg, "request_id"), req.Header(), stream.Send)
 }
 
-// runPoll implements RunPoll: it is like RunSSE, but messages are numbered and in base64, and the last
-// one marks the end.
+// runPoll implements RunPoll, which carries the server's half of a turn for clients without HTTP/2. Unlike in RunSSE,
+// messages are numbered and in base64, and the last one marks the end.
 func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	md := s.api.Method("agent.v1.AgentService", "RunPoll").Output()
 	send := func(seqno int64, m *dynamicpb.Message, eof bool) error {

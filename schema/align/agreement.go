@@ -27,9 +27,11 @@ type body struct {
 	// comparisonsLeft is how many more field-to-member comparisons are allowed. Below 0, the limit was exceeded
 	// and the results are incomplete.
 	comparisonsLeft int
-	// agreements caches the results of the method agree.
+
+	// agreements caches how well each pair of a nested protobuf message and a JSON object matches.
 	agreements map[messagePair]agreement
-	// significance caches the results of significanceOf, in bits of evidence.
+
+	// significance caches, for such pairs, the evidence in bits that both are the same data.
 	significance map[messagePair]int
 }
 
@@ -169,6 +171,7 @@ func allLen(t *wire.Tree, nodes []int32) bool {
 
 // An innerMessage is a pair of nested messages found while a field was compared with a JSON member.
 type innerMessage struct {
+	// messagePair are the nested protobuf message and the JSON object that may represent the same data.
 	messagePair
 	// of is the field type under which the value is a message: tMessage, tGroup, tMap or tAny.
 	of types

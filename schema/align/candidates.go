@@ -8,6 +8,8 @@ import (
 // An edge is a candidate match of a protobuf field number with a JSON name, with the combined evidence of all
 // message pairs.
 type edge struct {
+	// cell has the types and enum values under which all values of the field number agree with those of the JSON
+	// member.
 	cell
 	// byName maps the names of enum values to their numbers.
 	byName map[string]int32
@@ -25,6 +27,8 @@ type inside struct {
 	of types
 	// name is the full name of the type if the message is in a google.protobuf.Any; otherwise "".
 	name string
+
+	// instance is the nested message, in its protobuf form and its JSON form.
 	instance
 }
 

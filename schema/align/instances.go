@@ -4,7 +4,11 @@ import "google.golang.org/protobuf/reflect/protoreflect"
 
 // An instance is one recorded message, top-level or nested, in both forms.
 type instance struct {
+	// body has the message at the top level that contains this one, with cached results of comparing its fields
+	// with JSON members.
 	*body
+
+	// messagePair are the protobuf message and the JSON object that represent this message.
 	messagePair
 	// pair is the index of the dataPair that contains the message.
 	pair int

@@ -37,6 +37,9 @@ type result struct {
 type joined struct {
 	// name is the field's name in JSON.
 	name string
+
+	// edge has the evidence that the field number and the JSON name belong together, with the possible types of the
+	// field.
 	*edge
 }
 

@@ -221,6 +221,7 @@ func Walk(ctx context.Context, kind Kind, name string, data []byte, b *Budget, v
 
 // A walk is the state of reading one archive.
 type walk struct {
+	// Visitor has the callbacks that receive the members of the archive.
 	Visitor
 	// ctx cancels the walk.
 	ctx context.Context

@@ -65,6 +65,7 @@ func (w *walk) asar(data []byte) error {
 
 // An asarWalk is the state of reading one asar archive.
 type asarWalk struct {
+	// walk is the state that all archive formats have in common, such as the callbacks and the limits.
 	*walk
 	// data is the content of the asar archive after its index.
 	data []byte
@@ -76,7 +77,13 @@ type asarWalk struct {
 
 // An asarSpan is the byte range of one member's content: offset is relative to the end of the index, and both
 // are in bytes.
-type asarSpan struct{ offset, size int64 }
+type asarSpan struct {
+	// offset is where the content begins, in bytes after the end of the archive's index.
+	offset int64
+
+	// size is the size of the content in bytes.
+	size int64
+}
 
 // maxShared limits overlapping members: the sum of their sizes may be this many times the size of the archive.
 const maxShared = 2

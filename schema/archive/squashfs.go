@@ -148,6 +148,7 @@ func (w *walk) squashFile(name string, info fs.FileInfo) error {
 
 // An image lets the SquashFS library read a filesystem that is in memory.
 type image struct {
+	// Reader reads the bytes of the filesystem; the embedding type makes it fail once ctx is canceled.
 	*bytes.Reader
 	// ctx ends the library's work: reads fail after it is canceled.
 	ctx context.Context
@@ -174,7 +175,10 @@ func (i *image) Sys() (*os.File, error) { return nil, backend.ErrNotSuitable }
 func (i *image) Writable() (backend.WritableFile, error) { return nil, backend.ErrIncorrectOpenMode }
 
 // An imageInfo is the fs.FileInfo of an image in memory; size is its size in bytes.
-type imageInfo struct{ size int64 }
+type imageInfo struct {
+	// size is the size of the image in bytes.
+	size int64
+}
 
 // Name returns a constant name, because the image has no file.
 func (imageInfo) Name() string { return "squashfs" }

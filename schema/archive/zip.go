@@ -69,7 +69,10 @@ func (w *walk) zipFile(f *zip.File) error {
 
 // failed is a reader that always returns the error err. archive/zip requires a reader even if no decompressor
 // could be opened.
-type failed struct{ err error }
+type failed struct {
+	// err is the error that every Read returns.
+	err error
+}
 
 // Read always returns the error.
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
@@ -100,6 +103,7 @@ func decompress(encoding string, r io.Reader) (io.Reader, error) {
 
 // decompressed is a reader that returns its decompressor to a pool when it is closed.
 type decompressed struct {
+	// Reader yields the decompressed content of the member.
 	io.Reader
 	// d is the decompressor that Close releases.
 	d *envelope.Decompressor

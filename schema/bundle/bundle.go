@@ -66,6 +66,7 @@ func Codegens() []string {
 // An Extractor collects the definitions of scripts that belong together, because one script may refer to a type
 // of another. Make one with New.
 type Extractor struct {
+	// Definitions are the messages, enums, services and descriptors that were extracted so far.
 	model.Definitions
 	// Meter limits the memory of the extracted definitions. If it is exceeded, Add returns its error.
 	Meter model.Meter
@@ -171,7 +172,10 @@ func (e *Extractor) Empty() bool {
 
 // A scan is the state of extracting definitions from one script.
 type scan struct {
+	// Script is the script, split into tokens, with methods to analyse it.
 	*jstree.Script
+
+	// Found has the messages, enums and services that were found in the script so far.
 	model.Found
 	// scalars maps the names of scalar types to their numbers in FieldDescriptorProto.Type.
 	scalars map[string]int64

@@ -21,6 +21,7 @@ import (
 // A jspbFile has facts from the output of protoc-gen-js (JSPB) that are not in the functions that write
 // messages: names of fields, oneofs and enums.
 type jspbFile struct {
+	// scan is the state of extracting definitions from the script, to which this type adds facts about JSPB code.
 	*scan
 	// names has the names of fields. The key is the full message name, a space, and the field number.
 	names map[string]string

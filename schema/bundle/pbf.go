@@ -32,6 +32,7 @@ var pbfTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 
 // A pbfFile is the state of extracting messages from a script that uses the library pbf.
 type pbfFile struct {
+	// scan is the state of extracting definitions from the script, to which this type adds facts about pbf code.
 	*scan
 	// origins maps the tokens of declarations to the names under which they are exported.
 	origins map[int32]origin

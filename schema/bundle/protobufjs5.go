@@ -48,7 +48,8 @@ func (x *scan) isBuilderJSON(o *jstree.Node) bool {
 	return ok && (named || extends)
 }
 
-// A builderTree extracts definitions from the JSON of protobufjs up to version 5.
+// A builderTree extracts definitions from the JSON of protobufjs up to version 5. It embeds tree, the state of
+// extracting definitions from protobufjs JSON of any version, and adds methods for the older form.
 type builderTree struct{ tree }
 
 // list returns the objects in the array-valued property called name.

@@ -17,6 +17,7 @@ import (
 
 // A genTSClass is the state of extracting one message from its class in the output of protoc-gen-ts.
 type genTSClass struct {
+	// tsSpaces are the TypeScript namespaces of the script that contains the class.
 	*tsSpaces
 	// message is the extracted message.
 	message *model.Message

@@ -33,6 +33,8 @@ var compactTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 // A compactFile is the state of extracting messages from a script with output of the npm package
 // protocol-buffers.
 type compactFile struct {
+	// scan is the state of extracting definitions from the script, to which this type adds facts about
+	// protocol-buffers code.
 	*scan
 	// origins maps the tokens of declarations to the names under which they are exported.
 	origins map[int32]origin

@@ -116,6 +116,8 @@ func (x *scan) jsonText(at int32) {
 
 // A tree is the state of extracting definitions from one object of protobufjs reflection JSON.
 type tree struct {
+	// scan is the state of extracting definitions from the script that contains the JSON; it receives the
+	// definitions.
 	*scan
 	// types has the full names of all types in the JSON.
 	types map[string]bool

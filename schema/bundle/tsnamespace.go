@@ -15,6 +15,7 @@ import (
 // tsSpaces are the TypeScript namespaces and enums in a script, in the form that compilers generate: (function
 // (Item) { … })(Item = v1.Item || (v1.Item = {})). The names of the members survive minification.
 type tsSpaces struct {
+	// scan is the state of extracting definitions from the script that contains the namespaces.
 	*scan
 	// origins maps the tokens of declarations to the names under which they are exported.
 	origins map[int32]origin

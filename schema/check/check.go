@@ -115,7 +115,10 @@ type finding struct {
 }
 
 // A methodRow has the counts for one direction of an RPC method.
-type methodRow struct{ MethodCoverage }
+type methodRow struct {
+	// MethodCoverage has the counts as reported; the embedding type adds the method that counts a message.
+	MethodCoverage
+}
 
 // A messageInfo is a message type in a form that allows fast checks, with counts of its occurrences.
 type messageInfo struct {

@@ -44,6 +44,7 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 // A jsonCheck is the state of checking one JSON message. It reads token by token, so that repeated members are
 // noticed and everything before a syntax error is checked.
 type jsonCheck struct {
+	// Checker receives the findings, and has the definitions against which the message is checked.
 	*Checker
 	// dec splits data into tokens.
 	dec *json.Decoder

@@ -60,7 +60,9 @@ type Member struct {
 type Annotation struct {
 	// Type is the annotation's class in the notation of the JVM, such as "Ljava/lang/Deprecated;".
 	Type string
-	// Elements maps names to values: the text, the class as in Type, or the name of the enum constant.
+
+	// Elements maps names to values: the text, the class in the notation of the JVM, or the name of the enum
+	// constant.
 	Elements map[string]string
 }
 

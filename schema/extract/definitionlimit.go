@@ -25,7 +25,11 @@ var ErrTooManyDefinitions = errors.New("too many definitions for the size of the
 // A definitionLimit counts the estimated memory for the definitions in one file: used so far, of at most most,
 // both in bytes.
 type definitionLimit struct {
-	used, most int64
+	// used is the estimated memory of the definitions so far, in bytes.
+	used int64
+
+	// most is the maximum of used, in bytes.
+	most int64
 }
 
 // newDefinitionLimit returns the limit for a file of size bytes.

@@ -29,6 +29,7 @@ func (s *Set) Print() map[string]string {
 
 // A printer prints one .proto file.
 type printer struct {
+	// Builder collects the text of the file; its Write methods append to it.
 	strings.Builder
 	// notes maps the full names of elements to their comments.
 	notes map[string]string

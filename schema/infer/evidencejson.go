@@ -32,6 +32,9 @@ type evidenceDoc struct {
 	Magic string `json:"-" pb:"1"`
 	// Format is the version of the format, evidenceFormat.
 	Format int `json:"unwire_evidence" pb:"2"`
+
+	// Doc has the statistics of the fields of all messages. The embedding puts its members on the level of the
+	// evidence document.
 	kind.Doc
 	// Methods has the statistics of the calls of each RPC method, by "service/rpc".
 	Methods map[string]*methodEvidence `json:"methods,omitempty" pb:"5"`

@@ -14,7 +14,10 @@ import (
 
 // An exampleRedactor replaces example texts that may be secrets: those that redact.Redactor finds, and all that
 // look random, such as hashes, which explain nothing to a reader anyway.
-type exampleRedactor struct{ red *redact.Redactor }
+type exampleRedactor struct {
+	// red finds values that look like secrets, such as tokens and keys.
+	red *redact.Redactor
+}
 
 // newExampleRedactor returns a redactor that also applies the rules for secrets in p, which may be nil.
 func newExampleRedactor(p *profile.Profile) *exampleRedactor {

@@ -152,7 +152,9 @@ func (all *Gathered) merge(w *gatherWorker) {
 type gatherer struct {
 	// src is the capture that is being read.
 	src captures.Capture
-	// partOf is GatherOptions.PartOf.
+
+	// partOf assigns an exchange to the part of the traffic (for example one client version and day) whose evidence
+	// is kept separate; nil for no division.
 	partOf func(*decode.Exchange) sources.Part
 	// conversations are the conversations of the capture.
 	conversations *conversation.Set
@@ -164,7 +166,8 @@ type gatherer struct {
 type gatherJob struct {
 	// exchange is the number of the exchange.
 	exchange int64
-	// part restricts reading to the single call, as GatherOptions.Part.
+
+	// part restricts reading to this call, even if its stream was split over several calls.
 	part bool
 	// place is the position of the exchange in the capture.
 	place int
@@ -201,10 +204,13 @@ func (g *gatherer) list(ctx context.Context, jobs chan<- gatherJob) error {
 
 // A gatherWorker collects evidence from some of the exchanges of a capture.
 type gatherWorker struct {
+	// gatherer is the state that all workers share, such as the capture and the options.
 	*gatherer
 	// evidence summarizes the messages that this worker read, except those in parts.
 	evidence *Evidence
-	// parts has the evidence of parts, as Gathered.Parts.
+
+	// parts has the evidence of each part of the traffic (for example one client version and day), if the traffic
+	// is divided.
 	parts map[sources.Part]*Evidence
 	// remarks are about exchanges that were not read completely.
 	remarks []Remark
@@ -212,8 +218,12 @@ type gatherWorker struct {
 	// damage is the first error of reading a damaged exchange.
 	damage error
 
-	// jsonCalls and firstJSONCall are the counts of this worker, as in Gathered.
-	jsonCalls, firstJSONCall int64
+	// jsonCalls is the number of calls, read by this worker, whose messages are JSON and add nothing to the
+	// evidence.
+	jsonCalls int64
+
+	// firstJSONCall is the smallest exchange number of such a call; 0 if there is none.
+	firstJSONCall int64
 }
 
 // run does jobs until the channel is closed. It calls stop with an error that makes further reading pointless.

@@ -18,7 +18,10 @@ import (
 
 // A writer writes one .proto file and records the inferred declaration of each field.
 type writer struct {
+	// filePlan says what is written: the package, the services and the message types of the file.
 	*filePlan
+
+	// Builder collects the text of the file; its Write methods append to it.
 	strings.Builder
 	// classes are the classes (inferred message types) of the root types, by the name of the root.
 	classes map[string]*class
@@ -33,7 +36,8 @@ type writer struct {
 	conventions conventions
 	// keyTexts has the texts that may be keys of maps, which is evidence for or against maps.
 	keyTexts keyTexts
-	// verbose is Options.Verbose.
+
+	// verbose adds the probabilities and the evidence to the comment of every field, not only of doubtful ones.
 	verbose bool
 	// hide replaces secrets in examples of values.
 	hide *exampleRedactor
@@ -171,6 +175,8 @@ func typeName(parent string, number int32) string {
 
 // A declared is a field as it is written to the .proto file, with the evidence for its declaration.
 type declared struct {
+	// FieldEvidence is the inferred declaration of the field as it is reported, with its type, confidence and
+	// examples.
 	FieldEvidence
 	// number is the field number.
 	number int32

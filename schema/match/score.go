@@ -114,13 +114,17 @@ type memoKey struct {
 type scorer struct {
 	// t is the parsed tree.
 	t *wire.Tree
-	// memo caches the results of scoreMessage, by message and type.
+
+	// memo caches how well each nested message fits each type.
 	memo map[memoKey]*messageScore
-	// groups caches the results of fieldsByNumber, by node.
+
+	// groups caches the fields of each nested message, grouped by number; the key is the index of the message in t.
 	groups map[int32][]fieldGroup
-	// texts caches the results of costOfText, by node.
+
+	// texts caches the description length in bits of each payload as text; the key is the index of the field in t.
 	texts map[int32]textCost
-	// lists caches the results of isVarints, by node.
+
+	// lists caches whether each payload is a sequence of varints; the key is the index of the field in t.
 	lists map[int32]bool
 }
 

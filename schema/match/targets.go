@@ -83,7 +83,13 @@ type Targets struct {
 }
 
 // A targetName identifies a place: in is a method or message type, and path the field path inside it.
-type targetName struct{ in, path string }
+type targetName struct {
+	// in is the full name of the method or message type that contains the place.
+	in string
+
+	// path is the field path inside it.
+	path string
+}
 
 // NewTargets returns an empty collection for the messages at a field path. If the path is empty, it collects
 // the messages that defs do not describe: those of unknown methods, and those in unknown fields.
@@ -126,7 +132,8 @@ func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int6
 	})
 }
 
-// addFrame adds the messages in a frame. chosen is FrameOptions.Chosen.
+// addFrame adds the messages in a frame. chosen adds the frame as a whole, not only the messages that the definitions do
+// not describe.
 func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
 	if f.Tree == nil || ex.CodecOf(f) == "json" {
 		ts.Others++

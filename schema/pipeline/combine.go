@@ -9,7 +9,10 @@ import (
 
 // An accumulator is the merged evidence (statistics of messages) ev of one part of the traffic, from several
 // segments of recordings.
-type accumulator struct{ ev *infer.Evidence }
+type accumulator struct {
+	// ev has the merged statistics of the messages.
+	ev *infer.Evidence
+}
 
 // encodeAccumulator returns the form in which Beam sends an accumulator between workers.
 func encodeAccumulator(a accumulator) ([]byte, error) { return a.ev.AppendBinary(nil, subject()) }

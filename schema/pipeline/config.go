@@ -18,9 +18,14 @@ import (
 // Access describes how workers connect to object stores. It is sent to the workers as part of the
 // pipeline and therefore contains no secrets: each worker finds its own credentials.
 type Access struct {
-	// Endpoint, Region and Encryption are the options of the same names in objectstore.Options.
-	Endpoint   string
-	Region     string
+	// Endpoint is the URL of the S3 service; "" for the default of the environment or of the provider.
+	Endpoint string
+
+	// Region is the region of the bucket; "" for the default of the environment.
+	Region string
+
+	// Encryption asks the store to encrypt objects: "AES256", "aws:kms", or "aws:kms:KEY"; "" for the bucket's
+	// setting.
 	Encryption string
 	// Live allows connections to the hosts in AllowHosts. Without it, only this machine may be contacted.
 	Live bool

@@ -29,7 +29,10 @@ import (
 //
 // It is separate from readAndCheckFn because Beam's prism runner, while it runs a function with a side input,
 // polls the watermarks without a pause, which doubles the processor time.
-type readFn struct{ reading }
+type readFn struct {
+	// reading has the options for reading segments.
+	reading
+}
 
 // ProcessElement reads one segment, as reading.read does.
 func (f *readFn) ProcessElement(ctx context.Context, sum string, elements func(*[]byte) bool, emitEvidence func(string, []byte), emitResult func([]byte)) error {
@@ -39,6 +42,7 @@ func (f *readFn) ProcessElement(ctx context.Context, sum string, elements func(*
 // readAndCheckFn is the Beam stage that reads a segment of a recording and checks it against definitions: it
 // emits the evidence of each part of the traffic, and findings.
 type readAndCheckFn struct {
+	// reading has the options for reading segments.
 	reading
 	// Definitions is the SHA-256 of the definitions against which segments are checked.
 	Definitions string
@@ -56,7 +60,10 @@ func (f *readAndCheckFn) ProcessElement(ctx context.Context, sum string, element
 
 // definitions are those against which segments are checked; hash is their SHA-256.
 type definitions struct {
+	// Schema has the message types and services that are defined.
 	*schema.Schema
+
+	// hash is the SHA-256 of the definitions, in hexadecimal.
 	hash string
 }
 
@@ -261,6 +268,7 @@ func (x *extraction) check(ctx context.Context, defs *schema.Schema) error {
 
 // A groupView is a view of a segment that has only the exchanges of one client and day.
 type groupView struct {
+	// Store is the segment (a file with a part of a recording); the embedding type hides its other exchanges.
 	*store.Store
 	// group has the client and day that select the exchanges.
 	group sources.Part

@@ -26,11 +26,15 @@ type Manifest struct {
 	Segments []Segment `json:"segments"`
 	// Shards are the evidence files, sorted by key.
 	Shards []ShardRecord `json:"shards"`
-	// Findings, Coverage and Changes are the numbers of rows in findings.parquet, coverage.parquet and
-	// drift.jsonl.
+
+	// Findings is the number of rows in findings.parquet.
 	Findings int `json:"findings"`
+
+	// Coverage is the number of rows in coverage.parquet.
 	Coverage int `json:"coverage"`
-	Changes  int `json:"changes"`
+
+	// Changes is the number of rows in drift.jsonl.
+	Changes int `json:"changes"`
 	// Problems lists segments and messages that could not be read, and parts for which no definitions could be
 	// inferred.
 	Problems []Problem `json:"problems"`

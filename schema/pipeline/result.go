@@ -36,10 +36,15 @@ type Segment struct {
 type ShardRecord struct {
 	// Key is the name of the files that belong to the part: evidence/KEY.pb and proto/KEY/.
 	Key string `json:"key"`
+
+	// Part names the part of the traffic: one method and direction, one version of a client, and one day.
 	sources.Part
-	// Segments is the number of segments that were counted, and Bytes the size of the evidence file.
-	Segments int   `json:"segments"`
-	Bytes    int64 `json:"bytes"`
+
+	// Segments is the number of segments (files of recordings) that were counted.
+	Segments int `json:"segments"`
+
+	// Bytes is the size of the evidence file in bytes.
+	Bytes int64 `json:"bytes"`
 }
 
 // A Problem is something that could not be read or inferred. All other results are valid.
@@ -66,8 +71,11 @@ type Finding struct {
 	Number int32 `json:"number" parquet:"number"`
 	// Name is the name of the field in the definitions or in JSON, or of the method.
 	Name string `json:"name" parquet:"name,dict"`
-	// Wire is the most probable kind of values of an unknown field, and Reason describes a contradiction.
-	Wire   string `json:"wire" parquet:"wire,dict"`
+
+	// Wire is the most probable kind of the values of an unknown field; "" for other findings.
+	Wire string `json:"wire" parquet:"wire,dict"`
+
+	// Reason describes how the values contradict the declaration; "" for other findings.
 	Reason string `json:"reason" parquet:"reason,dict"`
 	// Client is the client program with its version; "" if unknown.
 	Client string `json:"client" parquet:"client,dict"`

@@ -14,7 +14,10 @@ import (
 
 // shardFn is the Beam stage that merges new evidence into the evidence file of a part, and infers definitions
 // from it.
-type shardFn struct{ Output Output }
+type shardFn struct {
+	// Output is the folder or bucket that has the evidence files and receives the new ones.
+	Output Output
+}
 
 // shardName returns the path of the evidence file of a part in the output.
 func shardName(p sources.Part) string { return "evidence/" + keyOf(p) + ".pb" }

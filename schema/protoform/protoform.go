@@ -183,7 +183,10 @@ func addLost(m protoreflect.Message, path string, found map[string]bool) {
 }
 
 // A resolver is a protobuf type resolver for messages inside google.protobuf.Any.
-type resolver struct{ find finder }
+type resolver struct {
+	// find returns the definition of a message type by its full name, or nil.
+	find finder
+}
 
 // FindMessageByName returns the message type with the given full name.
 func (r resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {

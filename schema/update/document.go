@@ -13,10 +13,17 @@ import (
 )
 
 // A span is a range of byte offsets in a text.
-type span struct{ start, end int }
+type span struct {
+	// start is the offset of the first byte of the range.
+	start int
+
+	// end is the offset after the last byte of the range.
+	end int
+}
 
 // An edit replaces a range of a document's text.
 type edit struct {
+	// span is the range that is replaced; it is empty for an insertion.
 	span
 	// text is inserted in place of the range.
 	text string

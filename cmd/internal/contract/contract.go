@@ -34,11 +34,14 @@ type version struct {
 // setVersion sets the version number to 1.
 func (v *version) setVersion() { v.V = 1 }
 
-// An escapedVersion is the version of objects in whose strings <, > and & are escaped, as the package
-// json does by default.
-type escapedVersion struct{ version }
+// An escapedVersion is embedded, instead of version, in JSON output whose strings have <, > and & written as \u003c,
+// \u003e and \u0026, as encoding/json does by default. In other output these characters stay readable.
+type escapedVersion struct {
+	// version adds the member "v" with the version number of the format.
+	version
+}
 
-// escapesHTML marks the objects for which Encode escapes these characters.
+// escapesHTML marks objects for which Encode writes <, > and & as \u003c, \u003e and \u0026.
 func (*escapedVersion) escapesHTML() {}
 
 // An Encoder writes objects as JSON Lines. It escapes characters that a terminal would interpret.

@@ -66,7 +66,8 @@ func (g *frameGroup) Span() string {
 // message branches, and then either the text there, another single value, or the names and values of
 // several fields.
 type frameSummary struct {
-	// path is the path of fields, by name or number.
+	// path leads from the message down through nested messages that have only one field each: the names or numbers
+	// of these fields, joined by dots. "" if the message itself has several fields or none.
 	path string
 
 	// text is the text at the path, of all frames of a group.

@@ -104,11 +104,13 @@ func (o *Output) sgr(code, s string) string {
 // of a terminal; see safetext.Line.
 func Clean(s string) string { return safetext.Line(s) }
 
-// CleanText is like Clean, but keeps newlines and tabs.
+// CleanText escapes control characters in foreign text, but keeps newlines and tabs, so that it is safe to print on
+// several lines of a terminal.
 func CleanText(s string) string { return safetext.Lines(s) }
 
-// CleanStart is like Clean, truncated to n characters and followed by the total number of characters. Its
-// cost does not depend on the size of the text, except for counting.
+// CleanStart returns the first n characters of foreign text with control characters and line ends escaped, so that
+// it is safe on one line of a terminal. A longer text is followed by its total number of characters. Only the
+// beginning of the text is escaped, so a large text costs no more than counting its characters.
 func CleanStart(text []byte, n int) string {
 	// Each character of the result comes from at most utf8.UTFMax bytes.
 	if len(text) <= n*utf8.UTFMax {

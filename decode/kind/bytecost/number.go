@@ -62,7 +62,8 @@ func Double(v uint64) int64 {
 	return costReal(f, exp, bits.TrailingZeros64(v|1<<52), 52, 1e-15)
 }
 
-// Float is like Double, for 4-byte floats.
+// Float returns the cost (description length) of 4 bytes as a float, in thousandths of a nat. Exponents near one are
+// cheap, and so are values with few binary or decimal digits.
 func Float(v uint32) int64 {
 	f := float64(math.Float32frombits(v))
 	exp := int(v>>23&0xff) - 127

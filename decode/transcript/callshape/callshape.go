@@ -42,14 +42,20 @@ type finder struct {
 	// out are the pieces of calls and results found so far.
 	out []keyed.Piece
 
-	// ids are the identifiers of the calls found so far, and callPath is the path of the first call.
-	ids      map[string]bool
+	// ids are the identifiers of the tool calls found so far.
+	ids map[string]bool
+
+	// callPath is the path (field numbers joined by dots) of the first tool call; "" if none was found yet.
 	callPath string
 
-	// frame is the current frame, at its index in the exchange, and tree its message.
+	// frame is the frame that is being searched.
 	frame *decode.Frame
-	at    int
-	tree  *wire.Tree
+
+	// at is the index of frame in the exchange.
+	at int
+
+	// tree is the parsed protobuf message in frame.
+	tree *wire.Tree
 }
 
 // Find returns the calls of tools and their results in the protobuf messages of an exchange. They are recognised by

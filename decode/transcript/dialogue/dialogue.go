@@ -38,16 +38,21 @@ type Signs struct {
 	// ModelAsked means that the client sent the name of a language model.
 	ModelAsked bool
 
-	// Tokens means that members have names of token counts, and Counts that numbers without names fit the length of
-	// the texts as token counts do.
-	Tokens, Counts bool
+	// Tokens means that members have names of token counts, such as "input_tokens".
+	Tokens bool
+
+	// Counts means that numbers without names fit the length of the texts as counts of tokens do.
+	Counts bool
 
 	// Tools means that a tool was called, with arguments or a result.
 	Tools bool
 
-	// Prompted means that the client sent instructions to a model. Templated means that a text of the client has
-	// the marks of a model's prompt template, or one of the server a tag for thinking.
-	Prompted, Templated bool
+	// Prompted means that the client sent instructions to a model.
+	Prompted bool
+
+	// Templated means that a text of the client has the marks of a model's prompt template, or a text of the server
+	// a tag for thinking.
+	Templated bool
 
 	// Names are the distinct names of JSON members, kinds (values of fields such as "type") and events, in lower
 	// case.
@@ -56,9 +61,12 @@ type Signs struct {
 	// Members are the distinct names of JSON members alone, in lower case.
 	Members map[string]bool
 
-	// Field is the name of the member that contains the answer, in lower case without separators, and Around are those
-	// of the members around it. Both are empty without names.
-	Field  string
+	// Field is the name of the JSON member that contains the answer, in lower case without separators; "" if the
+	// messages have no names.
+	Field string
+
+	// Around are the names of the JSON members that enclose the one with the answer, in the same form as Field; nil
+	// if the messages have no names.
 	Around []string
 
 	// URL is the address that was called. Its host does not count.
@@ -97,9 +105,14 @@ type Signs struct {
 	// Markup means that the answer is a page of HTML or XML, or a whole document.
 	Markup bool
 
-	// Silent means that the client sent no message at all, Spoken that it streamed bytes without words, as it does
-	// with speech, and Streamed that the server sent several messages.
-	Silent, Spoken, Streamed bool
+	// Silent means that the client sent no message at all.
+	Silent bool
+
+	// Spoken means that the client streamed bytes without words, as it does with speech.
+	Spoken bool
+
+	// Streamed means that the server sent several messages.
+	Streamed bool
 }
 
 // Odds returns the log odds that an exchange with these signs is a conversation; positive values mean that it

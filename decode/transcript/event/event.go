@@ -39,9 +39,14 @@ const (
 
 // An Event is one message of an exchange that is not protobuf: a JSON value, or a text.
 type Event struct {
-	// Frame is the index of the frame in the exchange, Seq its number in its direction, and Dir the direction.
-	Frame, Seq int
-	Dir        captures.Direction
+	// Frame is the index of the frame in the exchange, counted over both directions.
+	Frame int
+
+	// Seq is the number of the frame in its direction, from 0.
+	Seq int
+
+	// Dir is the direction of the frame.
+	Dir captures.Direction
 
 	// Name is the name of the server-sent event; "" if there is none or if it is "message".
 	Name string

@@ -79,9 +79,11 @@ type Follower struct {
 
 // A running is an exchange that is being followed.
 type running struct {
-	// stream decodes the exchange as it arrives, and ex is the result so far.
+	// stream decodes the exchange as it arrives.
 	stream *decode.Stream
-	ex     *decode.Exchange
+
+	// ex is the exchange with the frames decoded so far.
+	ex *decode.Exchange
 
 	// piece means that the exchange may belong to a conversation that is split over several exchanges, and is then
 	// classified with the others.

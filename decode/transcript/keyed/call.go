@@ -20,13 +20,22 @@ func isCall(n *event.Node) bool {
 
 // A parsedCall has the properties of a call of a tool that the members of an object contain.
 type parsedCall struct {
-	// id is the call's identifier and name the tool's name; "" if not found.
-	id, name string
-	rank     int // of id in callIDs
+	// id is the call's identifier; "" if not found.
+	id string
 
-	// args are the arguments at the member names path, and output is a result that the object contains as well.
-	args   *event.Node
-	path   []string
+	// name is the name of the called tool; "" if not found.
+	name string
+
+	// rank is the position in callIDs (names of identifiers, the best first) of the name under which id was found.
+	rank int // of id in callIDs
+
+	// args are the arguments; nil if not found.
+	args *event.Node
+
+	// path are the names of the JSON members that lead from the call's object to args.
+	path []string
+
+	// output is the result of the call, if the object contains it as well; otherwise nil.
 	output *event.Node
 }
 

@@ -69,29 +69,41 @@ type Key struct {
 
 // A Piece is a string or an object in an event that is (a part of) a text, a call of a tool, or a result.
 type Piece struct {
-	// Frame is the index of the frame in the exchange, Seq its number in its direction, and Dir the direction.
-	Frame, Seq int
-	Dir        captures.Direction
+	// Frame is the index of the frame in the exchange, counted over both directions.
+	Frame int
+
+	// Seq is the number of the frame in its direction, from 0.
+	Seq int
+
+	// Dir is the direction of the frame.
+	Dir captures.Direction
 
 	// Event is the index of the event in the exchange.
 	Event int
 
-	// Path is made of the names of members, joined by dots, without indexes.
+	// Path is the path of the piece: the names of JSON members, or the protobuf field numbers, joined by dots,
+	// without indexes.
 	Path string
 
 	// Type are the values of the discriminators (members such as "type") in the objects around the piece.
 	Type string
 
-	// Speaker is the author, and Channel the part of the conversation that the piece belongs to.
+	// Speaker is the author, for example the user or the model.
 	Speaker Speaker
+
+	// Channel is the part of the conversation that the piece belongs to: a text, thinking, a tool call or its
+	// result.
 	Channel Channel
 
 	// Tier says how explicit the names and roles around the piece are, from 0 (a name such as "value") to 3 (a
 	// role).
 	Tier int
 
-	// Delta means that names or types declare the piece a part of a text, and Whole that they declare it complete.
-	Delta, Whole bool
+	// Delta means that names or types in the message declare the piece a part of a longer text.
+	Delta bool
+
+	// Whole means that names or types in the message declare the piece complete.
+	Whole bool
 
 	// Keys are the indexes and identifiers around the piece, from the outermost object to the innermost.
 	Keys []Key
@@ -105,9 +117,11 @@ type Piece struct {
 	// Text is the text, the arguments of a call, or a result.
 	Text string
 
-	// ID is the identifier of the call, and Name the name of the tool, for a call or result; "" if the piece does
-	// not have them.
-	ID, Name string
+	// ID is the identifier of a tool call, also in its result; "" if the piece does not have one.
+	ID string
+
+	// Name is the name of the called tool, for a call or a result; "" if the piece does not have one.
+	Name string
 
 	// Object means that Text is the JSON of an object, which is always complete.
 	Object bool
@@ -115,11 +129,16 @@ type Piece struct {
 
 // A Count is a number of tokens that the server reported.
 type Count struct {
-	// Frame is the index of the frame, Seq its number in its direction.
-	Frame, Seq int
+	// Frame is the index of the frame in the exchange, counted over both directions.
+	Frame int
 
-	// Path is the path of the number, and Field a constant of package naming that says which tokens it counts.
-	Path  string
+	// Seq is the number of the frame in its direction, from 0.
+	Seq int
+
+	// Path is the path of the number: the names of JSON members joined by dots.
+	Path string
+
+	// Field says which tokens are counted, such as those of the input; it is a constant of package naming.
 	Field int
 
 	// Value is the number.
@@ -165,28 +184,57 @@ type finder struct {
 	// out are the pieces, token counts and errors found so far.
 	out *Pieces
 
-	// event is the current event, at its index, and messages the number of messages in lists so far.
-	event    event.Event
-	at       int
+	// event is the event (one JSON message or text) that is being searched.
+	event event.Event
+
+	// at is the index of event in the exchange.
+	at int
+
+	// messages is the number of chat messages found in lists so far. It numbers them across all events.
 	messages int
 }
 
-// A scope has the properties that the objects around a value determine for it; see Piece.
+// A scope has the properties, such as the author, that the JSON objects around a value determine for the value.
 type scope struct {
-	// The following fields have the meaning of those of Piece; path are the names that Piece.Path joins.
-	path    []string
-	types   string
+	// path are the names of the JSON members that lead from the event to the value.
+	path []string
+
+	// types are the values of the discriminators (members such as "type") in the objects around the value.
+	types string
+
+	// speaker is the author of the value, for example the user or the model.
 	speaker Speaker
+
+	// channel is the part of the conversation that the value belongs to: a text, thinking, a tool call or its
+	// result.
 	channel Channel
-	tier    int
-	delta   bool
-	whole   bool
-	keys    []Key
-	choice  string
+
+	// tier says how explicit the names and roles around the value are, from 0 (a name such as "value") to 3 (a
+	// role).
+	tier int
+
+	// delta means that names or types declare the value a part of a longer text.
+	delta bool
+
+	// whole means that names or types declare the value complete.
+	whole bool
+
+	// keys are the indexes and identifiers around the value, from the outermost object to the innermost. Pieces of
+	// one text have the same ones.
+	keys []Key
+
+	// choice identifies one of several alternative answers; "" for none.
+	choice string
+
+	// message is the number of the chat message, from 1, in a list of messages; 0 outside of lists.
 	message int
 
-	// id and name are those of the call whose result a value is.
-	id, name string
+	// id is the identifier of the tool call of which the value is the result; "" if the value is not a result or
+	// has none.
+	id string
+
+	// name is the name of the tool of which the value is the result; "" if the value is not a result or has none.
+	name string
 }
 
 // Find finds the pieces in the events of an exchange.

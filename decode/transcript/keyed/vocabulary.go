@@ -89,11 +89,21 @@ var speakerMembers = set(`role author sender from speaker participant authorrole
 
 // A typed has the properties of an object that the value of its discriminator (a member such as "type") implies.
 type typed struct {
-	// speaker and channel are set if the type implies them. delta, whole and error mean that it declares a part,
-	// something complete, or an error.
-	speaker             Speaker
-	channel             Channel
-	delta, whole, error bool
+	// speaker is the author that the type implies, such as the model; Nobody if it implies none.
+	speaker Speaker
+
+	// channel is the part of a conversation that the type implies, such as thinking or a tool call; Unmarked if it
+	// implies none.
+	channel Channel
+
+	// delta means that the type declares a part of a longer text.
+	delta bool
+
+	// whole means that the type declares something complete.
+	whole bool
+
+	// error means that the type declares an error.
+	error bool
 
 	// text means that the object contains a text.
 	text bool

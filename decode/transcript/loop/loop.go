@@ -29,9 +29,11 @@ const maxKnown = 1 << 16
 // A Linker connects the exchanges of one conversation: a client sends earlier answers, tool calls and results again
 // with its next request. It remembers the calls and answers of the transcripts so far.
 type Linker struct {
-	// calls are the remembered calls that no later call with the same key has replaced, and answers the numbers of
-	// the exchanges that gave each answer.
-	calls   map[key]*made
+	// calls are the tool calls of earlier exchanges, by a hash of their content. A later call with the same key
+	// replaces an earlier one.
+	calls map[key]*made
+
+	// answers maps a hash of each answer's text to the number of the latest exchange that gave it.
 	answers map[key]int64
 }
 
@@ -40,9 +42,12 @@ type key [sha256.Size]byte
 
 // A made is a tool call that the model made in an earlier exchange.
 type made struct {
-	// exchange is the number of the exchange in which the model made the call, and tool the call in its transcript.
+	// exchange is the number of the exchange (one recorded request and its response) in which the model made the
+	// call.
 	exchange int64
-	tool     *transcript.Tool
+
+	// tool is the call in the transcript of that exchange.
+	tool *transcript.Tool
 }
 
 // New returns a Linker that remembers no calls or answers.

@@ -13,8 +13,11 @@ type Call struct {
 	// Dir is the direction: down for a call of this exchange, up for one that the client repeats.
 	Dir captures.Direction
 
-	// ID is the identifier that results refer to, and Name is the name of the tool.
-	ID, Name string
+	// ID is the identifier to which the result refers; "" if the call does not have one.
+	ID string
+
+	// Name is the name of the called tool; "" if it is not known.
+	Name string
 
 	// Arguments are the arguments as JSON, or as sent.
 	Arguments string
@@ -22,10 +25,14 @@ type Call struct {
 	// Path is the path of the arguments or, without arguments, of the call.
 	Path string
 
-	// Frames are the numbers of the frames in their direction, First is the index of the first one in the exchange,
-	// and Event the index of the call's first event.
-	Frames       []int
-	First, Event int
+	// Frames are the numbers, in their direction, of the frames that contain the call.
+	Frames []int
+
+	// First is the index in the exchange of the first frame that contains the call, counted over both directions.
+	First int
+
+	// Event is the index of the first event (one JSON message or text) that contains a part of the call.
+	Event int
 
 	// Message is the number of the message in a list that the client sent, from 1; 0 if it is not in a list.
 	Message int
@@ -42,17 +49,24 @@ type Call struct {
 
 // A Result is the result of a call of a tool.
 type Result struct {
-	// ID is the identifier and Name the tool of the call; "" if the result does not have them.
-	ID, Name string
+	// ID is the identifier of the call; "" if the result does not have it.
+	ID string
 
-	// Dir is the direction, and Path the path of the result.
-	Dir  captures.Direction
+	// Name is the name of the called tool; "" if the result does not have it.
+	Name string
+
+	// Dir is the direction in which the result was sent.
+	Dir captures.Direction
+
+	// Path is the path of the result: the names of JSON members, or the protobuf field numbers, joined by dots,
+	// without indexes.
 	Path string
 
-	// Frames are the numbers of the frames in their direction, and First is the index of the first one in the
-	// exchange.
+	// Frames are the numbers, in their direction, of the frames that contain the result.
 	Frames []int
-	First  int
+
+	// First is the index in the exchange of the first of these frames, counted over both directions.
+	First int
 
 	// Text is the result as text.
 	Text string
@@ -66,8 +80,10 @@ type arguments struct {
 	// where is the path and type at which they were sent.
 	where string
 
-	// delta means that the pieces are declared parts, and object that each is a whole JSON object.
-	delta  bool
+	// delta means that the messages declare the pieces parts of longer arguments.
+	delta bool
+
+	// object means that each piece is a whole JSON object.
 	object bool
 
 	// texts are the pieces in order.

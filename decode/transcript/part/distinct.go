@@ -10,18 +10,26 @@ import (
 
 // A voice is the author of texts in one direction. Texts of one voice may repeat each other.
 type voice struct {
-	// dir is the direction. thought means that the text is thinking, and user that the user is its author.
-	dir     captures.Direction
+	// dir is the direction of the texts.
+	dir captures.Direction
+
+	// thought means that the texts are thinking, not an answer.
 	thought bool
-	user    bool
+
+	// user means that the author of the texts is the user.
+	user bool
 }
 
 // A moment is an event in which a voice sent a piece of one alternative answer (choice).
 type moment struct {
-	// voice is the author of the piece, choice the alternative answer, and event the index of the event.
+	// voice is the author of the piece.
 	voice
+
+	// choice identifies the alternative answer to which the piece belongs; "" if there are no alternatives.
 	choice string
-	event  int
+
+	// event is the index of the event (one JSON message or text) that contains the piece.
+	event int
 }
 
 // A merger collects texts and omits those that repeat others.
@@ -32,9 +40,10 @@ type merger struct {
 	// same has the indexes of texts in list by their content without surrounding white space.
 	same map[string][]int
 
-	// said has all texts of a voice so far, one after the other, and deltas the events that have pieces declared as
-	// parts of a text.
-	said   map[voice]*strings.Builder
+	// said has all texts so far by their author, one after the other.
+	said map[voice]*strings.Builder
+
+	// deltas has the events in which an author sent a piece that is declared a part of a longer text.
 	deltas map[moment]bool
 
 	// searched is the number of bytes that were searched for repetitions.

@@ -23,8 +23,11 @@ import (
 
 // A Text is a text of one speaker, joined from its pieces.
 type Text struct {
-	// Dir is the direction, and Path the path of the pieces.
-	Dir  captures.Direction
+	// Dir is the direction in which the text was sent.
+	Dir captures.Direction
+
+	// Path is the path of the pieces: the names of JSON members, or the protobuf field numbers, joined by dots,
+	// without indexes.
 	Path string
 
 	// Speaker is the author of the text.
@@ -36,10 +39,14 @@ type Text struct {
 	// Tier says how explicitly names and roles in the messages mark the text, from 0 to 3.
 	Tier int
 
-	// Frames are the numbers of the frames in their direction, without repetition. First is the index of the first
-	// frame in the exchange, and Event the index of its first event.
-	Frames       []int
-	First, Event int
+	// Frames are the numbers, in their direction, of the frames that contain the text, without repetition.
+	Frames []int
+
+	// First is the index in the exchange of the first of these frames, counted over both directions.
+	First int
+
+	// Event is the index of the first event (one JSON message or text) that contains a piece.
+	Event int
 
 	// Message is the number of the message in a list that the client sent, or 0.
 	Message int
@@ -47,8 +54,11 @@ type Text struct {
 	// Text is the joined text.
 	Text string
 
-	// Pieces is the number of pieces, and Events the number of events that contain them.
-	Pieces, Events int
+	// Pieces is the number of pieces from which the text was joined.
+	Pieces int
+
+	// Events is the number of events (JSON messages or texts) that contain the pieces.
+	Events int
 
 	// choice is the alternative answer to which the text belongs, or "".
 	choice string
@@ -56,8 +66,10 @@ type Text struct {
 	// delta means that names or types in the messages declare the pieces parts of a text.
 	delta bool
 
-	// at are the indexes of the events of the pieces, and last is the text of the last piece.
-	at   []int
+	// at are the indexes of the events that contain the pieces.
+	at []int
+
+	// last is the last piece, as sent.
 	last string
 }
 
@@ -76,10 +88,14 @@ type Parts struct {
 	// Errors are the errors that the server sent.
 	Errors []keyed.Error
 
-	// Messages is the number of messages with a role that the client sent. Model means that it sent settings of a
-	// model, and Asked that it sent a text under a name such as "prompt".
-	Messages     int
-	Model, Asked bool
+	// Messages is the number of messages with a role that the client sent.
+	Messages int
+
+	// Model means that the client sent settings of a model, such as its name or a temperature.
+	Model bool
+
+	// Asked means that the client sent a text under a name such as "prompt".
+	Asked bool
 
 	// Finished means that the server reported why the model stopped.
 	Finished bool
@@ -112,13 +128,27 @@ func Join(in *keyed.Pieces) *Parts {
 // A family has the properties that all pieces of one text have in common, except for keys. Pieces of several texts
 // may be of the same family.
 type family struct {
-	// The fields are those of keyed.Piece; types is Piece.Type.
-	dir     captures.Direction
+	// dir is the direction of the pieces.
+	dir captures.Direction
+
+	// speaker is the author of the pieces, for example the user or the model.
 	speaker keyed.Speaker
+
+	// channel is the part of the conversation that the pieces belong to: a text, thinking, a tool call or its
+	// result.
 	channel keyed.Channel
-	path    string
-	types   string
-	choice  string
+
+	// path is the path of the pieces: the names of JSON members, or the protobuf field numbers, joined by dots,
+	// without indexes.
+	path string
+
+	// types are the values of the discriminators (members such as "type") in the objects around the pieces.
+	types string
+
+	// choice identifies one of several alternative answers; "" for none.
+	choice string
+
+	// message is the number of the chat message, from 1, in a list of messages; 0 outside of lists.
 	message int
 }
 

@@ -68,15 +68,19 @@ const (
 // Limits: 65,536 paths. The time is proportional to the number of nodes and bytes of the
 // trees.
 type Shape struct {
-	// paths has the statistics by Path, and index finds the path of a field below another path.
+	// paths has the statistics of each path. A Path is an index into it.
 	paths []path
+
+	// index finds the Path of a field from its enclosing path and its field number.
 	index map[edge]Path
 }
 
 // An edge leads from a path to a field below it.
 type edge struct {
-	// parent is the enclosing path, and number the field number below it.
+	// parent is the path of the enclosing message.
 	parent Path
+
+	// number is the number of the field in that message.
 	number uint64
 }
 
@@ -105,8 +109,10 @@ type path struct {
 	// tag is the first tag (number and wire type) in the first ambiguous payload.
 	tag uint64
 
-	// chosen is the kind that a user chose; unknown if nobody did. choice is that choice, or nil.
+	// chosen is the kind (text or message) that a user's choice implies; unknown if there is no choice.
 	chosen valueKind
+
+	// choice is the type that a user chose for the field; nil if nobody did.
 	choice *kind.Choice
 }
 

@@ -93,8 +93,12 @@ type usage struct {
 	CompletionTokens int64 `json:"completion_tokens"`
 
 	// TotalTokens is the sum of both.
-	TotalTokens             int64             `json:"total_tokens"`
-	PromptTokensDetails     promptDetails     `json:"prompt_tokens_details"`
+	TotalTokens int64 `json:"total_tokens"`
+
+	// PromptTokensDetails divides PromptTokens into kinds, such as tokens from a cache.
+	PromptTokensDetails promptDetails `json:"prompt_tokens_details"`
+
+	// CompletionTokensDetails divides CompletionTokens into kinds, such as tokens of reasoning.
 	CompletionTokensDetails completionDetails `json:"completion_tokens_details"`
 }
 

@@ -32,7 +32,7 @@ type message struct {
 	// Content are the content blocks: pointers to textBlock, thinkingBlock or toolUseBlock.
 	Content []any `json:"content"`
 
-	// Container is always null, like Diagnostics and StopDetails.
+	// Container is always null.
 	Container any `json:"container"`
 
 	// Diagnostics is always null.
@@ -147,7 +147,10 @@ var stopReasons = map[turn.Reason]string{
 
 // A textBlock is a content block with visible text. Citations are always null.
 type textBlock struct {
+	// Type is always "text".
 	Type string `json:"type"`
+
+	// Text is the visible text of the block.
 	Text string `json:"text"`
 
 	// Citations is always null.
@@ -156,7 +159,10 @@ type textBlock struct {
 
 // A thinkingBlock is a content block with the model's reasoning.
 type thinkingBlock struct {
-	Type     string `json:"type"`
+	// Type is always "thinking".
+	Type string `json:"type"`
+
+	// Thinking is the text of the model's reasoning.
 	Thinking string `json:"thinking"`
 
 	// Signature is always the constant signature.
@@ -165,6 +171,7 @@ type thinkingBlock struct {
 
 // A toolUseBlock is a content block with a tool call.
 type toolUseBlock struct {
+	// Type is always "tool_use".
 	Type string `json:"type"`
 
 	// ID is the id of the call, which its result must repeat.

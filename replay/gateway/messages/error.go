@@ -47,7 +47,9 @@ type errorBody struct {
 // An errorDetail is the type and the text of an error.
 type errorDetail struct {
 	// Type is the API's name for the kind of error.
-	Type    string `json:"type"`
+	Type string `json:"type"`
+
+	// Message is the text of the error for humans.
 	Message string `json:"message"`
 }
 

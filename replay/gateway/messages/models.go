@@ -12,21 +12,38 @@ import (
 // A modelInfo is an entry in the API's list of models. The upstream reports only id and name: the
 // creation date is the epoch, which the API uses for unknown dates, and the other members are null.
 type modelInfo struct {
-	Type        string `json:"type"`
-	ID          string `json:"id"`
+	// Type is always "model".
+	Type string `json:"type"`
+
+	// ID is the id of the model, which requests name.
+	ID string `json:"id"`
+
+	// DisplayName is the name of the model for humans.
 	DisplayName string `json:"display_name"`
 
 	// CreatedAt is the epoch, which stands for an unknown date.
 	CreatedAt string `json:"created_at"`
 
 	// Capabilities is always null, like the other members that the upstream does not report.
-	Capabilities   any    `json:"capabilities"`
-	DeprecatedAt   any    `json:"deprecated_at"`
-	Lifecycle      string `json:"lifecycle"`
-	Line           any    `json:"line"`
-	MaxInputTokens any    `json:"max_input_tokens"`
-	MaxTokens      any    `json:"max_tokens"`
-	RetiresAt      any    `json:"retires_at"`
+	Capabilities any `json:"capabilities"`
+
+	// DeprecatedAt is always null, because the upstream does not report it.
+	DeprecatedAt any `json:"deprecated_at"`
+
+	// Lifecycle is always "active".
+	Lifecycle string `json:"lifecycle"`
+
+	// Line is always null, because the upstream does not report it.
+	Line any `json:"line"`
+
+	// MaxInputTokens is always null, because the upstream does not report it.
+	MaxInputTokens any `json:"max_input_tokens"`
+
+	// MaxTokens is always null, because the upstream does not report it.
+	MaxTokens any `json:"max_tokens"`
+
+	// RetiresAt is always null, because the upstream does not report it.
+	RetiresAt any `json:"retires_at"`
 
 	// betaModel is only set in the beta form of the API.
 	*betaModel
@@ -34,6 +51,7 @@ type modelInfo struct {
 
 // A betaModel has the members that a modelInfo has in addition in the beta form of the API.
 type betaModel struct {
+	// AllowedFallbackModels is always null, because the upstream does not report it.
 	AllowedFallbackModels any `json:"allowed_fallback_models"`
 }
 

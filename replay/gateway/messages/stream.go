@@ -28,12 +28,16 @@ type streamer struct {
 type (
 	// A startEvent is the event message_start, with a message without content.
 	startEvent struct {
-		Type    string  `json:"type"`
+		// Type is always "message_start".
+		Type string `json:"type"`
+
+		// Message is the message without content, to which the next events add.
 		Message message `json:"message"`
 	}
 
 	// A blockStart is the event content_block_start, with an empty block.
 	blockStart struct {
+		// Type is always "content_block_start".
 		Type string `json:"type"`
 
 		// Index is the index of the block in the message's content.
@@ -45,6 +49,7 @@ type (
 
 	// A blockDelta is the event content_block_delta, which appends to the open block.
 	blockDelta struct {
+		// Type is always "content_block_delta".
 		Type string `json:"type"`
 
 		// Index is the index of the block in the message's content.
@@ -56,6 +61,7 @@ type (
 
 	// A blockStop is the event content_block_stop.
 	blockStop struct {
+		// Type is always "content_block_stop".
 		Type string `json:"type"`
 
 		// Index is the index of the block in the message's content.
@@ -64,6 +70,7 @@ type (
 
 	// A messageDelta is the event message_delta, with the end of the message.
 	messageDelta struct {
+		// Type is always "message_delta".
 		Type string `json:"type"`
 
 		// Delta has the reason why the message ended.
@@ -78,18 +85,25 @@ type (
 
 	// A bare event has no other members, such as ping.
 	bare struct {
+		// Type is the name of the event.
 		Type string `json:"type"`
 	}
 
 	// A textDelta is a piece of a text block.
 	textDelta struct {
+		// Type is always "text_delta".
 		Type string `json:"type"`
+
+		// Text is the text to be appended to the block.
 		Text string `json:"text"`
 	}
 
 	// A thinkingDelta is a piece of a thinking block.
 	thinkingDelta struct {
-		Type     string `json:"type"`
+		// Type is always "thinking_delta".
+		Type string `json:"type"`
+
+		// Thinking is the text of the model's reasoning to be appended to the block.
 		Thinking string `json:"thinking"`
 
 		// betaThinkingDelta is only set in the beta form of the API.
@@ -98,12 +112,16 @@ type (
 
 	// A signatureDelta is the signature of a thinking block.
 	signatureDelta struct {
-		Type      string `json:"type"`
+		// Type is always "signature_delta".
+		Type string `json:"type"`
+
+		// Signature is the signature of the block, always the same constant.
 		Signature string `json:"signature"`
 	}
 
 	// An inputDelta is a piece of a tool call's JSON arguments.
 	inputDelta struct {
+		// Type is always "input_json_delta".
 		Type string `json:"type"`
 
 		// JSON is a piece of the JSON text.
@@ -118,9 +136,11 @@ type (
 		// StopSequence is the stop text that ended the message; null if none did.
 		StopSequence *string `json:"stop_sequence"`
 
-		// StopDetails is always null, like Container.
+		// StopDetails is always null.
 		StopDetails any `json:"stop_details"`
-		Container   any `json:"container"`
+
+		// Container is always null.
+		Container any `json:"container"`
 	}
 )
 

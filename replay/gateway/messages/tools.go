@@ -12,8 +12,12 @@ import (
 // A tool is one element of the parameter tools.
 type tool struct {
 	// Type is "custom" or "" for an ordinary tool; other types are defined by the API.
-	Type        string `json:"type"`
-	Name        string `json:"name"`
+	Type string `json:"type"`
+
+	// Name is the name of the tool, which the model's calls repeat.
+	Name string `json:"name"`
+
+	// Description tells the model what the tool does; "" if the request has none.
 	Description string `json:"description"`
 
 	// InputSchema is the JSON schema of the arguments.

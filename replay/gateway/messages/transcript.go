@@ -76,6 +76,7 @@ func (t *transcript) read(raw json.RawMessage) *turn.Error {
 
 // An entry is one element of the parameter messages.
 type entry struct {
+	// Role is the author of the message, such as "user" or "assistant".
 	Role string `json:"role"`
 
 	// Content is a text or a list of content blocks.

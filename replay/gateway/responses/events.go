@@ -13,6 +13,7 @@ type envelope struct {
 type (
 	// A responseEvent contains the whole response, such as response.created.
 	responseEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
 
 		// Response is the response so far.
@@ -21,6 +22,7 @@ type (
 
 	// An itemEvent reports that an output item was added or is done.
 	itemEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
 
 		// OutputIndex is the index of the item in the response's output.
@@ -32,6 +34,7 @@ type (
 
 	// A partEvent reports that a part of a message's content was added or is done.
 	partEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
 
 		// ItemID is the id of the message item.
@@ -49,9 +52,14 @@ type (
 
 	// A textDeltaEvent is a piece of a message's text.
 	textDeltaEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
+
+		// ItemID is the id of the message item to which the text belongs.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
 
 		// ContentIndex is always 0: a message has one part.
 		ContentIndex int `json:"content_index"`
@@ -65,13 +73,20 @@ type (
 
 	// A textDoneEvent has the complete text of a message.
 	textDoneEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
+
+		// ItemID is the id of the message item to which the text belongs.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
 
 		// ContentIndex is always 0: a message has one part.
-		ContentIndex int    `json:"content_index"`
-		Text         string `json:"text"`
+		ContentIndex int `json:"content_index"`
+
+		// Text is the complete text.
+		Text string `json:"text"`
 
 		// Logprobs is always empty; the API's clients expect the member.
 		Logprobs []string `json:"logprobs"`
@@ -79,67 +94,116 @@ type (
 
 	// A summaryPartEvent reports that a part of a reasoning summary was added or is done.
 	summaryPartEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
+
+		// ItemID is the id of the reasoning item to which the part belongs.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
 
 		// SummaryIndex is always 0: a summary has one part.
-		SummaryIndex int         `json:"summary_index"`
-		Part         summaryPart `json:"part"`
+		SummaryIndex int `json:"summary_index"`
+
+		// Part is the part of the summary; its text is empty when it is added.
+		Part summaryPart `json:"part"`
 	}
 
 	// A summaryDeltaEvent is a piece of a reasoning summary.
 	summaryDeltaEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
+
+		// ItemID is the id of the reasoning item to which the text belongs.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
 
 		// SummaryIndex is always 0: a summary has one part.
-		SummaryIndex int    `json:"summary_index"`
-		Delta        string `json:"delta"`
+		SummaryIndex int `json:"summary_index"`
+
+		// Delta is the text to be appended to the summary.
+		Delta string `json:"delta"`
 	}
 
 	// A summaryDoneEvent has the complete text of a reasoning summary.
 	summaryDoneEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
+
+		// ItemID is the id of the reasoning item to which the text belongs.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
 
 		// SummaryIndex is always 0: a summary has one part.
-		SummaryIndex int    `json:"summary_index"`
-		Text         string `json:"text"`
+		SummaryIndex int `json:"summary_index"`
+
+		// Text is the complete text of the summary.
+		Text string `json:"text"`
 	}
 
 	// A callDeltaEvent is a piece of a tool call's arguments or input.
 	callDeltaEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
-		Delta       string `json:"delta"`
+
+		// ItemID is the id of the item with the tool call.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
+
+		// Delta is the text to be appended to the arguments or the input.
+		Delta string `json:"delta"`
 	}
 
 	// An argumentsDoneEvent has the complete arguments of a function call.
 	argumentsDoneEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
-		Arguments   string `json:"arguments"`
+
+		// ItemID is the id of the item with the function call.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
+
+		// Arguments are the complete arguments as JSON text.
+		Arguments string `json:"arguments"`
 	}
 
 	// An inputDoneEvent has the complete input of a custom tool's call.
 	inputDoneEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		ItemID      string `json:"item_id"`
-		OutputIndex int    `json:"output_index"`
-		Input       string `json:"input"`
+
+		// ItemID is the id of the item with the tool call.
+		ItemID string `json:"item_id"`
+
+		// OutputIndex is the index of the item in the response's output.
+		OutputIndex int `json:"output_index"`
+
+		// Input is the complete input, a text.
+		Input string `json:"input"`
 	}
 	// An errorEvent has the members of the API's schema, and in addition the member
 	// error, by which the official clients know that a stream has failed.
 	errorEvent struct {
+		// envelope has the type and the sequence number of the event.
 		envelope
-		Code    *string `json:"code"`
-		Message string  `json:"message"`
-		Param   *string `json:"param"`
+
+		// Code is the API's name of the error; null for none.
+		Code *string `json:"code"`
+
+		// Message is the text of the error for humans.
+		Message string `json:"message"`
+
+		// Param is the name of the request's parameter that caused the error; null for none.
+		Param *string `json:"param"`
 
 		// Error is the error in the form in which the official clients recognise it.
 		Error any `json:"error"`

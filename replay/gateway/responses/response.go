@@ -83,7 +83,10 @@ type response struct {
 
 // A responseError is the error of a response with status failed.
 type responseError struct {
-	Code    string `json:"code"`
+	// Code is the API's name of the error.
+	Code string `json:"code"`
+
+	// Message is the text of the error for humans.
 	Message string `json:"message"`
 }
 
@@ -95,33 +98,43 @@ type incomplete struct {
 
 // A reasoning is the response's reasoning setting; its members are always null.
 type reasoning struct {
-	Effort  *string `json:"effort"`
+	// Effort is how much the model is to reason; always null.
+	Effort *string `json:"effort"`
+
+	// Summary is the requested form of the summary of the reasoning; always null.
 	Summary *string `json:"summary"`
 }
 
 // A text is the response's setting for the output format, which is always text.
 type text struct {
+	// Format is the output format, always that of plain text.
 	Format format `json:"format"`
 }
 
 // A format is an output format: "text".
 type format struct {
+	// Type is always "text".
 	Type string `json:"type"`
 }
 
 // accessPrograms is a constant part of the response.
 type accessPrograms struct {
+	// Cyber is always "standard".
 	Cyber string `json:"cyber"`
 }
 
 // A usage is the token usage of a turn in the form of this API.
 type usage struct {
 	// InputTokens is the number of tokens that the model read.
-	InputTokens        int64        `json:"input_tokens"`
+	InputTokens int64 `json:"input_tokens"`
+
+	// InputTokensDetails divides InputTokens into kinds, such as tokens from a cache.
 	InputTokensDetails inputDetails `json:"input_tokens_details"`
 
 	// OutputTokens is the number of tokens that the model wrote.
-	OutputTokens        int64         `json:"output_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+
+	// OutputTokensDetails divides OutputTokens into kinds, such as tokens of reasoning.
 	OutputTokensDetails outputDetails `json:"output_tokens_details"`
 
 	// TotalTokens is the sum of both.
@@ -169,13 +182,20 @@ func newResponse(req *request, model string) *response {
 
 // A functionTool is a tool definition of the request in the form in which the response repeats it.
 type functionTool struct {
-	Type        string  `json:"type"`
-	Name        string  `json:"name"`
+	// Type is always "function".
+	Type string `json:"type"`
+
+	// Name is the name of the function.
+	Name string `json:"name"`
+
+	// Description tells the model what the function does; null if the request has none.
 	Description *string `json:"description"`
 
 	// Parameters is the JSON schema of the arguments.
 	Parameters json.RawMessage `json:"parameters"`
-	Strict     bool            `json:"strict"`
+
+	// Strict is always false: arguments are not checked against the schema.
+	Strict bool `json:"strict"`
 }
 
 // newFunctionTool converts a tool to the form in which the response repeats it.
@@ -194,12 +214,17 @@ func newFunctionTool(t turn.Tool) functionTool {
 type (
 	// A messageItem is an output item with the visible text of the answer.
 	messageItem struct {
-		ID   string `json:"id"`
+		// ID is the id of the item in the response.
+		ID string `json:"id"`
+
+		// Type is always "message".
 		Type string `json:"type"`
 
 		// Status is "in_progress", "completed" or "incomplete".
 		Status string `json:"status"`
-		Role   string `json:"role"`
+
+		// Role is always "assistant".
+		Role string `json:"role"`
 
 		// Content are the parts of the message, at most one.
 		Content []messagePart `json:"content"`
@@ -207,29 +232,49 @@ type (
 
 	// A messagePart is a part of a message's content. Annotations and Logprobs are always empty.
 	messagePart struct {
-		Type        string   `json:"type"`
-		Text        string   `json:"text"`
+		// Type is always "output_text".
+		Type string `json:"type"`
+
+		// Text is the text of the part.
+		Text string `json:"text"`
+
+		// Annotations is always empty; the API's clients expect the member.
 		Annotations []string `json:"annotations"`
-		Logprobs    []string `json:"logprobs"`
+
+		// Logprobs is always empty; the API's clients expect the member.
+		Logprobs []string `json:"logprobs"`
 	}
 
 	// A reasoningItem is an output item with the model's reasoning.
 	reasoningItem struct {
-		ID      string        `json:"id"`
-		Type    string        `json:"type"`
+		// ID is the id of the item in the response.
+		ID string `json:"id"`
+
+		// Type is always "reasoning".
+		Type string `json:"type"`
+
+		// Summary are the parts of the reasoning that the model made visible, at most one.
 		Summary []summaryPart `json:"summary"`
 	}
 
 	// A summaryPart is a part of a reasoning item.
 	summaryPart struct {
+		// Type is always "summary_text".
 		Type string `json:"type"`
+
+		// Text is the text of the part.
 		Text string `json:"text"`
 	}
 
 	// A functionCallItem is an output item with a call of a function.
 	functionCallItem struct {
-		ID     string `json:"id"`
-		Type   string `json:"type"`
+		// ID is the id of the item in the response.
+		ID string `json:"id"`
+
+		// Type is always "function_call".
+		Type string `json:"type"`
+
+		// Status is "in_progress", "completed" or "incomplete".
 		Status string `json:"status"`
 
 		// CallID is the id that the result of the call must repeat.
@@ -237,7 +282,9 @@ type (
 
 		// Namespace is the namespace of the tool; "" for none.
 		Namespace string `json:"namespace,omitempty"`
-		Name      string `json:"name"`
+
+		// Name is the name of the called function.
+		Name string `json:"name"`
 
 		// Arguments are the arguments as JSON text.
 		Arguments string `json:"arguments"`
@@ -245,7 +292,10 @@ type (
 
 	// A customCallItem is an output item with a call of a custom tool, whose input is text.
 	customCallItem struct {
-		ID   string `json:"id"`
+		// ID is the id of the item in the response.
+		ID string `json:"id"`
+
+		// Type is always "custom_tool_call".
 		Type string `json:"type"`
 
 		// CallID is the id that the result of the call must repeat.
@@ -253,7 +303,9 @@ type (
 
 		// Namespace is the namespace of the tool; "" for none.
 		Namespace string `json:"namespace,omitempty"`
-		Name      string `json:"name"`
+
+		// Name is the name of the called tool.
+		Name string `json:"name"`
 
 		// Input is the input of the tool, a text.
 		Input string `json:"input"`

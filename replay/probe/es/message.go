@@ -81,7 +81,10 @@ type message struct {
 	unknown []int32
 	// unsure means that it is uncertain whether the path leads to a message.
 	unsure bool
-	// asked is the number of requests. Each numbers its canaries differently; see id.
+
+	// asked is the number of requests sent so far. It changes the numbers of the canaries (illegal tags at which
+	// the server's parser stops with an error) in each request, so that a server which always gives the same
+	// response is noticed.
 	asked int
 	// complete means that all field numbers were probed.
 	complete bool

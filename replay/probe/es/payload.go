@@ -91,7 +91,9 @@ type batch struct {
 	numbers []int32
 	// next is the first number after the batch, i.e. the highest one below it; 0 if there is none.
 	next int32
-	// looks are the pairs of field numbers that are tested together; see look.
+
+	// looks are pairs of field numbers that this request tests together: the second is parsed only if the first is
+	// a string or a number of fixed size.
 	looks []look
 	// base is the canary index of the first pair in looks.
 	base int

@@ -152,7 +152,7 @@ type MethodsOptions struct {
 	// Replay has the credentials that replace redacted headers.
 	Replay replay.Options
 
-	// AskNames has the same meaning as in probe.VerifyOptions.
+	// AskNames also verifies the names and types of fields, by the errors of the server's JSON parser.
 	AskNames bool
 
 	// PlanOnly means that only plans are made, and nothing is sent.

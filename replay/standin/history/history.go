@@ -97,6 +97,7 @@ type Part struct {
 
 // A message is the JSON form of Message.
 type message struct {
+	// Role is the author of the message, such as "user", "assistant" or "tool".
 	Role string `json:"role"`
 
 	// Content is a string or a list of parts.
@@ -122,7 +123,9 @@ type part struct {
 
 	// ToolCallID is the id of a tool call or of the call to which a result belongs.
 	ToolCallID string `json:"toolCallId"`
-	ToolName   string `json:"toolName"`
+
+	// ToolName is the name of the tool, in a call and in its result.
+	ToolName string `json:"toolName"`
 
 	// Args are the arguments of a tool call.
 	Args json.RawMessage `json:"args"`

@@ -135,6 +135,7 @@ const MaxDepth = 400
 // A Reader parses expressions of a script by recursive descent. Its methods get the index of an expression's
 // first token.
 type Reader struct {
+	// Script is the script that is parsed, split into tokens.
 	*Script
 	// depth is the current nesting depth of expressions.
 	depth int

@@ -90,6 +90,9 @@ type Script struct {
 
 	// scopes has the declarations of the names in the script.
 	scopes
+
+	// Budget counts the work and memory that the analysis of this script has used, because scripts are untrusted
+	// input. Once a limit is exceeded, only literals are read and names are no longer resolved.
 	Budget
 }
 

@@ -117,21 +117,28 @@ type scopes struct {
 	// Spaces are calls that define exports, such as f(name, {Export: () => …}).
 	Spaces []namespace
 
-	// spaceOf caches the result of the method namespaces.
+	// spaceOf caches the tokens of the objects that define exports; the key is the declaration of the variable that
+	// receives the exports.
 	spaceOf map[int32][]int32
-	// onNames caches the result of the method memberAssignments.
+
+	// onNames caches the first token of each value that is assigned to a member, as in foo.name = value, by the
+	// declaration of foo and by the member's name.
 	onNames map[int32]map[string]int32
-	// modules caches the result of the method ModuleTable: the bodies of bundled modules by key.
+
+	// modules caches the bodies of bundled modules by their key in the bundle.
 	modules map[string][]int32
 	// exprs caches parsed expressions by their first token.
 	exprs map[int32]*Node
-	// exports caches the results of ExportTable, by the body of the module.
+
+	// exports caches the exported expressions of each module by name; the outer key is the body of the module.
 	exports map[int32]map[string]*Node
 
-	// defined caches the results of Definition for arrays, by token.
+	// defined caches the object literals to which arrays of names and getters (the exports of a webpack module)
+	// were converted, by token.
 	defined map[int32]*Node
 
-	// assigned caches the results of Values: the assignments to each declared name.
+	// assigned caches the tokens of all assignments to each declared name: by the number of the name, and then by
+	// the token that declares it.
 	assigned map[int32]map[int32][]int32
 	// returns caches the token of the returned expression by the body of the function.
 	returns map[int32]int32
@@ -144,7 +151,14 @@ type scopes struct {
 
 // A namespace is a call that defines exports: __export(x, {…}) of esbuild, and n.d(x, {…}) or n.d(x, ["a", 0,
 // value, "b", () => value]) of webpack. Name and Object are the tokens of its two arguments.
-type namespace struct{ Name, Object int32 }
+type namespace struct {
+	// Name is the index of the token of the first argument: the object that receives the exports.
+	Name int32
+
+	// Object is the index of the token at which the second argument begins: the object literal or list that defines
+	// the exports.
+	Object int32
+}
 
 // scopeKey combines a scope and the number of a name to a map key.
 func scopeKey(scope, name int32) uint64 { return uint64(scope)<<32 | uint64(uint32(name)) }

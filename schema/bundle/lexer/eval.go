@@ -8,8 +8,12 @@ import (
 // An evaluated is a script inside a string literal that is passed to eval. webpack writes modules in this form
 // in development mode. Offsets are in bytes.
 type evaluated struct {
-	// start and end are the offsets of the script in the result of Unevaluate.
-	start, end uint32
+	// start is the offset of the script's first byte in the source in which calls of eval were replaced by their
+	// code.
+	start uint32
+
+	// end is the offset after the script's last byte in that source.
+	end uint32
 	// from is the offset of the string literal in the original source.
 	from uint32
 	// next is the offset in the original source after the call of eval.

@@ -15,6 +15,7 @@ import (
 
 // A builder converts the definitions extracted from scripts to descriptors.
 type builder struct {
+	// Definitions are the extracted definitions that are converted.
 	*Definitions
 	// ctx ends the work early.
 	ctx context.Context

@@ -8,6 +8,7 @@ import (
 
 // Definitions are everything that was extracted from a set of related scripts.
 type Definitions struct {
+	// Found has the messages, enums and services that were found in all scripts.
 	Found
 	// Files are the descriptors that are embedded in the scripts.
 	Files []*descriptorpb.FileDescriptorProto

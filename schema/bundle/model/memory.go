@@ -77,7 +77,17 @@ func (f *Found) SkipCounted() {
 
 // counts are numbers of definitions, by kind.
 type counts struct {
-	messages, enums, services, extensions int
+	// messages is the number of message types.
+	messages int
+
+	// enums is the number of enum types.
+	enums int
+
+	// services is the number of RPC services.
+	services int
+
+	// extensions is the number of protobuf extensions.
+	extensions int
 }
 
 // MemoryOf returns the estimated memory in bytes of everything that a descriptor declares.

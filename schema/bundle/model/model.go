@@ -23,6 +23,8 @@ import (
 
 // A Message is a message type, as far as the generated code shows it.
 type Message struct {
+	// Def has the name, the place in the script and other properties that messages, enums and services have in
+	// common.
 	Def
 	// Fields are the fields in the order of the generated code.
 	Fields []*Field
@@ -43,6 +45,8 @@ func (m *Message) RestoreSnakeCase() {
 
 // An Enum is an enum type, as far as the generated code shows it.
 type Enum struct {
+	// Def has the name, the place in the script and other properties that messages, enums and services have in
+	// common.
 	Def
 	// Values are the enum's values in the order of the generated code.
 	Values []EnumValue
@@ -64,6 +68,8 @@ type EnumValue struct {
 
 // A Service is an RPC service, as far as the generated code shows it.
 type Service struct {
+	// Def has the name, the place in the script and other properties that messages, enums and services have in
+	// common.
 	Def
 	// Methods are the RPC methods of the service.
 	Methods []*Method

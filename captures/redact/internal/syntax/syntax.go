@@ -47,7 +47,8 @@ func Pairs(before, after func(sign, other byte)) {
 	}
 }
 
-// mayPrecede reports whether c may be directly before a sign.
+// mayPrecede reports whether a secret may follow sign, one of the punctuation bytes in Signs (such as the '=' between a
+// name and its value), if the byte directly before sign is c.
 func mayPrecede(sign, c byte) bool {
 	switch sign {
 	case '"', '&', '?':
@@ -58,7 +59,8 @@ func mayPrecede(sign, c byte) bool {
 	return charset.BeforeSign.Has(c)
 }
 
-// mayFollow reports whether c may be directly after a sign.
+// mayFollow reports whether a secret may follow sign, one of the punctuation bytes in Signs (such as the '=' between a
+// name and its value), if the byte directly after sign is c.
 func mayFollow(sign, c byte) bool {
 	switch sign {
 	case '"':

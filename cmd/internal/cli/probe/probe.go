@@ -73,7 +73,8 @@ type probeFlags struct {
 	// settle are the files with ambiguous fields to probe, or two definitions whose differences to probe.
 	settle []string
 
-	// typ is the full name of the request's message type in the files of --settle (--type).
+	// typ is the full protobuf name of the request's message type, which is looked up in the files given with
+	// --settle (flag --type); "" for the request type that these files declare for the probed method.
 	typ string
 
 	// live allows hosts other than this machine.

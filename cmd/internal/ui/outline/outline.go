@@ -242,7 +242,9 @@ func (o *Outline) openValue(row int32, payload []byte, nesting int) {
 	}
 }
 
-// Path returns the path of a row from the beginning of its layer, in the notation of the command line.
+// Path returns the path of a row (a field, or a value in JSON) in the notation of the command line, such as 3[0].2.
+// It begins at the layer that contains the row: the message itself, or the data that was decoded from one of its
+// values, for example from base64.
 func (o *Outline) Path(i int32) string {
 	var steps []string
 	for layer := o.Rows[i].Layer; i >= 0 && o.Rows[i].Layer == layer; i = o.Rows[i].Parent {

@@ -92,7 +92,8 @@ func (s *Set) Call(e *Exec) (call *turn.Call, refusal []message.Message) {
 	return call, nil
 }
 
-// callMCP is like Call, for a request that names one of the announced (MCP) tools.
+// callMCP returns the call of a client's tool for a request that names one of the announced (MCP) tools. If there is no
+// such tool, call is nil and refusal has the messages that report this to the server.
 func (s *Set) callMCP(e *Exec) (call *turn.Call, refusal []message.Message) {
 	name, ok := s.resolve(e.Args.Text("tool_name"), e.Args.Text("name"))
 	if !ok {

@@ -36,7 +36,7 @@ type Map struct {
 	rows []row
 }
 
-// A row maps some kinds of server requests to calls of one client tool; see Map.
+// A row of a tool map maps some kinds of server requests to calls of one client tool.
 type row struct {
 	// Exec are the kinds of requests to which the row applies, such as "read".
 	Exec []string `json:"exec"`

@@ -122,7 +122,7 @@ func statusFault(resp *http.Response, record captures.Recording) error {
 	return e
 }
 
-// Send sends a message in the request body; see Stream.
+// Send sends a message in the request body. It blocks while the server does not read.
 func (c *call) Send(message []byte) error {
 	c.buf = envelope.Append(c.buf[:0], 0, message)
 	if c.record != nil {
@@ -132,7 +132,8 @@ func (c *call) Send(message []byte) error {
 	return err
 }
 
-// Receive returns the next message of the server; see Stream.
+// Receive waits for the next message of the server, which is valid until the next call. It returns io.EOF after an end
+// of stream without an error.
 func (c *call) Receive() ([]byte, error) { return c.down.next() }
 
 // abort ends the request body with err and cancels the call. Cancelling the context alone would leave
