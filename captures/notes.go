@@ -32,6 +32,7 @@ const (
 
 // A Note is a text that a user attached to a place. A place has at most one note of each kind.
 type Note struct {
+	// The embedded Place is the exchange, frame or field that the note is about.
 	Place
 	// Kind distinguishes a note from a mark.
 	Kind NoteKind

@@ -41,7 +41,9 @@ type dictReader struct {
 
 	// values are the members of the dictionary by name, as the scanner decoded them.
 	values map[string]any
-	err    error
+	// err is the first error, a member with an unexpected type; the methods return zero values once it is
+	// set.
+	err error
 }
 
 // reportType sets err to say that a member does not have the type named want, unless err is already set.

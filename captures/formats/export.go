@@ -54,10 +54,10 @@ type ExportResult struct {
 	// are written with chunked encoding there, because their declared length is wrong.
 	WithoutPackets, Reframed int
 
-	// Connections and Packets are the numbers of connections and packets in a written pcapng file; 0 for other
-	// formats.
+	// Connections is the number of TCP connections in a written pcapng file; 0 for other formats.
 	Connections int
-	Packets     int64
+	// Packets is the number of packets in a written pcapng file; 0 for other formats.
+	Packets int64
 }
 
 // An Exporter writes captures in one format: to a stream, or into a folder.
@@ -68,8 +68,9 @@ type Exporter struct {
 	// needsEmptyFolder is set for formats that refuse a folder with files in it.
 	needsEmptyFolder bool
 
-	// stream writes a format that is a single file, and folder one that is a folder; the other is nil.
+	// stream writes a capture in a format that is a single file; nil if the format is a folder.
 	stream func(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error)
+	// folder writes a capture as files in the folder dir; nil if the format is a single file.
 	folder func(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error)
 }
 

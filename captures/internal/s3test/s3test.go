@@ -22,9 +22,11 @@ type Service struct {
 	// URL is the endpoint of the S3 service.
 	URL string
 
-	// requests are the received requests, for Count; mu guards them and fault.
-	mu       sync.Mutex
-	fault    Fault
+	// mu guards fault and requests.
+	mu sync.Mutex
+	// fault is the failure that the service simulates for requests; its zero value means none.
+	fault Fault
+	// requests describes the received requests, in order, so that tests can count them.
 	requests []string
 }
 
