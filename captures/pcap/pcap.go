@@ -102,14 +102,17 @@ type pair [2]netip.AddrPort
 
 // An importer is the state of one import of a packet file.
 type importer struct {
+	// options are the options of the import.
 	options Options
+	// summary contains the counts of the import so far.
 	summary Summary
 
 	// conns are the current connections, including recently finished ones.
 	conns map[pair]*conn
 
-	// budget limits the buffered bytes of all connections together, and source is the value of Exchange.Source.
+	// budget limits the bytes that all connections of the import buffer together.
 	budget *budget
+	// source is the text that the recorded exchanges name as their source.
 	source string
 	// recordingError is the first error of writing to the capture, which stops the import.
 	recordingError error

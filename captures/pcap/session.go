@@ -46,6 +46,7 @@ type layer interface {
 // A session is a pair of byte streams to be parsed, one for each direction: those of a TCP connection, or those
 // inside TLS or a tunnel.
 type session struct {
+	// conn is the TCP connection that carries the byte streams.
 	conn *conn
 	// secure means that the session is inside TLS.
 	secure bool
@@ -185,9 +186,12 @@ func (s *session) run() {
 // A sessionState is compared before and after parsing a session, to detect progress: the read position of each
 // direction, whether it has ended, and whether the protocol is known.
 type sessionState struct {
+	// offset is the position up to which the bytes of each direction were read.
 	offset [2]int64
+	// closed is true for each direction that has ended.
 	closed [2]bool
-	known  bool
+	// known means that the protocol of the session was detected.
+	known bool
 }
 
 // state returns the current positions and states of both inboxes.
