@@ -45,7 +45,7 @@ type frameRow struct {
 	Flags int32 `parquet:"flags"`
 	// Compressed means that the payload was compressed on the wire; Data is decompressed.
 	Compressed bool `parquet:"compressed"`
-	// Encoding is the name of the compression of the frame, such as "gzip"; null if there is none.
+	// Encoding is the name of the compression of the frame, such as "gzip"; "" if there is none.
 	Encoding string `parquet:"encoding,dict"`
 
 	// End is set for the frame that ends the call: end-of-stream message, trailers or error.
@@ -63,9 +63,9 @@ type frameRow struct {
 
 	// Data is the decompressed payload of the frame.
 	Data []byte `parquet:"data"`
-	// Type is the full name of the message type; null if not known.
+	// Type is the full name of the message type; "" if not known.
 	Type string `parquet:"type,dict"`
-	// Error describes why the frame could not be decoded; null if it was.
+	// Error describes why the frame could not be decoded; "" if it was.
 	Error string `parquet:"error,dict"`
 
 	// Method is the HTTP method; as a property of the exchange, it is repeated in each row, so that queries
@@ -73,21 +73,21 @@ type frameRow struct {
 	Method string `parquet:"method,dict"`
 	// URL is the absolute URL of the exchange.
 	URL string `parquet:"url,dict"`
-	// HTTP is the HTTP version that the client spoke: "1.0", "1.1" or "2"; null if none.
+	// HTTP is the HTTP version that the client spoke: "1.0", "1.1" or "2"; "" if none.
 	HTTP string `parquet:"http,dict"`
 	// Status is the HTTP status code; 0 if there was no response.
 	Status int32 `parquet:"status"`
 	// Protocol is the detected RPC protocol or streaming format of the exchange, such as "connect-stream".
 	Protocol string `parquet:"protocol,dict"`
-	// Service is the full name of the RPC service; null if the exchange is not a call.
+	// Service is the full name of the RPC service; "" if the exchange is not a call.
 	Service string `parquet:"service,dict"`
-	// RPC is the name of the called method, without the service; null if the exchange is not a call.
+	// RPC is the name of the called method, without the service; "" if the exchange is not a call.
 	RPC string `parquet:"rpc,dict"`
-	// Codec is the encoding of the messages, such as "proto" or "json"; null if unknown.
+	// Codec is the encoding of the messages, such as "proto" or "json"; "" if unknown.
 	Codec string `parquet:"codec,dict"`
-	// Code is the status code of the RPC call; null if unknown.
+	// Code is the status code of the RPC call; "" if unknown.
 	Code string `parquet:"code,dict"`
-	// Outcome is how the exchange ended, such as "complete"; null if it was in flight.
+	// Outcome is how the exchange ended, such as "complete"; "" if it was in flight.
 	Outcome string `parquet:"outcome,dict"`
 
 	// Transport is the exchange's transport: "http", "websocket", "tls" or "tcp".
@@ -100,12 +100,13 @@ type frameRow struct {
 
 	// PID is the process id of the client program; null if not known.
 	PID *int32 `parquet:"pid,optional"`
-	// Process is the base name of the client program's executable; null if unknown.
+	// Process is the base name of the client program's executable; "" if unknown.
 	Process string `parquet:"process,dict"`
 	// Client is the product name that the client program gives itself, for instance in its User-Agent header;
-	// null if unknown.
+	// "" if unknown.
 	Client string `parquet:"client,dict"`
-	// Version is the version of the program in Client.
+	// Version is the version that the client program gives itself, for instance in its User-Agent header; ""
+	// if unknown.
 	Version string `parquet:"client_version,dict"`
 }
 
@@ -133,24 +134,26 @@ type fieldRow struct {
 	// Number is the protobuf field number.
 	Number int64 `parquet:"number"`
 
-	// Name is the name of the field; null if not known.
+	// Name is the name of the field; "" if not known.
 	Name string `parquet:"name,dict"`
-	// Wire is the name of the protobuf wire type.
+	// Wire is the name of the protobuf wire type: varint, i64, len, group, i32, or garbage for bytes that
+	// cannot be parsed.
 	Wire string `parquet:"wire,dict"`
 
 	// Off is the offset of the field's tag in the decompressed payload of the frame, in bytes.
 	Off int64 `parquet:"off"`
 	// Len is the length of the field including its tag, in bytes.
 	Len int64 `parquet:"len"`
-	// Kind is the protobuf type of the field, such as "string" or "message", from the definitions or
-	// inferred.
+	// Kind is how the value is interpreted, from the definitions or inferred, such as "string", "message" or
+	// "packed".
 	Kind string `parquet:"kind,dict"`
-	// Type is the full name of the field's message or enum type; null if not known or not applicable.
+	// Type is the protobuf type of the field, such as "int32" or the name of a message; "" for a message
+	// whose definition is unknown.
 	Type string `parquet:"type,dict"`
 
 	// P is the probability that the type is right, from 0 to 1.
 	P float64 `parquet:"p"`
-	// Symbol is the name of an enum value; null for other fields or if unknown.
+	// Symbol is the name of the enum value; "" for other fields or if unknown.
 	Symbol string `parquet:"symbol,dict"`
 	// Int is the value of an integer, bool or enum that fits into 64 bits with a sign; nil otherwise.
 	Int *int64 `parquet:"int,optional"`
@@ -162,7 +165,7 @@ type fieldRow struct {
 	Text *string `parquet:"text,optional"`
 	// Bytes is the value of a bytes, packed or undecodable field; nil for other fields.
 	Bytes []byte `parquet:"bytes,optional"`
-	// Error describes why the field could not be decoded; null if it was.
+	// Error describes why the field could not be decoded; "" if it was.
 	Error string `parquet:"error,dict"`
 }
 

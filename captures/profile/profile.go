@@ -120,8 +120,9 @@ type Secrets struct {
 // A KeyShape is the format of one kind of API key: a prefix of at least three bytes, then at least MinLength
 // letters and digits, of which at least one is a digit.
 type KeyShape struct {
-	// Prefix is how each key begins, and MinLength the smallest number of characters after it.
-	Prefix    string
+	// Prefix is the text with which each key begins, of at least three bytes.
+	Prefix string
+	// MinLength is the smallest number of letters and digits after the prefix.
 	MinLength int
 }
 
@@ -130,13 +131,15 @@ type Endpoints struct {
 	// Backend is the URL for all calls except those of the agent.
 	Backend *url.URL
 
-	// Private and Shared receive the agent's calls with and without privacy mode.
-	Private, Shared *url.URL
+	// Private is the URL for the agent's calls with privacy mode turned on.
+	Private *url.URL
+	// Shared is the URL for the agent's calls with privacy mode turned off.
+	Shared *url.URL
 
-	// PrivacyHeader is the name, in lower case, of the request header that turns privacy mode on. Its values in
-	// PrivacyOff, compared without case, turn it off.
+	// PrivacyHeader is the name, in lower case, of the request header that turns privacy mode on.
 	PrivacyHeader string
-	PrivacyOff    []string
+	// PrivacyOff are the values of the privacy header, compared without case, that turn privacy mode off.
+	PrivacyOff []string
 }
 
 // Tokens describes where clients store their credentials: in the Keychain on macOS, in a file on other

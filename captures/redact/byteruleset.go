@@ -15,7 +15,12 @@ import (
 
 // A literal is one spelling (such as base64 or hex) of a learned secret, i.e. of a value that is known to be
 // secret.
-type literal struct{ spelt, secret string }
+type literal struct {
+	// spelt is one spelling of the secret, such as its base64 or hex form, as it occurs in data.
+	spelt string
+	// secret is the secret itself.
+	secret string
+}
 
 // A ruleset is what a scanner searches for at every byte: spellings of learned secrets, prefixes of API keys
 // ("key shapes"), and the signs, such as ':' or '=', that precede a value (see package syntax). It is
@@ -35,11 +40,10 @@ type ruleset struct {
 	// base is the ruleset without learned secrets.
 	base *ruleset
 
-	// pairs is the first filter, indexed by two bytes (see pairOf). Only every second pair of the data is
-	// looked up, so the value is a bit set that says at which byte in or next to the pair a match may begin
-	// (see beginsHere). At such positions quads is checked, which has a bit for each hash of the first four
-	// bytes.
+	// pairs is the first filter, indexed by two bytes; only every second pair of the data is looked up, so
+	// the value is a bit set of the bytes in or next to the pair at which a match may begin.
 	pairs [1 << 16]uint8
+	// quads is the second filter: it has a bit for each hash of the first four bytes of a match.
 	quads [1 << 12]uint64
 
 	// wide means that some literal is UTF-16 text, which nextRun must search for separately.
@@ -52,8 +56,10 @@ type ruleset struct {
 	// which alone accepts too many positions if hundreds of secrets are known.
 	tails [1 << 11]uint64
 
-	// first marks the bytes with which a literal or key shape can begin. one marks these and the signs.
-	first, one [256]bool
+	// first marks the bytes with which the spelling of a secret or an API key can begin.
+	first [256]bool
+	// one marks the bytes with which any match can begin, including the signs that precede a value.
+	one [256]bool
 
 	// sign marks the signs: bytes such as ':' or '=' that precede a value.
 	sign [256]bool

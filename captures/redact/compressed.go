@@ -24,8 +24,10 @@ type section struct {
 	// b is the filter of the body that contains the section.
 	b *BodyFilter
 
-	// start is the position of the section in the body, and at the position of the next bytes.
-	start, at int64
+	// start is the position of the compressed data in the body.
+	start int64
+	// at is the position in the body of the next bytes of the compressed data.
+	at int64
 
 	// written is the position up to which the section's bytes were released.
 	written int64
@@ -43,8 +45,9 @@ type section struct {
 	// found means that the section contains a secret.
 	found bool
 
-	// inflater decompresses the section, and inflated is the number of decompressed bytes.
+	// inflater decompresses the data.
 	inflater *inflater
+	// inflated is the number of decompressed bytes so far.
 	inflated int64
 
 	// scan searches the decompressed data; it is not used if inner is set.

@@ -36,8 +36,11 @@ const (
 type packing struct {
 	// message means that the parameter is the message of a Connect GET request, whose encoding other
 	// parameters describe.
-	message     bool
-	base64      bool
+	message bool
+	// base64 means that the message is in base64; used only if message is set.
+	base64 bool
+	// compression is the compression of the message, such as "gzip"; "" for none; used only if message is
+	// set.
 	compression string
 }
 
@@ -260,7 +263,14 @@ func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, m
 
 // A move records that the bytes from start to end of a text were replaced by a text of now bytes, which moves
 // the rest.
-type move struct{ start, end, now int }
+type move struct {
+	// start is the offset of the first replaced byte in the original text.
+	start int
+	// end is the offset after the last replaced byte in the original text.
+	end int
+	// now is the length of the replacement in bytes.
+	now int
+}
 
 // moves lists the replacements in a text, in order.
 type moves []move

@@ -18,7 +18,12 @@ const (
 
 // A shortString is a JSON string of at most maxRemembered bytes, including the closing quote, padded with
 // zeros. The zero value means none.
-type shortString struct{ low, high uint64 }
+type shortString struct {
+	// low contains the first eight bytes of the string, little-endian, padded with zeros.
+	low uint64
+	// high contains the bytes of the string after the eighth, little-endian, padded with zeros.
+	high uint64
+}
 
 // A stringCache caches short JSON strings in which a scanner has found no secret, because the same member names
 // occur millions of times. It is a hash table without chaining: a new string replaces one with the same hash.

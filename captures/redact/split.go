@@ -39,7 +39,12 @@ type split struct {
 }
 
 // A span is a range of bytes of a body.
-type span struct{ from, to int64 }
+type span struct {
+	// from is the offset of the first byte of the range.
+	from int64
+	// to is the offset after the last byte of the range.
+	to int64
+}
 
 // rest returns the bytes of the secret that were not found yet.
 func (p *split) rest() string { return p.secret[p.have:] }

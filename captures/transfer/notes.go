@@ -29,9 +29,11 @@ type Note struct {
 	// Kind distinguishes a note from a mark.
 	Kind captures.NoteKind `json:"kind"`
 
-	// Dir and Frame identify the frame; nil if the note is about the whole exchange.
-	Dir   *string `json:"dir,omitempty"`
-	Frame *int    `json:"frame,omitempty"`
+	// Dir is the direction of the frame that the note is about, "up" or "down"; nil if the note is about the
+	// whole exchange.
+	Dir *string `json:"dir,omitempty"`
+	// Frame is the number of the frame in its direction, from 0; nil if the note is about the whole exchange.
+	Frame *int `json:"frame,omitempty"`
 
 	// Path is the path of the field that the note is about; "" for the whole frame.
 	Path string `json:"path,omitempty"`

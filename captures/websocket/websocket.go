@@ -31,6 +31,7 @@ const maxEarly = 64 << 10
 // A Recorder is a captures.Recorder that records WebSocket traffic as messages, in an exchange of its own,
 // instead of as raw bytes.
 type Recorder struct {
+	// The embedded Recorder records the exchanges.
 	captures.Recorder
 }
 
@@ -74,23 +75,27 @@ func upgradesToWebSocket(h captures.Headers) bool {
 // A recording records a WebSocket handshake, and then the WebSocket that it opened. The embedded Recording is
 // the handshake's.
 type recording struct {
+	// The embedded Recording is that of the WebSocket handshake.
 	captures.Recording
 
+	// recorder begins the recording of the WebSocket's own exchange.
 	recorder captures.Recorder
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// ex is the exchange of the WebSocket handshake.
 	ex captures.Exchange
 
-	// early are bytes that the client sent before the response, the last of them at earlyAt.
-	early   []byte
+	// early are bytes that the client sent before the response arrived.
+	early []byte
+	// earlyAt is the time of the last bytes that the client sent before the response arrived.
 	earlyAt timestamp
 
-	// answered means that the response has arrived. frames records the WebSocket; nil if the server has not
-	// accepted it.
+	// answered means that the response has arrived.
 	answered bool
-	frames   *frameRecorder
+	// frames records the messages of the WebSocket; nil if the server has not accepted it.
+	frames *frameRecorder
 }
 
 // Connection records the TLS details and the address of the server.
