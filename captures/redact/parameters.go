@@ -37,10 +37,10 @@ type packing struct {
 	// message means that the parameter is the message of a Connect GET request, whose encoding other
 	// parameters describe.
 	message bool
-	// base64 means that the message is in base64; used only if message is set.
+	// base64 means that the value is in base64; if neither base64 nor message is set, base64 is detected.
 	base64 bool
-	// compression is the compression of the message, such as "gzip"; "" for none; used only if message is
-	// set.
+	// compression is the name of the compression of the decoded value, such as "gzip"; "" for none if message
+	// is set, otherwise it is detected.
 	compression string
 }
 

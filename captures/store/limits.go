@@ -102,23 +102,27 @@ func (u usage) plus(v usage) usage {
 //
 // Each exchange counts only once, with the maximum over all reads, so commands may read a capture repeatedly.
 type meter struct {
-	path   string
+	// path is the path of the capture file.
+	path string
+	// limits are the largest amounts that may be read.
 	limits Limits
 	// pageTime is the time limit of one query; see the constant pageTime.
 	pageTime time.Duration
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// fileSize is the size of the capture file when it was last checked, in bytes.
 	fileSize int64
 
-	// seen is the largest amount read of each exchange in one loop, by ID, and total their sum.
-	seen  map[int64]usage
+	// seen is the largest amount read of each exchange in one loop, by exchange ID.
+	seen map[int64]usage
+	// total is the sum of the amounts of all exchanges.
 	total usage
 
-	// shared is the budget of the whole command, to which this file has added sharedSize bytes; nil for no
-	// budget.
-	shared     *budget.Budget
+	// shared is the budget of the whole command, to which the file contributes; nil for no budget.
+	shared *budget.Budget
+	// sharedSize is the size in bytes that this file has added to the budget of the command.
 	sharedSize int64
 }
 

@@ -24,17 +24,20 @@ const (
 // A recording is an exchange that is being recorded; it implements captures.Recording. Its methods block while
 // the store's queue is full. They do nothing after End, or once recording has failed (see Store.Err).
 type recording struct {
+	// store is the capture in which the exchange is recorded.
 	store *Store
 	// start is when the recording of the exchange began, including a monotonic clock reading.
 	start time.Time
 	// startOffset is the duration from Exchange.Started to start.
 	startOffset time.Duration
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// ex is the exchange as it is stored, after redaction.
 	ex captures.Exchange
 	// seq is the sequence number of the exchange's next chunk.
-	seq   int64
+	seq int64
+	// ended means that the exchange has ended; further calls do nothing.
 	ended bool
 
 	// bodies replace the secrets in the bodies of each direction; nil if secrets are kept.

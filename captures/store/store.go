@@ -107,6 +107,7 @@ type ReadOptions struct {
 
 // testOptions are options that only tests set.
 type testOptions struct {
+	// migrations replace the steps that convert older file formats; nil means the real ones.
 	migrations []schema.Migration
 	// maxPages simulates a full disk: PRAGMA max_page_count.
 	maxPages int
@@ -131,20 +132,23 @@ type Store struct {
 	// capture is open for reading.
 	Redactor *redact.Redactor
 
-	// profile describes the recorded service, and format is the version of the file's format.
+	// profile describes the recorded service.
 	profile *profile.Profile
-	format  int
+	// format is the version number of the file's format.
+	format int
 	// forwarded is ReadOptions.Forwarded.
 	forwarded [2]bool
 
-	// readDB is the database for reading, readers are its connections for queries, and unpacker decompresses
-	// payloads.
-	readDB   *sql.DB
-	readers  *database.Readers
+	// readDB is the database handle for reading.
+	readDB *sql.DB
+	// readers is the pool of connections for queries.
+	readers *database.Readers
+	// unpacker decompresses stored payloads.
 	unpacker *payload.Unpacker
 
-	// noOldChunks means that all chunks are in segments; it is determined once, by means of oldChunks.
-	oldChunks   sync.Once
+	// oldChunks makes sure that noOldChunks is determined only once.
+	oldChunks sync.Once
+	// noOldChunks means that the file has no rows in the table chunks of older formats.
 	noOldChunks bool
 
 	// meter enforces Limits for reading.
@@ -177,13 +181,15 @@ type Store struct {
 	// copied are the IDs of exchanges that CopyExchange has copied, in ascending order.
 	copied []int64
 
+	// mu guards the fields below, and authorities.
 	mu sync.Mutex
 
 	// nextID is the ID for the next exchange.
 	nextID int64
 
 	// open maps the IDs of running exchanges to their recordings.
-	open   map[int64]*recording
+	open map[int64]*recording
+	// closed means that Close was called, so no exchange may begin.
 	closed bool
 
 	// onDrained, if set by WhenDrained, is called once no exchange is running. No exchange may begin anymore.

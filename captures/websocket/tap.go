@@ -35,7 +35,7 @@ type frameRecorder struct {
 	// exchange.
 	began time.Duration
 
-	// mu guards the recording of bytes that are not valid frames, and problems.
+	// mu guards unparsed, unparsedBegun and problems.
 	mu sync.Mutex
 
 	// beginUnparsed starts recording another exchange, for bytes that are not valid WebSocket frames.

@@ -47,18 +47,25 @@ type Row struct {
 
 // An entry describes a chunk without its data.
 type entry struct {
-	// number is the chunk's number in the capture, and t its time since the exchange began. While an entry is
-	// being parsed, both are differences from the entry before.
-	number    int64
-	t         time.Duration
-	size      int64
-	dir       captures.Direction
-	opcode    captures.Opcode
+	// number is the chunk's number in the capture; while an entry is being parsed, the difference from the
+	// entry before.
+	number int64
+	// t is the time since the exchange began; while an entry is being parsed, the difference from the entry
+	// before.
+	t time.Duration
+	// size is the length of the chunk's data in bytes.
+	size int64
+	// dir is the direction of the chunk.
+	dir captures.Direction
+	// opcode is the WebSocket opcode with its flags; it is valid if hasOpcode is set.
+	opcode captures.Opcode
+	// hasOpcode means that the chunk belongs to a WebSocket and has an opcode.
 	hasOpcode bool
 }
 
 // A Builder combines chunks of one exchange into a segment. The zero value is empty.
 type Builder struct {
+	// The embedded Row describes the segment and the chunks added so far.
 	Row
 	// Data is the concatenated data of the chunks added so far.
 	Data []byte
@@ -198,7 +205,9 @@ func (r *Row) damaged(format string, args ...any) error {
 
 // A parser decodes the descriptions of chunks in Row.Entries. malformed is set if one cannot be decoded.
 type parser struct {
-	rest      []byte
+	// rest are the encoded entries that were not decoded yet.
+	rest []byte
+	// malformed means that an entry could not be decoded.
 	malformed bool
 }
 
