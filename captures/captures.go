@@ -236,8 +236,10 @@ type Exchange struct {
 	Started time.Time
 	// Duration is the time from Started to the end; 0 while the exchange is in flight.
 	Duration time.Duration
-	// Client and Server are network addresses, host:port.
-	Client, Server string
+	// Client is the network address of the client, host:port; "" if unknown.
+	Client string
+	// Server is the network address of the server, host:port; "" if unknown.
+	Server string
 	// Process is the client program; its zero value means unknown.
 	Process Process
 	// TLS describes the connection to the server; the zero value is a connection without TLS.

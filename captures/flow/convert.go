@@ -28,9 +28,11 @@ type conversion struct {
 	// webSocket is the WebSocket that the request opened; nil if it opened none.
 	webSocket *exchangeDraft
 
-	// id is the flow's id. handshake is set only in old formats, in which a WebSocket has its own flow: it is
-	// the id of the flow with the HTTP handshake.
-	id, handshake string
+	// id is the id of the mitmproxy flow.
+	id string
+	// handshake is the id of the flow with the HTTP handshake of a WebSocket; it is set only in old formats,
+	// in which a WebSocket has its own flow.
+	handshake string
 }
 
 // A dictReader reads members of a decoded dictionary of a mitmproxy flow. The first member with an unexpected

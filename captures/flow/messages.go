@@ -257,8 +257,10 @@ type flowMessage struct {
 	// at is the time of the message, in seconds since 1970.
 	at float64
 
-	// dropped means that mitmproxy did not forward the message, and injected that mitmproxy's user sent it.
-	dropped, injected bool
+	// dropped means that mitmproxy did not forward the message.
+	dropped bool
+	// injected means that the user of mitmproxy sent the message, instead of the client or server.
+	injected bool
 }
 
 // messages returns the messages in a member of the flow, which must be a list. opcodes means that they are

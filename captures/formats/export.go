@@ -37,22 +37,30 @@ type ExportOptions struct {
 // ExportResult contains the numbers of elements that an export wrote or left out. A counter that does not apply
 // to the format is 0.
 type ExportResult struct {
-	// Exchanges, Frames and Fields are the numbers of elements that were written.
-	Exchanges, Frames, Fields int
+	// Exchanges is the number of exchanges that were written.
+	Exchanges int
+	// Frames is the number of frames (messages or events) that were written; 0 for formats without frames.
+	Frames int
+	// Fields is the number of protobuf fields that were written; 0 for formats without fields.
+	Fields int
 
 	// BodiesOmitted counts exchanges whose bodies are too large for the format.
 	BodiesOmitted int
 
-	// NotHTTP counts connections without HTTP, which the format cannot represent.
-	//
-	// NoHandshake counts WebSockets whose handshake is not in the capture.
-	//
-	// WithoutProcess counts exchanges whose client program is known but could not be written to the file.
-	NotHTTP, NoHandshake, WithoutProcess int
+	// NotHTTP is the number of connections without HTTP, which the format cannot represent.
+	NotHTTP int
+	// NoHandshake is the number of WebSockets that were not written because their handshake is not in the
+	// capture.
+	NoHandshake int
+	// WithoutProcess is the number of exchanges whose client program is known but could not be written to the
+	// file.
+	WithoutProcess int
 
-	// WithoutPackets counts exchanges that could not be written to a pcapng file. Reframed counts bodies that
-	// are written with chunked encoding there, because their declared length is wrong.
-	WithoutPackets, Reframed int
+	// WithoutPackets is the number of exchanges that could not be written to a pcapng file.
+	WithoutPackets int
+	// Reframed is the number of bodies that are written with chunked encoding in a pcapng file, because their
+	// declared length is wrong.
+	Reframed int
 
 	// Connections is the number of TCP connections in a written pcapng file; 0 for other formats.
 	Connections int

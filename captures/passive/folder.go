@@ -61,9 +61,9 @@ type metadata struct {
 	// Begin is the offset of the first packet in packetsFile.
 	Begin int64 `json:"begin"`
 
-	// KeepSecrets is the option store.Options.KeepSecrets of the capture.
+	// KeepSecrets means that secrets are stored unchanged in the capture, instead of being redacted.
 	KeepSecrets bool `json:"keep_secrets,omitempty"`
-	// MaxBody is the limit store.Options.MaxBody of the capture.
+	// MaxBody is the number of bytes of each body that the capture stores; 0 means all.
 	MaxBody int64 `json:"max_body,omitempty"`
 }
 

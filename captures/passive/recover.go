@@ -172,9 +172,11 @@ type RecoverResult struct {
 	// File is the path of the capture: the original one, or a new one if another capture has that path now.
 	File string
 
-	// Added is the number of exchanges that the capture lacked, and Completed the number of those that
-	// it contained incompletely.
-	Added, Completed int
+	// Added is the number of exchanges that the capture lacked and that were added.
+	Added int
+	// Completed is the number of exchanges that the capture contained incompletely and that were recorded
+	// again.
+	Completed int
 
 	// Summary contains the counts of the imported packets.
 	Summary pcap.Summary

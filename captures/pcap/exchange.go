@@ -12,8 +12,8 @@ import (
 type exchange struct {
 	// recording receives the data; nil after the end, or if the recording could not be started.
 	recording captures.Recording
-	// started is the time of the packet with which the request began, or the response if the request was not
-	// captured.
+	// started is the time at which the request headers were complete, or the response headers if the request
+	// was not captured.
 	started time.Time
 	// method is the HTTP method of the request; "" if unknown or not HTTP.
 	method string

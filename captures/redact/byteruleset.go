@@ -27,9 +27,11 @@ type literal struct {
 // immutable; learning a secret creates a new one. Most fields are filters that quickly exclude positions; they
 // may accept too many but never too few.
 type ruleset struct {
-	// literals are the spellings of recently learned secrets, and older those of the others, so that learning a
-	// secret copies only few spellings. The key is the first three bytes of the spelling.
-	literals, older map[[3]byte][]literal
+	// literals are the spellings of recently learned secrets, by the first three bytes of the spelling.
+	literals map[[3]byte][]literal
+	// older are the spellings of the secrets that were learned earlier, by the first three bytes of the
+	// spelling; they are separate so that learning a secret copies only few spellings.
+	older map[[3]byte][]literal
 
 	// recent is the number of secrets with spellings in literals.
 	recent int

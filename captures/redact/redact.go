@@ -112,7 +112,7 @@ type Redactor struct {
 	// that leaves the machine, not during recording.
 	OmitUnsearched bool
 
-	// learnFound is set by LearnFound.
+	// learnFound means that every secret that is found is learned, not only those recognised by a name.
 	learnFound atomic.Bool
 
 	// mu guards learned and every change of rules.

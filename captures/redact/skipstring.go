@@ -31,8 +31,10 @@ type stringCache struct {
 	// rules is the ruleset for which the cached strings are harmless.
 	rules *ruleset
 
-	// names are names of members that denote no secret, and values harmless values of members.
-	names, values [stringSlots]shortString
+	// names are names of JSON members that denote no secret, in the slots of their hashes.
+	names [stringSlots]shortString
+	// values are harmless values of JSON members, in the slots of their hashes.
+	values [stringSlots]shortString
 }
 
 // shortStringAt returns the JSON string whose opening quote is at position i, and its length without

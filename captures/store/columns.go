@@ -9,9 +9,13 @@ type columnsOf struct {
 	// only at its end.
 	exchange string
 
-	// listed are the columns that rowValues.listed reads. hashed are further columns on which a Summary
-	// depends; both together make up Summary.ExchangeHash. listedFrom is their FROM clause.
-	listed, hashed, listedFrom string
+	// listed are the SQL columns of an exchange that a listing shows.
+	listed string
+	// hashed are further SQL columns that a stored summary depends on; its hash of the exchange covers them
+	// and the listed ones.
+	hashed string
+	// listedFrom is the FROM clause for the listed and hashed columns.
+	listedFrom string
 
 	// lastNumber is a query for the largest row number in the capture.
 	lastNumber string

@@ -86,8 +86,10 @@ func (e *LimitError) Is(target error) bool { return target == captures.ErrDamage
 
 // A usage is the amount of data read from one exchange, or from a whole capture.
 type usage struct {
-	// heads and bodies are in bytes; heads are URLs, headers and errors.
-	heads, bodies int64
+	// heads is the size of the URLs, headers and error texts that were read, in bytes.
+	heads int64
+	// bodies is the size of the bodies that were read, in bytes.
+	bodies int64
 
 	// time is the time spent in queries.
 	time time.Duration
@@ -106,7 +108,7 @@ type meter struct {
 	path string
 	// limits are the largest amounts that may be read.
 	limits Limits
-	// pageTime is the time limit of one query; see the constant pageTime.
+	// pageTime is the time limit of one query, 30 seconds except in tests.
 	pageTime time.Duration
 
 	// mu guards the fields below.

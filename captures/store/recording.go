@@ -47,7 +47,8 @@ type recording struct {
 	// reported once bytes follow; those of a WebSocket are recorded, and searched, in another exchange.
 	pendingUnsearched []redact.Unsearched
 
-	// bodyLeft is the number of bytes of each direction that may still be stored, if Options.MaxBody is set.
+	// bodyLeft is the number of bytes of each direction that may still be stored; it is used if the capture
+	// limits the size of bodies.
 	bodyLeft [2]int64
 
 	// headersOmitted counts header fields that were not stored because a section was too large.

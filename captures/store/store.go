@@ -113,7 +113,8 @@ type testOptions struct {
 	maxPages int
 	// beforeCommit is called before each commit, to simulate a slow disk.
 	beforeCommit func()
-	// holdFor replaces the constant maxHold.
+	// holdFor is how long bytes that may be part of a secret are held back after the last byte; 0 means the
+	// normal time.
 	holdFor time.Duration
 }
 
@@ -136,7 +137,8 @@ type Store struct {
 	profile *profile.Profile
 	// format is the version number of the file's format.
 	format int
-	// forwarded is ReadOptions.Forwarded.
+	// forwarded is true for each direction that is shown as it was forwarded, with the changes of rules,
+	// instead of as it was received.
 	forwarded [2]bool
 
 	// readDB is the database handle for reading.
@@ -164,15 +166,17 @@ type Store struct {
 	// control receives the additions of other processes; nil if there is no socket.
 	control *control.Server
 
-	// holdFor is maxHold, except in tests.
+	// holdFor is how long bytes that may be part of a secret are held back after the last byte: 250 ms,
+	// except in tests.
 	holdFor time.Duration
-	// maxBody is the limit Options.MaxBody.
+	// maxBody is the number of bytes of each body that are stored; 0 means all.
 	maxBody int64
 
-	// closing is the callback Options.Closing.
+	// closing, if set, is called before the capture is closed, after everything is committed.
 	closing func(*Store)
 
-	// unsearched is the callback Options.Unsearched.
+	// unsearched, if set, is called with the ranges of an exchange's bodies that could not be searched for
+	// secrets.
 	unsearched func(captures.Exchange, []redact.Unsearched)
 
 	// authorities is the set of hashes of the CAs that keepAuthority has stored; mu guards it.

@@ -38,16 +38,17 @@ type writer struct {
 	path string
 	// file identifies the file that was opened, to detect that it was replaced.
 	file os.FileInfo
-	// onFailure is the callback Options.Failed.
+	// onFailure, if set, is called once when recording must stop, because the disk is full or the file was
+	// deleted.
 	onFailure func(error)
-	// onEnded is the callback Options.Ended; nil if there is none.
+	// onEnded, if set, is called with the IDs of exchanges whose end was just committed.
 	onEnded func(ids []int64)
 	// db runs operations that consist of a function, such as additions.
 	db *sql.DB
 	// limit is the maximum memory of the queue in bytes.
 	limit int64
 
-	// beforeCommit is testOptions.beforeCommit; nil outside of tests.
+	// beforeCommit, if set, is called before each commit, to simulate a slow disk in tests.
 	beforeCommit func()
 	// lastNumber is the number of the last row that was written.
 	lastNumber int64

@@ -59,9 +59,10 @@ type Options struct {
 	Version string
 	// Report, if set, is called for each file that was uploaded, and for each attempt that failed.
 	Report func(Result)
-	// MinPause is the pause after the first failed attempt; it grows with each failure, up to MaxPause.
-	// Default: 1 s and 5 min.
-	MinPause, MaxPause time.Duration
+	// MinPause is the pause after the first failed attempt, which grows with each failure; 0 means 1 s.
+	MinPause time.Duration
+	// MaxPause is the longest pause between two attempts; 0 means 5 min.
+	MaxPause time.Duration
 	// Timeout is the time limit of one upload attempt. Default: 30 min.
 	Timeout time.Duration
 }
@@ -98,7 +99,7 @@ type Uploader struct {
 	closing bool
 	// changed signals a change of queue or closing. Its capacity is one signal.
 	changed chan struct{}
-	// kept are the files that were rejected by Options.Check and stay on disk.
+	// kept are the paths of files that must not be uploaded, and therefore stay on disk.
 	kept []string
 
 	// done is closed when the uploading goroutine has ended.

@@ -176,7 +176,8 @@ type reader struct {
 	inFrame bool
 	// payloadLeft is the number of bytes of the current frame's payload still to come.
 	payloadLeft int64
-	// offset is the number of payload bytes already read, which determines the position in the masking key.
+	// offset is the number of payload bytes already unmasked, modulo 4: the position in the 4-byte masking
+	// key.
 	offset int
 
 	// message is the opcode of the current message; 0 if there is none.
@@ -196,9 +197,12 @@ type reader struct {
 	// inflated are decompressed bytes of the current message that were not recorded yet.
 	inflated []byte
 
-	// messageSize is the decompressed size of the current message so far, totalSize that of all
-	// messages, and wireSize their compressed size, all in bytes.
-	messageSize, totalSize, wireSize int64
+	// messageSize is the decompressed size of the current message so far, in bytes.
+	messageSize int64
+	// totalSize is the decompressed size of all messages so far, in bytes.
+	totalSize int64
+	// wireSize is the size of all messages so far as received, in bytes.
+	wireSize int64
 
 	// empty means that the current message has no payload so far.
 	empty bool

@@ -24,7 +24,8 @@ type Service struct {
 
 	// mu guards fault and requests.
 	mu sync.Mutex
-	// fault is the failure that the service simulates for requests; its zero value means none.
+	// fault handles a request instead of the service if it simulates a failure; nil means that no failures
+	// are simulated.
 	fault Fault
 	// requests describes the received requests, in order, so that tests can count them.
 	requests []string

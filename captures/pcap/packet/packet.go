@@ -47,12 +47,20 @@ type frame struct {
 
 // A Segment is a captured TCP segment.
 type Segment struct {
-	// Src and Dst are the addresses of the sender and the receiver.
-	Src, Dst netip.AddrPort
+	// Src is the IP address and port of the sender.
+	Src netip.AddrPort
+	// Dst is the IP address and port of the receiver.
+	Dst netip.AddrPort
 	// Seq is the sequence number of the first byte of Data.
 	Seq uint32
-	// SYN, FIN, RST and ACK are the flags of the TCP header.
-	SYN, FIN, RST, ACK bool
+	// SYN is the flag of the TCP header that opens a connection.
+	SYN bool
+	// FIN is the flag of the TCP header that ends a direction.
+	FIN bool
+	// RST is the flag of the TCP header that aborts the connection.
+	RST bool
+	// ACK is the flag of the TCP header that marks the acknowledgment number as valid.
+	ACK bool
 	// Time is when the segment was captured.
 	Time time.Time
 

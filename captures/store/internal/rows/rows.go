@@ -198,7 +198,7 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 type exchangeRow struct {
 	// The embedded Exchange supplies most column values.
 	*captures.Exchange
-	// tls is the JSON of the TLS parameters; "" for a connection without TLS.
+	// tls is the JSON of the TLS parameters, also for a connection without TLS.
 	tls string
 
 	// sections are the row ids of the four header sections (headers and trailers of request and response); 0

@@ -29,8 +29,10 @@ const (
 // A Row is a segment, i.e. a database row that contains several chunks of an exchange, without the chunks'
 // data.
 type Row struct {
-	// First and Last are the numbers of the first and the last chunk in the capture.
-	First, Last int64
+	// First is the number of the segment's first chunk in the capture.
+	First int64
+	// Last is the number of the segment's last chunk in the capture.
+	Last int64
 	// Exchange is the ID of the exchange to which the chunks belong.
 	Exchange int64
 	// Seq is the sequence number of the segment's first chunk.
@@ -39,8 +41,10 @@ type Row struct {
 	Chunks int64
 	// T is the time of the first chunk, since Exchange.Started.
 	T time.Duration
-	// SizeUp and SizeDown are the numbers of data bytes of each direction.
-	SizeUp, SizeDown int64
+	// SizeUp is the number of data bytes from client to server.
+	SizeUp int64
+	// SizeDown is the number of data bytes from server to client.
+	SizeDown int64
 	// Entries are the encoded descriptions of the chunks: number, time, size, direction and opcode.
 	Entries []byte
 }
