@@ -34,7 +34,7 @@ const (
 type Note struct {
 	// The embedded Place is the exchange, frame or field that the note is about.
 	Place
-	// Kind distinguishes a note from a mark.
+	// Kind is whether the note is free text or a mark, which is a single word such as "star".
 	Kind NoteKind
 	// Value is the text of the note; "" means that the note was removed.
 	Value string

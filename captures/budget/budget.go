@@ -74,11 +74,12 @@ var ErrExceeded = errors.New("the files of this command together cost too much")
 type Budget struct {
 	// mu guards all other fields.
 	mu sync.Mutex
-	// size is the size of all inputs in bytes.
+	// size is the total size of all input files in bytes.
 	size int64
-	// used is the amount spent of each resource, in its unit.
+	// used is the amount spent of each resource, indexed by Resource; in bytes, elements or nanoseconds,
+	// depending on the resource.
 	used [resources]int64
-	// allowed is the amount that Allow added to the limit of each resource.
+	// allowed is the amount by which the limit of each resource was raised explicitly, indexed by Resource.
 	allowed [resources]int64
 }
 

@@ -196,7 +196,8 @@ type extension struct {
 	// it.
 	ID int64 `json:"id"`
 
-	// Transport is set in the entry of a WebSocket whose handshake is not in the file.
+	// Transport is "websocket" in the entry of a WebSocket whose handshake is not in the file; "" in other
+	// entries.
 	Transport captures.Transport `json:"transport,omitempty"`
 
 	// URL is the recorded URL if the entry's one differs: browsers expect ws:// for a WebSocket

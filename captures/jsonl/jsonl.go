@@ -58,7 +58,7 @@ type head struct {
 	// ID is the number of the exchange in the exported capture, from 1.
 	ID int64 `json:"id"`
 
-	// Transport is the exchange's transport; "" for HTTP.
+	// Transport is the protocol whose payload is recorded: "websocket", "tls" or "tcp"; "" for HTTP.
 	Transport captures.Transport `json:"transport,omitempty"`
 
 	// Method is the HTTP method; "" if the connection does not carry HTTP.

@@ -31,7 +31,7 @@ type frameRow struct {
 	// Exchange is the number of the exchange in the capture, from 1.
 	Exchange int64 `parquet:"exchange,delta"`
 
-	// Dir is the direction of the frame, "up" or "down".
+	// Dir is the direction of the frame: "up" from client to server, or "down".
 	Dir string `parquet:"dir,dict"`
 
 	// Seq is the number of the frame in its direction, from 0.
@@ -39,7 +39,7 @@ type frameRow struct {
 	// Time is the time at which the frame arrived, in UTC.
 	Time time.Time `parquet:"time,timestamp(nanosecond)"`
 
-	// TNS is the time since the start of the exchange in nanoseconds.
+	// TNS is the time at which the frame arrived, in nanoseconds since the start of the exchange.
 	TNS int64 `parquet:"t_ns"`
 	// Flags is the flags byte of the frame's envelope, as in gRPC and Connect; 0 if there is no envelope.
 	Flags int32 `parquet:"flags"`
@@ -50,7 +50,7 @@ type frameRow struct {
 
 	// End is set for the frame that ends the call: end-of-stream message, trailers or error.
 	End bool `parquet:"end"`
-	// Event is the event name, if the frame is a server-sent event.
+	// Event is the event name, if the frame is a server-sent event; "" otherwise.
 	Event string `parquet:"event,dict"`
 
 	// Partial is set if the body ended within the frame.
@@ -90,7 +90,7 @@ type frameRow struct {
 	// Outcome is how the exchange ended, such as "complete"; "" if it was in flight.
 	Outcome string `parquet:"outcome,dict"`
 
-	// Transport is the exchange's transport: "http", "websocket", "tls" or "tcp".
+	// Transport is the protocol whose payload is recorded: "http", "websocket", "tls" or "tcp".
 	Transport string `parquet:"transport,dict"`
 
 	// Opcode is the opcode of a WebSocket message (RFC 6455); nil for other frames.
@@ -151,7 +151,7 @@ type fieldRow struct {
 	// whose definition is unknown.
 	Type string `parquet:"type,dict"`
 
-	// P is the probability that the type is right, from 0 to 1.
+	// P is the probability, from 0 to 1, that the inferred type of the field is right.
 	P float64 `parquet:"p"`
 	// Symbol is the name of the enum value; "" for other fields or if unknown.
 	Symbol string `parquet:"symbol,dict"`

@@ -23,7 +23,7 @@ type exporter struct {
 	// fields writes the table fields.parquet, with one row for each protobuf field.
 	fields *table[fieldRow]
 
-	// done counts the written rows.
+	// done contains the numbers of exchanges, frames and fields written so far.
 	done Result
 
 	// relations are the links between the exchanges of the capture, such as from a WebSocket to its

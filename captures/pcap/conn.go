@@ -28,9 +28,9 @@ type conn struct {
 	// budget limits the bytes that all connections of the import buffer together.
 	budget *budget
 
-	// source is the value of Exchange.Source for its exchanges.
+	// source is the text that the connection's exchanges name as their source, such as "import pcap".
 	source string
-	// onError is called with an error that stopped the recording.
+	// onError is called with an error of writing to the capture, which stops the import.
 	onError func(error)
 	// number is the connection's number in the file, from 1, in the order of their first packets.
 	number int64

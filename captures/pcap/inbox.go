@@ -13,7 +13,7 @@ type inbox struct {
 	buf []byte
 	// start is the index of the first unread byte in buf.
 	start int
-	// offset is the position of that byte in the whole byte stream of the direction.
+	// offset is the position of the first unread byte in the whole byte stream of the direction.
 	offset int64
 	// arrivals contains the arrival times of the bytes in buf, in order.
 	arrivals []arrival

@@ -48,7 +48,8 @@ type Options struct {
 	Store captures.Target
 	// Keys are the TLS secrets. Those in the file's own secrets blocks are added to it. May be nil.
 	Keys *KeyLog
-	// Source is the value of Exchange.Source; "" means "import pcap" or "import pcapng".
+	// Source is the text that the recorded exchanges name as their source; "" means "import pcap" or "import
+	// pcapng".
 	Source string
 	// Connection, if set, is called with the report of each connection, in the order in which they end.
 	Connection func(Connection)
@@ -112,12 +113,12 @@ type importer struct {
 
 	// budget limits the bytes that all connections of the import buffer together.
 	budget *budget
-	// source is the text that the recorded exchanges name as their source.
+	// source is the text that the recorded exchanges name as their source, such as "import pcap".
 	source string
 	// recordingError is the first error of writing to the capture, which stops the import.
 	recordingError error
 
-	// ticked is the time of the last tick of a live import.
+	// ticked is the time at which a live import last checked for packets and keys that are overdue.
 	ticked time.Time
 	// keyLine is the incomplete last line of the key log, to which more may be written.
 	keyLine []byte

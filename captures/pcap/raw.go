@@ -13,7 +13,7 @@ type rawLayer struct {
 	// session is the pair of byte streams that are recorded unparsed.
 	session *session
 
-	// x is the exchange that receives the bytes.
+	// x is the exchange that receives the bytes of both directions.
 	x *exchange
 }
 

@@ -58,7 +58,8 @@ type session struct {
 
 	// inboxes buffer the bytes of each direction until the layer reads them.
 	inboxes [2]inbox
-	// layer is the parser of the session's protocol; nil until the protocol was detected.
+	// layer is the parser of the session's protocol; nil until the protocol was detected from the first
+	// bytes.
 	layer layer
 	// neverWait means that neither direction waits for bytes of the other one any more.
 	neverWait bool
@@ -68,7 +69,7 @@ type session struct {
 	// sniffExpired means that the protocol must be detected from the bytes at hand, without waiting for
 	// more.
 	sniffExpired bool
-	// running prevents run from being called recursively.
+	// running means that the session is being parsed, which prevents a recursive call.
 	running bool
 
 	// done means that both directions have ended and the layer was closed.

@@ -96,7 +96,7 @@ type tlsDirection struct {
 	// skipped counts the bytes of rejected early data that were skipped.
 	skipped int
 
-	// gap is the state after lost packets.
+	// gap describes how decryption continues after packets were lost; the zero value means that none were.
 	gap recordGap
 }
 

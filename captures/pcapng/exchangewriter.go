@@ -21,10 +21,11 @@ type exchangeWriter struct {
 	ex *captures.Exchange
 	// conn is the synthesized TCP connection that carries the exchange.
 	conn *connection
-	// order is the exchange's position in the plan; it orders steps with equal times.
+	// order is the position of the exchange among all exchanges of the export, by start time; it orders
+	// packets with equal times.
 	order int
 
-	// next is the time of the next step, i.e. of the next packets that are written for the exchange.
+	// next is the time of the next packets that are to be written for the exchange.
 	next time.Time
 	// nextChunk returns the next chunk of the exchange, in order of arrival; false after the last one.
 	nextChunk func() (captures.Chunk, error, bool)

@@ -25,7 +25,7 @@ type Recording struct {
 	// Begin is the offset of the first packet in the file, in bytes.
 	Begin int64
 
-	// Size is the size of the file in bytes. It is set by Finish.
+	// Size is the size of the file in bytes; it is known only once no more packets are added.
 	Size int64
 
 	// file is the packet file, open for reading and writing.

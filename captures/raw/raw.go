@@ -111,7 +111,8 @@ type indexChunk struct {
 type Result struct {
 	// Exchanges is the number of exchanges that were written.
 	Exchanges int
-	// Frames is the number of their frames.
+	// Frames is the number of files that were written, one for each frame, or for each direction of a
+	// connection without HTTP.
 	Frames int
 }
 

@@ -40,11 +40,11 @@ type BodyFilter struct {
 	// r finds the secrets and computes the placeholders.
 	r *Redactor
 
-	// pending are the chunks that were written but not returned by Ready yet.
+	// pending are the chunks that were written to the filter but not returned to the caller yet.
 	pending []pendingChunk
 	// in is the number of bytes written to the filter so far.
 	in int64
-	// decided is the number of bytes from the beginning that will not change any more.
+	// decided is the number of bytes, from the beginning of the body, that will not change any more.
 	decided int64
 
 	// encoding is the content encoding of the whole body or of compressed messages; "" means that it must be
@@ -64,7 +64,7 @@ type BodyFilter struct {
 
 	// codecs keeps decoders for reuse.
 	codecs codecs
-	// edited means that something was replaced.
+	// edited means that a secret in the body was replaced.
 	edited bool
 	// sniff means that compression must be detected from the first bytes.
 	sniff bool
@@ -72,7 +72,8 @@ type BodyFilter struct {
 	// messages means that each chunk is a WebSocket message or a part of one.
 	messages bool
 
-	// unsearched are the ranges that could not be searched for secrets. Their Dir is not set.
+	// unsearched are the ranges of the body that could not be searched for secrets; their direction is not
+	// set.
 	unsearched []Unsearched
 
 	// opaqueFrom is the position in the body from which on nothing can be searched; it is valid if opaque is

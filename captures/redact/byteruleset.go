@@ -33,13 +33,14 @@ type ruleset struct {
 	// spelling; they are separate so that learning a secret copies only few spellings.
 	older map[[3]byte][]literal
 
-	// recent is the number of secrets with spellings in literals.
+	// recent is the number of secrets that were learned so recently that their spellings are separate from
+	// the older ones.
 	recent int
 
 	// shapes are the formats of API keys by the first three bytes of their prefixes.
 	shapes map[[3]byte][]keyshape.Shape
 
-	// base is the ruleset without learned secrets.
+	// base is the ruleset without learned secrets, to start over from.
 	base *ruleset
 
 	// pairs is the first filter, indexed by two bytes; only every second pair of the data is looked up, so
@@ -48,14 +49,14 @@ type ruleset struct {
 	// quads is the second filter: it has a bit for each hash of the first four bytes of a match.
 	quads [1 << 12]uint64
 
-	// wide means that some literal is UTF-16 text, which nextRun must search for separately.
+	// wide means that the spelling of some secret is UTF-16 text, which must be searched for separately.
 	wide bool
-	// anyByte means that some literal does not begin with ASCII text, so that nextRun, which searches for runs
-	// of text, must not be used.
+	// anyByte means that the spelling of some secret does not begin with ASCII text, so that binary data must
+	// not be skipped.
 	anyByte bool
 
-	// tails has a bit for each hash of the fourth to seventh byte of a literal. It is checked after quads,
-	// which alone accepts too many positions if hundreds of secrets are known.
+	// tails has a bit for each hash of the fourth to seventh byte of a secret's spelling. It is the last
+	// filter, because shorter hashes accept too many positions if hundreds of secrets are known.
 	tails [1 << 11]uint64
 
 	// first marks the bytes with which the spelling of a secret or an API key can begin.
@@ -63,7 +64,7 @@ type ruleset struct {
 	// one marks the bytes with which any match can begin, including the signs that precede a value.
 	one [256]bool
 
-	// sign marks the signs: bytes such as ':' or '=' that precede a value.
+	// sign marks the bytes, such as ':' or '=', that can precede a secret value.
 	sign [256]bool
 	// two has a bit for each pair of bytes with which a match can begin. It is used for the last bytes of the
 	// data.

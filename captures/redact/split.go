@@ -31,10 +31,10 @@ const (
 type split struct {
 	// parts are the positions in the body of the parts that were found, in order.
 	parts []span
-	// have is the number of the secret's bytes in parts.
+	// have is the number of bytes of the secret that were found so far.
 	have int
 
-	// secret is the whole secret.
+	// secret is the whole secret, of which only a part was found so far.
 	secret string
 }
 

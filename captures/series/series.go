@@ -90,12 +90,13 @@ type Series struct {
 	closed map[string]bool
 	// earlier are the paths of complete files of earlier recordings that still exist, oldest first.
 	earlier []string
-	// reporting is locked while Options.Closed runs, so that it runs only once at a time.
+	// reporting is locked while the callback for complete files runs, so that it runs only once at a time.
 	reporting sync.Mutex
 	// rotateErr is the error of creating the next file, after which nothing more is recorded.
 	rotateErr error
 
-	// lastSizeCheck is the time of the last size check in makeRoom, in nanoseconds since 1970.
+	// lastSizeCheck is the time at which the total size of the files was last checked, in nanoseconds since
+	// 1970.
 	lastSizeCheck atomic.Int64
 
 	// stopOnce makes sure that stopRing is closed only once.

@@ -4,9 +4,9 @@ import "unwire/captures/store/internal/schema"
 
 // columnsOf contains the parts of SQL queries that differ between versions of the file format.
 type columnsOf struct {
-	// exchange are the columns that rowValues.exchange reads, with their FROM clause, in which e is the table
-	// exchanges. The byte counts of an exchange in flight are computed from its chunks, because they are stored
-	// only at its end.
+	// exchange are the SQL columns from which an exchange is read, with their FROM clause, in which e is the
+	// table exchanges. The byte counts of an exchange in flight are computed from its chunks, because they
+	// are stored only at its end.
 	exchange string
 
 	// listed are the SQL columns of an exchange that a listing shows.

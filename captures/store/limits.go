@@ -67,7 +67,7 @@ const (
 // A LimitError reports that a capture exceeds its Limits. Everything yielded before it is valid. Its Is method
 // matches ErrDamaged, because callers treat both alike: they use what could be read.
 type LimitError struct {
-	// Exchange is the exchange that exceeds the limit; 0 is the capture as a whole.
+	// Exchange is the ID of the exchange that exceeds the limit; 0 means the capture as a whole.
 	Exchange int64
 	// What describes the exceeded limit as a predicate, such as "expands to more than …".
 	What string

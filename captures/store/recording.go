@@ -54,12 +54,12 @@ type recording struct {
 	// headersOmitted counts header fields that were not stored because a section was too large.
 	headersOmitted int
 
-	// queued refers to the state of the exchange that is queued for writing.
+	// queued refers to the newest state of the exchange that is waiting to be written.
 	queued stateRef
 
 	// heldSince is when the oldest byte that is held back in each direction arrived; zero if none is.
 	heldSince [2]time.Time
-	// timer calls flushHeld, which releases chunks that were held back for redaction.
+	// timer releases the chunks that were held back for redaction, when it expires; nil until it is needed.
 	timer *time.Timer
 }
 

@@ -38,7 +38,7 @@ type resumeKey struct {
 	method string
 	// client is the network address of the client, host:port.
 	client string
-	// started is the start time in nanoseconds since 1970.
+	// started is the start time of the exchange in nanoseconds since 1970.
 	started int64
 }
 

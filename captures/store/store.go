@@ -153,7 +153,7 @@ type Store struct {
 	// noOldChunks means that the file has no rows in the table chunks of older formats.
 	noOldChunks bool
 
-	// meter enforces Limits for reading.
+	// meter enforces the limits on how much may be read from the file.
 	meter *meter
 	// damage describes the damage of a file of which only a part could be opened; nil for an intact
 	// file.
@@ -179,10 +179,11 @@ type Store struct {
 	// secrets.
 	unsearched func(captures.Exchange, []redact.Unsearched)
 
-	// authorities is the set of hashes of the CAs that keepAuthority has stored; mu guards it.
+	// authorities is the set of hashes of the CA certificates that were already stored; mu guards it.
 	authorities map[string]bool
 
-	// copied are the IDs of exchanges that CopyExchange has copied, in ascending order.
+	// copied are the IDs of exchanges that were copied into this capture from another one, in ascending
+	// order.
 	copied []int64
 
 	// mu guards the fields below, and authorities.
@@ -196,7 +197,7 @@ type Store struct {
 	// closed means that Close was called, so no exchange may begin.
 	closed bool
 
-	// onDrained, if set by WhenDrained, is called once no exchange is running. No exchange may begin anymore.
+	// onDrained, if set, is called once no exchange is running; no exchange may begin any more.
 	onDrained func()
 }
 

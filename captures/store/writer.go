@@ -43,9 +43,9 @@ type writer struct {
 	onFailure func(error)
 	// onEnded, if set, is called with the IDs of exchanges whose end was just committed.
 	onEnded func(ids []int64)
-	// db runs operations that consist of a function, such as additions.
+	// db runs operations that consist of a function, such as storing a user's note.
 	db *sql.DB
-	// limit is the maximum memory of the queue in bytes.
+	// limit is the maximum memory of the queue in bytes, above which recordings block.
 	limit int64
 
 	// beforeCommit, if set, is called before each commit, to simulate a slow disk in tests.

@@ -26,7 +26,7 @@ func LoadNotes(ctx context.Context, src Source) (Notes, error) {
 
 // A Note is the JSON form of a note: about an exchange, one of its frames, or a field of that frame.
 type Note struct {
-	// Kind distinguishes a note from a mark.
+	// Kind is whether the note is free text ("note") or a single word such as "star" ("mark").
 	Kind captures.NoteKind `json:"kind"`
 
 	// Dir is the direction of the frame that the note is about, "up" or "down"; nil if the note is about the

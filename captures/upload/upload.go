@@ -53,7 +53,7 @@ type Options struct {
 	// Check returns an error if a capture file may not be uploaded. Errors that wrap ErrUnfit are final; others
 	// are retried.
 	Check func(ctx context.Context, segment *store.Store) error
-	// Profile is the profile of the recorded service. It may be nil.
+	// Profile describes the recorded service; nil if nothing is known about it.
 	Profile *profile.Profile
 	// Version is the version of unwire, which is written into the manifest.
 	Version string

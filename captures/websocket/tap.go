@@ -199,9 +199,10 @@ type reader struct {
 
 	// messageSize is the decompressed size of the current message so far, in bytes.
 	messageSize int64
-	// totalSize is the decompressed size of all messages so far, in bytes.
+	// totalSize is the decompressed size of all compressed messages so far, in bytes; it is compared with
+	// wireSize to detect decompression bombs.
 	totalSize int64
-	// wireSize is the size of all messages so far as received, in bytes.
+	// wireSize is the compressed size of all compressed messages so far, in bytes.
 	wireSize int64
 
 	// empty means that the current message has no payload so far.

@@ -157,7 +157,7 @@ type Stmt struct {
 
 	// p is SQLite's handle of the statement.
 	p uintptr
-	// bound is the number of parameters that have a value.
+	// bound is the number of the statement's parameters that have a value.
 	bound int32
 	// code is the SQLite result code of the first value that could not be bound; 0 if there is none.
 	code int32

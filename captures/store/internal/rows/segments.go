@@ -64,7 +64,8 @@ type segments struct {
 	// seed is the random seed of the hashes of payloads.
 	seed maphash.Seed
 
-	// hashAll makes payloadHash use all bytes of a payload, instead of samples.
+	// hashAll means that payloads are hashed completely, instead of by samples, because two payloads with
+	// equal samples were found to differ.
 	hashAll bool
 
 	// shared maps the hash of a payload to its row in the table blobs.
