@@ -68,8 +68,8 @@ type SummaryStore interface {
 	// added, so a caller can detect changes.
 	LastNumber(ctx context.Context) (int64, error)
 
-	// ListingSince is like Listing, but yields only exchanges about which something was recorded after the row
-	// number that LastNumber returned earlier.
+	// ListingSince yields the exchanges about which something was recorded after a row number that LastNumber
+	// returned earlier, each with its stored summary if that has the given version.
 	ListingSince(ctx context.Context, version int, number int64) iter.Seq2[Listed, error]
 
 	// ExchangesAfter yields the exchanges whose ID is larger than number.

@@ -118,7 +118,7 @@ type importer struct {
 	// recordingError is the first error of writing to the capture, which stops the import.
 	recordingError error
 
-	// ticked is the time at which a live import last checked for packets and keys that are overdue.
+	// ticked is the time at which a live import last read new TLS keys and ended waits that had expired.
 	ticked time.Time
 	// keyLine is the incomplete last line of the key log, to which more may be written.
 	keyLine []byte

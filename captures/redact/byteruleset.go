@@ -228,7 +228,7 @@ func (f *ruleset) admits(b []byte) bool {
 	return f.quads[h>>6]&(1<<(h&63)) != 0
 }
 
-// admitsThree is like admits, but uses only the first three bytes.
+// admitsThree reports whether the filters permit that a match begins with the first three bytes of b.
 func (f *ruleset) admitsThree(b []byte) bool {
 	h := hash3(b[0], b[1], b[2])
 	return f.three[h>>6]&(1<<(h&63)) != 0

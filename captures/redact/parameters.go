@@ -222,8 +222,8 @@ func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) (
 	return envelope.Compress(compression, clean)
 }
 
-// nested is like mask, but also searches parameters of URLs in p that are encoded. depth is the number of URLs
-// around p.
+// nested returns a copy of p in which secrets are replaced by placeholders, also those in encoded parameters of
+// URLs. depth is the number of URLs around p.
 func (r *Redactor) nested(p []byte, depth int, report reporter) []byte {
 	text, moved := r.embedded(string(p), 0, depth+1, report)
 	return r.mask([]byte(text), moved.reporter(0, report))

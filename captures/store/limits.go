@@ -218,8 +218,8 @@ func (m *meter) spend(u usage) error {
 	return &LimitError{What: "is one of several: " + err.Error()}
 }
 
-// checkFileGrowth is like check, but before it fails, it updates the size of the file, which may have grown and
-// thus raised the limits. The caller has locked mu.
+// checkFileGrowth returns an error if the amounts read exceed the limits. Before it fails, it updates the size
+// of the file, which may have grown and thus raised the limits. The caller has locked mu.
 func (m *meter) checkFileGrowth(id int64, one, total usage) error {
 	if m.check(id, one, total) == nil {
 		return nil

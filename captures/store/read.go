@@ -73,7 +73,7 @@ func (s *Store) query(ctx context.Context, each func(c *rowValues) bool, query s
 	return s.queryLimited(ctx, maxHeadValue, each, query, args...)
 }
 
-// queryLimited is like query, for values of up to limit bytes.
+// queryLimited runs a query and calls each for every row. Values of more than limit bytes are refused.
 func (s *Store) queryLimited(ctx context.Context, limit int, each func(c *rowValues) bool, query string, args ...any) error {
 	ctx, cancel := s.meter.withTimeLimit(ctx)
 	defer cancel()

@@ -201,8 +201,8 @@ func (r *recording) Message(dir captures.Direction, op captures.Opcode, p []byte
 	r.MessageAt(dir, r.startOffset+time.Since(r.start), op, p)
 }
 
-// MessageAt is like Message, for a message that arrived at time t after Exchange.Started. A message may be
-// empty.
+// MessageAt records a WebSocket message, or a fragment of one, that arrived at time t after Exchange.Started. A
+// message may be empty.
 func (r *recording) MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.chunkAt(dir, t, op, p)
 }
@@ -384,7 +384,7 @@ func (r *recording) End(o captures.Outcome, errText string) {
 	r.EndAt(r.startOffset+time.Since(r.start), o, errText)
 }
 
-// EndAt is like End, for an exchange whose duration d is known.
+// EndAt records the outcome of an exchange whose duration d is known.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -244,7 +244,7 @@ func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, 
 // Chunk records bytes of a body or of the WebSocket that arrived just now.
 func (r *recording) Chunk(dir captures.Direction, p []byte) { r.chunk(dir, timestamp{}, p) }
 
-// ChunkAt is like Chunk, for bytes that arrived at time t after Exchange.Started.
+// ChunkAt records bytes that arrived at time t after Exchange.Started.
 func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 	r.chunk(dir, timestamp{t, true}, p)
 }
@@ -282,7 +282,7 @@ func (r *recording) handle(dir captures.Direction, at timestamp, p []byte) *fram
 // End records the outcome, and an error text if the exchange failed.
 func (r *recording) End(o captures.Outcome, errText string) { r.end(timestamp{}, o, errText) }
 
-// EndAt is like End, for an exchange that lasted d.
+// EndAt records the outcome of an exchange that lasted d.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	r.end(timestamp{d, true}, o, errText)
 }

@@ -70,8 +70,8 @@ func Readings(method string, give func(captures.Reading)) Query {
 	}
 }
 
-// ReadingsInMeta is like Readings, for formats 1 and 2. They store readings in the table meta, under a name of
-// four parts separated by the byte 0x1f.
+// ReadingsInMeta returns the query for the types that users chose for a method's fields, for formats 1 and 2.
+// These store them in the table meta, under a name of four parts separated by the byte 0x1f.
 func ReadingsInMeta(method string, give func(captures.Reading)) Query {
 	return Query{
 		Text: `SELECT name, value FROM meta WHERE name >= 'reading' || char(31) AND name < 'reading ' ORDER BY name LIMIT ?`,

@@ -105,8 +105,8 @@ func isUniform(p []byte) bool {
 	return sum < 1750
 }
 
-// PackUnsampled is like Pack but always tries to compress, for data that repeats itself over a long distance,
-// such as a long header section.
+// PackUnsampled compresses p, if that saves enough, without deciding by samples beforehand. It is for data that
+// repeats itself over a long distance, such as a long header section.
 func (k *Packer) PackUnsampled(p []byte) (codec int, data []byte) {
 	if k.tryCompress(p) {
 		return zstdCodec, k.buf

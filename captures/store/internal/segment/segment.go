@@ -90,7 +90,7 @@ func (b *Builder) Add(n int64, c *captures.Chunk, hasOpcode bool) {
 	b.Data = append(b.Data, c.Data...)
 }
 
-// AddEntry is like Add, but does not add the data, which the caller stores elsewhere.
+// AddEntry adds the description of a chunk without its data, which the caller stores elsewhere.
 func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	gap, dt := n-(b.Last+1), c.T-b.lastT
 	if b.Chunks == 0 {
