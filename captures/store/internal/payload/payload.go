@@ -105,7 +105,7 @@ func isUniform(p []byte) bool {
 	return sum < 1750
 }
 
-// PackUnsampled compresses p, if that saves enough, without deciding by samples beforehand. It is for data that
+// PackUnsampled returns p as it is to be stored, with its codec, and always tries to compress it. It is for data that
 // repeats itself over a long distance, such as a long header section.
 func (k *Packer) PackUnsampled(p []byte) (codec int, data []byte) {
 	if k.tryCompress(p) {
