@@ -195,9 +195,11 @@ type Process struct {
 	// Name is the base name of the client program's executable.
 	Name string `json:"name,omitempty"`
 
-	// Client and Version are how the client names itself, for instance the product and version of its
-	// User-Agent.
-	Client  string `json:"client,omitempty"`
+	// Client is the product name that the client gives itself, for instance in its User-Agent header; "" if
+	// unknown.
+	Client string `json:"client,omitempty"`
+	// Version is the version that the client gives itself, for instance in its User-Agent header; "" if
+	// unknown.
 	Version string `json:"version,omitempty"`
 }
 
@@ -220,18 +222,24 @@ type Exchange struct {
 	HTTP string
 	// Status is the HTTP status; 0 until the response headers arrive.
 	Status int
-	// RequestHeaders and ResponseHeaders are the header sections, RequestTrailers and
-	// ResponseTrailers the trailer sections.
-	RequestHeaders   Headers
-	RequestTrailers  Headers
-	ResponseHeaders  Headers
+	// RequestHeaders are the header fields of the request, in wire order.
+	RequestHeaders Headers
+	// RequestTrailers are the trailer fields after the request body, in wire order; nil if there are none or
+	// the body has not ended.
+	RequestTrailers Headers
+	// ResponseHeaders are the header fields of the response, in wire order; nil until they arrive.
+	ResponseHeaders Headers
+	// ResponseTrailers are the trailer fields after the response body, in wire order; nil if there are none
+	// or the body has not ended.
 	ResponseTrailers Headers
 	// Started is the wall-clock time at which the request began.
 	Started time.Time
 	// Duration is the time from Started to the end; 0 while the exchange is in flight.
 	Duration time.Duration
-	// Client and Server are network addresses, host:port.
-	Client, Server string
+	// Client is the network address of the client, host:port; "" if unknown.
+	Client string
+	// Server is the network address of the server, host:port; "" if unknown.
+	Server string
 	// Process is the client program; its zero value means unknown.
 	Process Process
 	// TLS describes the connection to the server; the zero value is a connection without TLS.
@@ -242,8 +250,11 @@ type Exchange struct {
 	// Error describes why the exchange failed, or which data was not stored; usually "".
 	Error string
 
-	// BytesUp and BytesDown count body bytes as sent, without HTTP framing such as chunked encoding.
-	BytesUp   int64
+	// BytesUp is the number of bytes of the request body as sent, without HTTP framing such as chunked
+	// encoding.
+	BytesUp int64
+	// BytesDown is the number of bytes of the response body as sent, without HTTP framing such as chunked
+	// encoding.
 	BytesDown int64
 
 	// Source names the recorder of the exchange: "proxy", "reverse", "replay" or "import …".

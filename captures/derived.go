@@ -23,14 +23,20 @@ type Summary struct {
 
 	// ExchangeHash is a hash of the stored exchange from which the summary was derived.
 	ExchangeHash int64
-	// Protocol and Codec are the RPC protocol and the message encoding, such as "connect" and "proto".
-	Protocol, Codec string
-	// Service and RPC are the full name of the called service and the name of the method.
-	Service, RPC string
+	// Protocol is the detected RPC protocol or streaming format, such as "connect-stream" or "grpc".
+	Protocol string
+	// Codec is the encoding of the messages, such as "proto" or "json"; "" if unknown.
+	Codec string
+	// Service is the full name of the called RPC service; "" if the exchange is not a call.
+	Service string
+	// RPC is the name of the called method, without the service; "" if the exchange is not a call.
+	RPC string
 	// Code is the RPC status code, such as "ok" or "unavailable"; "" if unknown.
 	Code string
-	// FramesUp and FramesDown count the frames of each direction.
-	FramesUp, FramesDown int
+	// FramesUp is the number of frames (messages or events) in the request body.
+	FramesUp int
+	// FramesDown is the number of frames (messages or events) in the response body.
+	FramesDown int
 
 	// Thread identifies the conversation to which the exchange belongs; "" if it belongs to none.
 	Thread string
@@ -62,8 +68,8 @@ type SummaryStore interface {
 	// added, so a caller can detect changes.
 	LastNumber(ctx context.Context) (int64, error)
 
-	// ListingSince is like Listing, but yields only exchanges about which something was recorded after the row
-	// number that LastNumber returned earlier.
+	// ListingSince yields the exchanges about which something was recorded after a row number that LastNumber
+	// returned earlier, each with its stored summary if that has the given version.
 	ListingSince(ctx context.Context, version int, number int64) iter.Seq2[Listed, error]
 
 	// ExchangesAfter yields the exchanges whose ID is larger than number.

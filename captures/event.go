@@ -44,9 +44,11 @@ func (k EventKind) String() string {
 type Event struct {
 	// Kind is the kind of event, such as a new exchange or chunk.
 	Kind EventKind
-	// Exchange is the exchange that the event belongs to, and Chunk the received bytes.
+	// Exchange is the exchange that the event belongs to, in its current state; nil if Kind is Received or
+	// Added.
 	Exchange *Exchange
-	Chunk    Chunk
+	// Chunk contains the body bytes that arrived; it is set only if Kind is Received.
+	Chunk Chunk
 	// N is the event's number in the capture. Numbers increase, with gaps.
 	N int64
 
@@ -58,8 +60,9 @@ type Event struct {
 // set. A note with an empty value, a reading with an empty type, or a definition that is not active removes an
 // earlier one.
 type Addition struct {
-	// Note is a note or mark, and Reading the type that the user chose for a protobuf field.
-	Note    *Note
+	// Note is a note or mark that a user attached to an exchange, frame or field; nil for other additions.
+	Note *Note
+	// Reading is the type that a user chose for a protobuf field; nil for other additions.
 	Reading *Reading
 	// Definition is an added definition. In an Event, its Data is not set.
 	Definition *Definition

@@ -14,8 +14,11 @@ type Edit struct {
 	// Dir is the direction of the edited body.
 	Dir Direction
 
-	// Start and End are offsets in the received body, in bytes.
-	Start, End int64
+	// Start is the offset, in the received body, of the first byte that was replaced.
+	Start int64
+	// End is the offset, in the received body, after the last byte that was replaced; equal to Start for an
+	// insertion.
+	End int64
 
 	// T is the time since Exchange.Started at which Data was forwarded.
 	T time.Duration
@@ -39,8 +42,10 @@ type ForwardedHead struct {
 	// Rule is the name of the rule that changed the head.
 	Rule string
 
-	// Method and URL are those of the forwarded request; "" for a response.
-	Method, URL string
+	// Method is the HTTP method of the forwarded request; "" for a response.
+	Method string
+	// URL is the absolute URL of the forwarded request; "" for a response.
+	URL string
 
 	// Status is the HTTP status of a response; 0 for a request.
 	Status int

@@ -32,8 +32,9 @@ const (
 
 // A Note is a text that a user attached to a place. A place has at most one note of each kind.
 type Note struct {
+	// The embedded Place is the exchange, frame or field that the note is about.
 	Place
-	// Kind distinguishes a note from a mark.
+	// Kind is whether the note is free text or a mark, which is a single word such as "star".
 	Kind NoteKind
 	// Value is the text of the note; "" means that the note was removed.
 	Value string

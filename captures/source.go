@@ -71,14 +71,15 @@ type Recording interface {
 	// Chunk records body bytes that arrived just now. It copies p.
 	Chunk(dir Direction, p []byte)
 
-	// ChunkAt is like Chunk, for bytes that arrived at time t after Exchange.Started. Imports use it.
+	// ChunkAt records body bytes that arrived at time t after Exchange.Started, for imports. It copies p.
 	ChunkAt(dir Direction, t time.Duration, p []byte)
 
 	// MessageAt records a WebSocket message, or a fragment of one, that arrived at time t after
 	// Exchange.Started. p is unmasked and decompressed.
 	MessageAt(dir Direction, t time.Duration, op Opcode, p []byte)
 
-	// Message is like MessageAt, for a message that arrived just now.
+	// Message records a WebSocket message, or a fragment of one, that arrived just now. p is unmasked and
+	// decompressed.
 	Message(dir Direction, op Opcode, p []byte)
 
 	// Relate records that this exchange is related to the exchange target of the same capture.
@@ -105,6 +106,7 @@ type Recording interface {
 	// End records the outcome, and an error text if the exchange failed. Only the first call has an effect.
 	End(o Outcome, errText string)
 
-	// EndAt is like End, for an exchange that lasted d. Imports use it.
+	// EndAt records the outcome of an exchange that lasted d, for imports, and an error text if it failed. Only the
+	// first call has an effect.
 	EndAt(d time.Duration, o Outcome, errText string)
 }

@@ -33,6 +33,7 @@ var sqliteSuffixes = [...]string{"-wal", "-shm", "-journal", "-lock"}
 
 // A File is a temporary file that only its owner can read. Commit renames it to its final name.
 type File struct {
+	// The embedded file is the open temporary file, into which the caller writes the content.
 	*os.File
 
 	// target is the final name of the file.
@@ -125,8 +126,9 @@ type Folder struct {
 	// Path is the path of the temporary folder into which the caller writes.
 	Path string
 
-	// target is the path of the final folder, and existing reports whether it existed before CreateFolder.
-	target   string
+	// target is the path of the final folder, to which Commit moves the files.
+	target string
+	// existing means that the final folder existed already when this temporary folder was created.
 	existing bool
 
 	// lock is the open, locked folder. The lock shows other processes that the folder is in use.

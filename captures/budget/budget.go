@@ -46,8 +46,12 @@ const (
 // A rule defines the limit of a resource for one command: least, plus perByte for each byte of all input files.
 type rule struct {
 	// name describes the resource and its unit in error messages.
-	name    string
-	least   int64
+	name string
+	// least is the limit of the resource that applies even without any input, in bytes, elements or
+	// nanoseconds, depending on the resource.
+	least int64
+	// perByte is the amount by which the limit of the resource rises for each byte of the command's input
+	// files.
 	perByte float64
 }
 
@@ -68,12 +72,14 @@ var ErrExceeded = errors.New("the files of this command together cost too much")
 // A Budget counts and limits the resources that one command spends on untrusted input files. All readers of the
 // command share it; it is safe for concurrent use. A nil Budget has no limits.
 type Budget struct {
+	// mu guards all other fields.
 	mu sync.Mutex
-	// size is the size of all inputs in bytes.
+	// size is the total size of all input files in bytes.
 	size int64
-	// used is the amount spent of each resource, in its unit.
+	// used is the amount spent of each resource, indexed by Resource; in bytes, elements or nanoseconds,
+	// depending on the resource.
 	used [resources]int64
-	// allowed is the amount that Allow added to the limit of each resource.
+	// allowed is the amount by which the limit of each resource was raised explicitly, indexed by Resource.
 	allowed [resources]int64
 }
 

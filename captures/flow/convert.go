@@ -28,9 +28,11 @@ type conversion struct {
 	// webSocket is the WebSocket that the request opened; nil if it opened none.
 	webSocket *exchangeDraft
 
-	// id is the flow's id. handshake is set only in old formats, in which a WebSocket has its own flow: it is
-	// the id of the flow with the HTTP handshake.
-	id, handshake string
+	// id is the id of the mitmproxy flow.
+	id string
+	// handshake is the id of the flow with the HTTP handshake of a WebSocket; it is set only in old formats,
+	// in which a WebSocket has its own flow.
+	handshake string
 }
 
 // A dictReader reads members of a decoded dictionary of a mitmproxy flow. The first member with an unexpected
@@ -41,7 +43,9 @@ type dictReader struct {
 
 	// values are the members of the dictionary by name, as the scanner decoded them.
 	values map[string]any
-	err    error
+	// err is the first error, a member with an unexpected type; the methods return zero values once it is
+	// set.
+	err error
 }
 
 // reportType sets err to say that a member does not have the type named want, unless err is already set.

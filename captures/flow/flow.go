@@ -106,6 +106,7 @@ const maxHandshakes = 1 << 16
 
 // An importer records the exchanges of mitmproxy flows in a capture.
 type importer struct {
+	// store is the capture in which the imported exchanges are recorded.
 	store captures.Target
 
 	// handshakes maps the id of each flow that may have opened a WebSocket to the ID of its exchange.

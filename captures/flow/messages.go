@@ -12,12 +12,15 @@ import (
 
 // An exchangeDraft is an exchange that was converted completely and can be recorded.
 type exchangeDraft struct {
-	ex     captures.Exchange
+	// ex is the converted exchange without its body.
+	ex captures.Exchange
+	// chunks are the bytes of the request and response bodies with their times, in the order of arrival.
 	chunks []captures.Chunk
 
-	// duration is the time from the start to the end of the exchange, and outcome how it ended.
+	// duration is the time from the start to the end of the exchange.
 	duration time.Duration
-	outcome  captures.Outcome
+	// outcome is how the exchange ended, such as complete or canceled.
+	outcome captures.Outcome
 }
 
 // addChunk adds a chunk that arrived at the time at; start is when the exchange began. Both are in seconds
@@ -247,13 +250,17 @@ func (c *conversion) endWebSocket(to *exchangeDraft, n *dictReader, start float6
 type flowMessage struct {
 	// opcode is the WebSocket opcode of the message; 0 for TCP.
 	opcode captures.Opcode
-	dir    captures.Direction
-	data   []byte
+	// dir is the direction of the message: from the client (up) or from the server (down).
+	dir captures.Direction
+	// data is the payload of the message, decompressed.
+	data []byte
 	// at is the time of the message, in seconds since 1970.
 	at float64
 
-	// dropped means that mitmproxy did not forward the message, and injected that mitmproxy's user sent it.
-	dropped, injected bool
+	// dropped means that mitmproxy did not forward the message.
+	dropped bool
+	// injected means that the user of mitmproxy sent the message, instead of the client or server.
+	injected bool
 }
 
 // messages returns the messages in a member of the flow, which must be a list. opcodes means that they are

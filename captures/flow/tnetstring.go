@@ -30,6 +30,7 @@ const (
 //
 // Source: https://tnetstrings.info/
 type scanner struct {
+	// r reads the file of mitmproxy flows.
 	r *bufio.Reader
 	// off is the offset of the next value in the file, in bytes.
 	off int64

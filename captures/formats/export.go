@@ -37,27 +37,35 @@ type ExportOptions struct {
 // ExportResult contains the numbers of elements that an export wrote or left out. A counter that does not apply
 // to the format is 0.
 type ExportResult struct {
-	// Exchanges, Frames and Fields are the numbers of elements that were written.
-	Exchanges, Frames, Fields int
+	// Exchanges is the number of exchanges that were written.
+	Exchanges int
+	// Frames is the number of frames (messages or events) that were written; 0 for formats without frames.
+	Frames int
+	// Fields is the number of protobuf fields that were written; 0 for formats without fields.
+	Fields int
 
 	// BodiesOmitted counts exchanges whose bodies are too large for the format.
 	BodiesOmitted int
 
-	// NotHTTP counts connections without HTTP, which the format cannot represent.
-	//
-	// NoHandshake counts WebSockets whose handshake is not in the capture.
-	//
-	// WithoutProcess counts exchanges whose client program is known but could not be written to the file.
-	NotHTTP, NoHandshake, WithoutProcess int
+	// NotHTTP is the number of connections without HTTP, which the format cannot represent.
+	NotHTTP int
+	// NoHandshake is the number of WebSockets that were not written because their handshake is not in the
+	// capture.
+	NoHandshake int
+	// WithoutProcess is the number of exchanges whose client program is known but could not be written to the
+	// file.
+	WithoutProcess int
 
-	// WithoutPackets counts exchanges that could not be written to a pcapng file. Reframed counts bodies that
-	// are written with chunked encoding there, because their declared length is wrong.
-	WithoutPackets, Reframed int
+	// WithoutPackets is the number of exchanges that could not be written to a pcapng file.
+	WithoutPackets int
+	// Reframed is the number of bodies that are written with chunked encoding in a pcapng file, because their
+	// declared length is wrong.
+	Reframed int
 
-	// Connections and Packets are the numbers of connections and packets in a written pcapng file; 0 for other
-	// formats.
+	// Connections is the number of TCP connections in a written pcapng file; 0 for other formats.
 	Connections int
-	Packets     int64
+	// Packets is the number of packets in a written pcapng file; 0 for other formats.
+	Packets int64
 }
 
 // An Exporter writes captures in one format: to a stream, or into a folder.
@@ -68,8 +76,9 @@ type Exporter struct {
 	// needsEmptyFolder is set for formats that refuse a folder with files in it.
 	needsEmptyFolder bool
 
-	// stream writes a format that is a single file, and folder one that is a folder; the other is nil.
+	// stream writes a capture in a format that is a single file; nil if the format is a folder.
 	stream func(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error)
+	// folder writes a capture as files in the folder dir; nil if the format is a single file.
 	folder func(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error)
 }
 

@@ -56,6 +56,7 @@ func ImportNames() string {
 
 // An Input is an open file, possibly compressed, whose format was detected.
 type Input struct {
+	// The embedded importer reads the detected format.
 	importer
 
 	// r reads the decompressed contents from their beginning.
@@ -95,10 +96,10 @@ type ImportOptions struct {
 
 // An ImportResult describes what an import read. Summary is set for packets, Report for all other formats.
 type ImportResult struct {
-	// Summary describes an import of packets, and Report an import of any other format; the other is
-	// nil.
+	// Summary describes an import of captured packets; nil for any other format.
 	Summary *pcap.Summary
-	Report  *transfer.Report
+	// Report describes an import of any format other than packets; nil for packets.
+	Report *transfer.Report
 }
 
 // Exchanges returns the number of exchanges that were recorded.

@@ -28,7 +28,9 @@ var errBomb = errors.New("the file is much larger decompressed than compressed; 
 
 // A byteCounter passes on reads from r and counts the bytes in n.
 type byteCounter struct {
+	// r is the reader to which reads are passed on.
 	r io.Reader
+	// n is the number of bytes read so far.
 	n int64
 }
 
@@ -43,13 +45,15 @@ func (c *byteCounter) Read(p []byte) (int, error) {
 //
 // Limits: 64 GiB, and inflatedRatio times the compressed bytes read so far, but at least minInflated.
 type inflated struct {
-	// compression is the detected compression, such as "gzip", and decoder decompresses it.
+	// compression is the name of the detected compression, such as "gzip".
 	compression string
-	decoder     envelope.Decompressor
+	// decoder decompresses the file.
+	decoder envelope.Decompressor
 
-	// raw is the compressed file, and r its decompressed contents.
+	// raw is the compressed file.
 	raw io.Reader
-	r   io.Reader
+	// r reads the decompressed contents of the file.
+	r io.Reader
 
 	// at is the offset of the next byte in the decompressed data.
 	at int64
@@ -91,7 +95,10 @@ func inflate(in io.Reader, head []byte) (io.Reader, []byte, error) {
 }
 
 // An onlyReader hides the Seek method of a reader, so that callers read sequentially.
-type onlyReader struct{ io.Reader }
+type onlyReader struct {
+	// The embedded reader supplies Read, the only method.
+	io.Reader
+}
 
 // restart starts decompressing at the current position of the file, which must be its beginning.
 func (f *inflated) restart() error {

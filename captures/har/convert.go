@@ -16,8 +16,9 @@ import (
 // A conversion converts one entry of a HAR file to an exchange, or to two: a WebSocket handshake and the
 // WebSocket that it opened.
 type conversion struct {
-	// e is the HAR entry that is converted; place is its position in the file, for error messages.
-	e     *entry
+	// e is the HAR entry to be converted.
+	e *entry
+	// place is the position of the entry in the HAR file, for error messages.
 	place string
 
 	// rep collects the problems to be reported to the user.
@@ -32,9 +33,10 @@ type conversion struct {
 	// reads.
 	hasExtension bool
 
-	// webSocket is the WebSocket of the entry, or nil. onlyWebSocket means that the entry describes only a
-	// WebSocket, because the file lacks its handshake.
-	webSocket     *exchangeDraft
+	// webSocket is the WebSocket that the entry describes; nil if there is none.
+	webSocket *exchangeDraft
+	// onlyWebSocket means that the entry describes only a WebSocket, because the HAR file lacks its HTTP
+	// handshake.
 	onlyWebSocket bool
 }
 

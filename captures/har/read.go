@@ -69,12 +69,15 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 
 // An importer reads a HAR file entry by entry.
 type importer struct {
+	// ctx is the context of the import; its end cancels the import.
 	ctx context.Context
 
-	// v reads the JSON of the file, and record is called for each converted entry.
-	v      *transfer.JSONValues
+	// v reads the JSON values of the HAR file.
+	v *transfer.JSONValues
+	// record is called with each converted entry, and stores it in the capture.
 	record func(*conversion) error
-	rep    transfer.Report
+	// rep is the report of the import: counts, and the problems found.
+	rep transfer.Report
 	// foundEntries means that the member log.entries was found.
 	foundEntries bool
 }

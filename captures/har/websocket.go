@@ -25,11 +25,14 @@ const (
 
 // A message is a WebSocket message in Chrome's extension of HAR: Data is plain text, or base64 if it is binary.
 type message struct {
+	// Type is the sender: "send" for a message from the client, "receive" for one from the server.
 	Type string `json:"type"`
 	// Time is the time of the message, in seconds since 1970.
-	Time   number `json:"time"`
+	Time number `json:"time"`
+	// Opcode is the opcode of the WebSocket message (RFC 6455).
 	Opcode number `json:"opcode"`
-	Data   string `json:"data"`
+	// Data is the payload: plain text for a text message, otherwise base64.
+	Data string `json:"data"`
 
 	// UnwireEncoding is "base64" if Data is in base64 although the message is not binary: for control frames,
 	// and for text that is not valid UTF-8.
@@ -90,7 +93,10 @@ func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []chunkM
 
 // A webSocketIndex finds, in a capture to be exported, the WebSocket that an HTTP handshake opened.
 type webSocketIndex struct {
-	src       transfer.Source
+	// src is the capture that is exported.
+	src transfer.Source
+	// relations are the links between the exchanges of the capture, which include those from WebSockets to
+	// their handshakes.
 	relations transfer.Relations
 	// byHandshake maps the ID of a handshake to the IDs of the exchanges that it opened.
 	byHandshake map[int64][]int64
@@ -184,16 +190,20 @@ func handshakeURL(u string) string {
 
 // An exchangeDraft is an exchange that was converted from a HAR entry and can be recorded.
 type exchangeDraft struct {
-	ex     captures.Exchange
+	// ex is the converted exchange without its body.
+	ex captures.Exchange
+	// chunks are the bytes of the request and response bodies with their times, in the order of arrival.
 	chunks []captures.Chunk
 
-	// duration is the time from the start to the end of the exchange, and outcome how it ended.
+	// duration is the time from the start to the end of the exchange.
 	duration time.Duration
-	outcome  captures.Outcome
+	// outcome is how the exchange ended, such as complete or canceled.
+	outcome captures.Outcome
 
-	// number is the ID of the exchange in the file, to which relations of other exchanges refer; 0 if it has
-	// none.
-	number    int64
+	// number is the ID of the exchange in the HAR file, to which relations of other exchanges refer; 0 if it
+	// has none.
+	number int64
+	// relations are the links of the exchange to others, by their numbers in the HAR file.
 	relations []transfer.Relation
 }
 

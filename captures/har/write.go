@@ -157,7 +157,10 @@ func (o *Options) entryOf(ctx context.Context, s *webSocketIndex, ex *captures.E
 
 // A loadedExchange is an exchange with all its chunks in memory.
 type loadedExchange struct {
-	ex     *captures.Exchange
+	// ex is the exchange without its body.
+	ex *captures.Exchange
+	// chunks are the bytes of both bodies with their times, in the order of arrival; nil if they are too
+	// large.
 	chunks []captures.Chunk
 
 	// bodies are the request and response bodies, indexed by captures.Direction.

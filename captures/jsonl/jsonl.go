@@ -53,54 +53,95 @@ const version = 1
 // A head is a line of the JSON Lines format, i.e. one exchange, without its chunks. The package comment
 // documents the members.
 type head struct {
-	V  int   `json:"v"`
+	// V is the version of the JSON Lines format, always 1.
+	V int `json:"v"`
+	// ID is the number of the exchange in the exported capture, from 1.
 	ID int64 `json:"id"`
 
-	// Transport is the exchange's transport; "" for HTTP.
+	// Transport is the protocol whose payload is recorded: "websocket", "tls" or "tcp"; "" for HTTP.
 	Transport captures.Transport `json:"transport,omitempty"`
 
-	Method           string           `json:"method"`
-	URL              string           `json:"url"`
-	HTTP             string           `json:"http"`
-	Status           int              `json:"status"`
-	Started          time.Time        `json:"started"`
-	DurationNS       int64            `json:"duration_ns"`
-	Outcome          captures.Outcome `json:"outcome"`
-	Error            string           `json:"error"`
-	Client           string           `json:"client"`
-	Server           string           `json:"server"`
-	TLS              captures.TLS     `json:"tls"`
-	Process          captures.Process `json:"process,omitzero"`
-	Source           string           `json:"source"`
-	BytesUp          int64            `json:"bytes_up"`
-	BytesDown        int64            `json:"bytes_down"`
-	RequestHeaders   []field          `json:"request_headers"`
-	RequestTrailers  []field          `json:"request_trailers"`
-	ResponseHeaders  []field          `json:"response_headers"`
-	ResponseTrailers []field          `json:"response_trailers"`
+	// Method is the HTTP method; "" if the connection does not carry HTTP.
+	Method string `json:"method"`
+	// URL is the absolute URL of the request; tcp://host:port or tls://host:port for a connection without
+	// HTTP.
+	URL string `json:"url"`
+	// HTTP is the HTTP version that the client spoke: "1.0", "1.1" or "2"; "" if none.
+	HTTP string `json:"http"`
+	// Status is the HTTP status code; 0 if there was no response.
+	Status int `json:"status"`
+	// Started is the time at which the request began, in UTC.
+	Started time.Time `json:"started"`
+	// DurationNS is the time from the start to the end of the exchange in nanoseconds; 0 while it is in
+	// flight.
+	DurationNS int64 `json:"duration_ns"`
+	// Outcome is how the exchange ended; "" if it was in flight.
+	Outcome captures.Outcome `json:"outcome"`
+	// Error describes why the exchange failed, or which data was not stored; usually "".
+	Error string `json:"error"`
+	// Client is the network address of the client, host:port.
+	Client string `json:"client"`
+	// Server is the network address of the server, host:port.
+	Server string `json:"server"`
+	// TLS describes the TLS connection to the server; the zero value means no TLS.
+	TLS captures.TLS `json:"tls"`
+	// Process is the client program that opened the connection; the zero value means unknown.
+	Process captures.Process `json:"process,omitzero"`
+	// Source names what recorded the exchange, such as "proxy", "reverse", "replay" or "import …".
+	Source string `json:"source"`
+	// BytesUp is the number of bytes of the request body as sent.
+	BytesUp int64 `json:"bytes_up"`
+	// BytesDown is the number of bytes of the response body as sent.
+	BytesDown int64 `json:"bytes_down"`
+	// RequestHeaders are the header fields of the request, in wire order.
+	RequestHeaders []field `json:"request_headers"`
+	// RequestTrailers are the trailer fields after the request body, in wire order.
+	RequestTrailers []field `json:"request_trailers"`
+	// ResponseHeaders are the header fields of the response, in wire order.
+	ResponseHeaders []field `json:"response_headers"`
+	// ResponseTrailers are the trailer fields after the response body, in wire order.
+	ResponseTrailers []field `json:"response_trailers"`
 
+	// Relations are the links to other exchanges, such as from a WebSocket to the exchange of its handshake.
 	Relations []transfer.Relation `json:"relations,omitempty"`
-	Notes     []transfer.Note     `json:"notes,omitempty"`
+	// Notes are the notes and marks that a user attached to the exchange, its frames or their fields.
+	Notes []transfer.Note `json:"notes,omitempty"`
+	// Rewritten is set if rewrite rules changed the exchange before it was forwarded, and says whether the
+	// line contains the received or the forwarded bytes; nil otherwise.
 	Rewritten *captures.Rewritten `json:"rewritten,omitempty"`
 }
 
 // A field is one header field. NameB64 and ValueB64 replace Name and Value if these are not valid UTF-8.
 type field struct {
-	Name     *string `json:"name,omitempty"`
-	Value    *string `json:"value,omitempty"`
-	NameB64  []byte  `json:"name_b64,omitempty"`
-	ValueB64 []byte  `json:"value_b64,omitempty"`
+	// Name is the name of the header field; nil if the name or value is not valid UTF-8, so that the base64
+	// members are used.
+	Name *string `json:"name,omitempty"`
+	// Value is the value of the header field; nil if the name or value is not valid UTF-8, so that the base64
+	// members are used.
+	Value *string `json:"value,omitempty"`
+	// NameB64 is the name of the header field, in base64 in JSON, if the name or value is not valid UTF-8;
+	// nil otherwise.
+	NameB64 []byte `json:"name_b64,omitempty"`
+	// ValueB64 is the value of the header field, in base64 in JSON, if the name or value is not valid UTF-8;
+	// nil otherwise.
+	ValueB64 []byte `json:"value_b64,omitempty"`
 }
 
 // A chunk is the JSON form of body bytes that arrived together. TNS is nanoseconds since the start of the
 // exchange.
 type chunk struct {
-	Dir        string `json:"dir"`
-	TNS        int64  `json:"t_ns"`
-	Opcode     uint8  `json:"opcode"`
-	Final      bool   `json:"final"`
-	Compressed bool   `json:"compressed"`
-	Data       []byte `json:"data"`
+	// Dir is the direction: "up" from client to server, or "down".
+	Dir string `json:"dir"`
+	// TNS is the time of arrival, in nanoseconds since the start of the exchange.
+	TNS int64 `json:"t_ns"`
+	// Opcode is the opcode of a WebSocket message (RFC 6455); 0 continues the message before it.
+	Opcode uint8 `json:"opcode"`
+	// Final means that the chunk ends a WebSocket message.
+	Final bool `json:"final"`
+	// Compressed means that the WebSocket message was compressed on the wire; Data is decompressed.
+	Compressed bool `json:"compressed"`
+	// Data is the bytes that arrived, in base64 in JSON.
+	Data []byte `json:"data"`
 }
 
 // opcode returns the WebSocket opcode of a chunk, combined with its flags. It is an error if the opcode is

@@ -103,12 +103,13 @@ type lineReader struct {
 
 	// record starts the recording of an exchange.
 	record func(captures.Exchange) (exchangeRecorder, error)
-	// head holds the members of the line read so far, except the chunks, and seen their names.
+	// head holds the members of the line that were read so far, except the chunks.
 	head head
+	// seen is the set of the names of the members that were read so far, to reject duplicates.
 	seen map[string]bool
-	// buffered are chunks that preceded other members of the line, and bufferedBytes is their
-	// approximate size.
-	buffered      []bufferedChunk
+	// buffered are chunks that preceded other members of the line, so that they cannot be recorded yet.
+	buffered []bufferedChunk
+	// bufferedBytes is the approximate size in memory of the buffered chunks.
 	bufferedBytes int
 	// rec records the exchange; nil until the recording was started.
 	rec exchangeRecorder
@@ -116,7 +117,9 @@ type lineReader struct {
 
 // A bufferedChunk is a chunk in memory, whose direction was parsed.
 type bufferedChunk struct {
+	// dir is the parsed direction of the chunk: up (from the client) or down (from the server).
 	dir captures.Direction
+	// The embedded chunk is the chunk as decoded from JSON.
 	*chunk
 }
 

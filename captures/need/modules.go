@@ -12,12 +12,17 @@ import (
 
 // A lockedPackage is the entry of one package in a package-lock.json file.
 type lockedPackage struct {
-	// Optional means that npm may omit the package. OS, CPU and Libc list the platforms that it supports, a
-	// name with "!" one that it does not; empty means all.
-	Optional bool     `json:"optional"`
-	OS       []string `json:"os"`
-	CPU      []string `json:"cpu"`
-	Libc     []string `json:"libc"`
+	// Optional means that npm may leave the package uninstalled.
+	Optional bool `json:"optional"`
+	// OS lists the operating systems that the package supports, such as "linux", or, with a leading "!", does
+	// not support; empty means all.
+	OS []string `json:"os"`
+	// CPU lists the processor architectures that the package supports, such as "x64", or, with a leading "!",
+	// does not support; empty means all.
+	CPU []string `json:"cpu"`
+	// Libc lists the C libraries that the package supports, "glibc" or "musl", or, with a leading "!", does
+	// not support; empty means all.
+	Libc []string `json:"libc"`
 }
 
 // nodeCPU maps GOARCH to npm's names of processors, where the two differ.

@@ -31,11 +31,14 @@ const (
 
 // A bucket is a Store for a bucket of an S3-compatible service.
 type bucket struct {
-	scheme, name string
+	// scheme is the URL scheme of the bucket's service, such as "s3".
+	scheme string
+	// name is the name of the bucket.
+	name string
 
-	// core sends the requests, and encryption is the server-side encryption of new objects; nil for the
-	// bucket's own setting.
-	core       *minio.Core
+	// core is the client that sends the requests to the S3-compatible service.
+	core *minio.Core
+	// encryption is the server-side encryption requested for new objects; nil for the bucket's own setting.
 	encryption encrypt.ServerSide
 	// md5ETags means that the service uses the MD5 hash of an object as its ETag. This is so unless objects are
 	// encrypted with keys from a key management service.

@@ -118,8 +118,10 @@ func (f files) Remove(_ context.Context, key string) error {
 
 // A contextReader reads from r, but fails once its context has ended.
 type contextReader struct {
+	// ctx is the context whose end makes reads fail.
 	ctx context.Context
-	r   io.Reader
+	// r is the reader from which the data comes.
+	r io.Reader
 }
 
 // Read reads from the underlying reader, or returns the error of the ended context.

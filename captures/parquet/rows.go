@@ -16,13 +16,18 @@ import (
 
 // An exporter converts exchanges to rows of the two Parquet tables, one for frames and one for fields.
 type exporter struct {
-	o      Options
+	// o are the options of the export.
+	o Options
+	// frames writes the table frames.parquet, with one row for each frame.
 	frames *table[frameRow]
+	// fields writes the table fields.parquet, with one row for each protobuf field.
 	fields *table[fieldRow]
 
-	// done counts the written rows.
+	// done contains the numbers of exchanges, frames and fields written so far.
 	done Result
 
+	// relations are the links between the exchanges of the capture, such as from a WebSocket to its
+	// handshake.
 	relations transfer.Relations
 }
 
@@ -111,8 +116,9 @@ type fieldWriter struct {
 	// common contains the column values that all rows of the frame share.
 	common fieldRow
 
-	// data is the decompressed payload of the frame, and nextNode the number of the next field.
-	data     []byte
+	// data is the decompressed payload of the frame.
+	data []byte
+	// nextNode is the number of the next field of the frame, from 0.
 	nextNode int32
 }
 

@@ -41,12 +41,15 @@ const (
 // A metadata contains the options of a passive recording, so that its capture can be completed if the recorder
 // is killed.
 type metadata struct {
-	// V is the version of this format, 1. Started is when the recording began.
-	V       int       `json:"v"`
+	// V is the version of this JSON format, always 1.
+	V int `json:"v"`
+	// Started is when the recording began.
 	Started time.Time `json:"started"`
 
-	// Output is the absolute path of the capture, and Capture the id that the capture stores.
-	Output  string `json:"output"`
+	// Output is the absolute path of the capture to which the recording is written.
+	Output string `json:"output"`
+	// Capture is the id stored in the capture, by which recovery recognises that the file at Output is still
+	// the same capture.
 	Capture []byte `json:"capture"`
 
 	// KeyLog is the absolute path of the user's key log file; "" means keysFile in this folder.
@@ -58,9 +61,9 @@ type metadata struct {
 	// Begin is the offset of the first packet in packetsFile.
 	Begin int64 `json:"begin"`
 
-	// KeepSecrets is the option store.Options.KeepSecrets of the capture.
+	// KeepSecrets means that secrets are stored unchanged in the capture, instead of being redacted.
 	KeepSecrets bool `json:"keep_secrets,omitempty"`
-	// MaxBody is the limit store.Options.MaxBody of the capture.
+	// MaxBody is the number of bytes of each body that the capture stores; 0 means all.
 	MaxBody int64 `json:"max_body,omitempty"`
 }
 
@@ -69,8 +72,10 @@ type metadata struct {
 // folder for temporary files, where other users can create files. So unwire leaves a folder alone if it differs
 // from what createFolder creates.
 type folder struct {
-	// path is the path of the folder, and root the opened folder, through which files are accessed.
+	// path is the path of the folder.
 	path string
+	// root is the opened folder; files in it are accessed only through it, so that symbolic links cannot lead
+	// elsewhere.
 	root *os.Root
 	// lock is the open lock file; nil if the folder has none.
 	lock *os.File
@@ -78,7 +83,12 @@ type folder struct {
 
 // A Refusal describes a folder that is named like that of a passive recording but is not safe to use: its Path,
 // and Why.
-type Refusal struct{ Path, Why string }
+type Refusal struct {
+	// Path is the path of the folder that is not safe to use.
+	Path string
+	// Why is the reason why the folder is not safe to use, as a clause of a sentence.
+	Why string
+}
 
 // createFolder creates a new folder for packets inside dir, and locks it.
 func createFolder(dir string) (*folder, error) {

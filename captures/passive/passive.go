@@ -72,6 +72,7 @@ type Options struct {
 // A Recording records the packets and TLS keys of a running command in a folder for temporary files, and
 // converts them to exchanges of a capture at the same time.
 type Recording struct {
+	// options are the options with which the recording was started.
 	options Options
 	// isNew means that this recording created the capture.
 	isNew bool
@@ -79,18 +80,23 @@ type Recording struct {
 	// folder contains the packets and, unless the user named a file, the key log.
 	folder *folder
 
-	// keyFile is the path of the key log to which the command writes its TLS keys, and keyLog the open file.
+	// keyFile is the path of the key log to which the command writes its TLS keys.
 	keyFile string
-	keyLog  *os.File
+	// keyLog is the key log with the command's TLS keys, open for reading.
+	keyLog *os.File
+	// packets is the pcapng file in the temporary folder to which captured packets are added.
 	packets *pcapng.Recording
-	store   *store.Store
+	// store is the capture in which the exchanges are recorded.
+	store *store.Store
 	// bytesRead is the number of bytes of the packet file that were imported.
 	bytesRead atomic.Int64
 
-	// done is closed when the import has ended; summary and err are its result.
-	done    chan struct{}
+	// done is closed when the import of the packets has ended.
+	done chan struct{}
+	// summary contains the counts of the import; it is valid once done is closed.
 	summary pcap.Summary
-	err     error
+	// err is the error of the import; it is valid once done is closed.
+	err error
 }
 
 // Start creates or opens the capture, and starts to convert packets, which the caller adds with Packet, to
@@ -175,7 +181,10 @@ func (r *Recording) importPackets(ctx context.Context) (pcap.Summary, error) {
 }
 
 // A byteCounter is an io.Writer that adds the number of written bytes to n.
-type byteCounter struct{ n *atomic.Int64 }
+type byteCounter struct {
+	// n is the counter to which the number of written bytes is added.
+	n *atomic.Int64
+}
 
 // Write counts the bytes of p.
 func (c byteCounter) Write(p []byte) (int, error) {

@@ -22,7 +22,9 @@ const (
 //
 // Source: captures/store/FORMAT.md#packets-of-a-passive-recording
 type pointer struct {
-	V      int    `json:"v"`
+	// V is the version of this JSON format, always 1.
+	V int `json:"v"`
+	// Folder is the absolute path of the folder with the packets and TLS keys of the recording.
 	Folder string `json:"folder"`
 }
 

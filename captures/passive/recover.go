@@ -26,15 +26,18 @@ type Leftover struct {
 	// for none.
 	Packets string
 
-	// Started is when the recording began. Size is the size of the packets in bytes; 0 if there are none.
+	// Started is when the recording began.
 	Started time.Time
-	Size    int64
+	// Size is the size of the packet file in bytes; 0 if there are no packets.
+	Size int64
 
-	// folder is the locked folder, and metadata the options of the killed recording.
-	folder   *folder
+	// folder is the locked folder that the killed recorder left behind.
+	folder *folder
+	// metadata are the options of the killed recording.
 	metadata metadata
 	// capture is the path where the capture is expected; "" if unknown.
 	capture string
+	// packets is the packet file in the folder; nil if there are no packets.
 	packets *pcapng.Recording
 }
 
@@ -86,7 +89,10 @@ func Find(dir string) (left []*Leftover, refused []Refusal, err error) {
 }
 
 // A RefusedError is the error for a folder that a capture's pointer file names but that is not safe to use.
-type RefusedError struct{ Refusal }
+type RefusedError struct {
+	// The embedded Refusal is the path of the folder with the reason why it is not safe to use.
+	Refusal
+}
 
 // Error returns the path of the folder and the reason.
 func (e *RefusedError) Error() string {
@@ -166,13 +172,16 @@ type RecoverResult struct {
 	// File is the path of the capture: the original one, or a new one if another capture has that path now.
 	File string
 
-	// Added is the number of exchanges that the capture lacked, and Completed the number of those that
-	// it contained incompletely.
-	Added, Completed int
+	// Added is the number of exchanges that the capture lacked and that were added.
+	Added int
+	// Completed is the number of exchanges that the capture contained incompletely and that were recorded
+	// again.
+	Completed int
 
-	// Summary describes the imported packets. NoKey counts TLS connections whose keys are missing.
+	// Summary contains the counts of the imported packets.
 	Summary pcap.Summary
-	NoKey   int
+	// NoKey is the number of TLS connections that were not decrypted because their keys are missing.
+	NoKey int
 }
 
 // Recover completes the capture of a killed recorder from its packets: exchanges that were cut off are
@@ -323,9 +332,14 @@ func (l *Leftover) closePackets() {
 
 // A progressReader reads from r and calls report with the bytes read so far (done) and the total size.
 type progressReader struct {
-	r          io.Reader
-	done, size int64
-	report     func(read, size int64)
+	// r is the reader of the packets.
+	r io.Reader
+	// done is the number of bytes read so far.
+	done int64
+	// size is the total number of bytes to read.
+	size int64
+	// report is called after reads with the number of bytes read so far and the total.
+	report func(read, size int64)
 }
 
 // Read reads from r and reports the progress.

@@ -32,9 +32,9 @@ var errNoKey = errors.New("the key log has no key for this phase of the TLS hand
 
 // A cipherSuite describes a TLS cipher suite, as far as decrypting records needs it.
 type cipherSuite struct {
-	// id is the suite's IANA number. tls13 means that the suite belongs to TLS 1.3; otherwise it is one of TLS
-	// 1.2.
-	id    uint16
+	// id is the number of the cipher suite in the IANA registry.
+	id uint16
+	// tls13 means that the suite belongs to TLS 1.3; otherwise it belongs to TLS 1.2.
 	tls13 bool
 
 	// keyLen is the length of the cipher's key in bytes.
@@ -44,8 +44,9 @@ type cipherSuite struct {
 	// other bytes are sent in each record.
 	saltLen int
 
-	// hash creates the hash function for deriving keys, and cipher the cipher for a key.
-	hash   func() hash.Hash
+	// hash creates the hash function with which keys are derived.
+	hash func() hash.Hash
+	// cipher creates the AEAD cipher for a key of keyLen bytes.
 	cipher func(key []byte) (cipher.AEAD, error)
 }
 
@@ -162,10 +163,12 @@ func (s *cipherSuite) prf(secret, seed []byte, n int) []byte {
 
 // A recordKeys decrypts the TLS records that one side sends with one traffic key, in order.
 type recordKeys struct {
-	// aead decrypts records with the key, iv is the fixed part of the nonce, and saltLen the length of that
-	// part.
-	aead    cipher.AEAD
-	iv      [12]byte
+	// aead decrypts and authenticates TLS records with the traffic key.
+	aead cipher.AEAD
+	// iv is the fixed part of the nonce, in its first saltLen bytes, as derived with the traffic key.
+	iv [12]byte
+	// saltLen is the number of bytes at the beginning of the 12-byte nonce that iv supplies; each record
+	// contains the others.
 	saltLen int
 	// seq is the sequence number of the next TLS record.
 	seq uint64

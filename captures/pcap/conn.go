@@ -21,13 +21,16 @@ const (
 
 // A conn is the state of one TCP connection while a packet file is imported.
 type conn struct {
-	store  captures.Target
-	keys   *KeyLog
+	// store is the capture in which the connection's exchanges are recorded.
+	store captures.Target
+	// keys are the TLS secrets of the key log, by which the connection can be decrypted.
+	keys *KeyLog
+	// budget limits the bytes that all connections of the import buffer together.
 	budget *budget
 
-	// source is the value of Exchange.Source for its exchanges.
+	// source is the text that the connection's exchanges name as their source, such as "import pcap".
 	source string
-	// onError is called with an error that stopped the recording.
+	// onError is called with an error of writing to the capture, which stops the import.
 	onError func(error)
 	// number is the connection's number in the file, from 1, in the order of their first packets.
 	number int64
@@ -66,14 +69,17 @@ type conn struct {
 	// unknownClientRandom is the client random of the TLS session whose keys are not in the key log.
 	unknownClientRandom [32]byte
 
-	// tls is what is known about the connection's TLS parameters, and report the report for the user.
-	tls    captures.TLS
+	// tls is what is known about the connection's TLS parameters; the zero value means no TLS.
+	tls captures.TLS
+	// report is the description of the connection for the user, which is completed while packets are read.
 	report Connection
 }
 
 // A direction is the receiver of the ordered bytes that the side addrs[side] of a connection sent.
 type direction struct {
-	c    *conn
+	// c is the connection to which the bytes belong.
+	c *conn
+	// side is the index, in the connection's two addresses, of the side that sent the bytes.
 	side int
 }
 

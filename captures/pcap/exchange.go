@@ -12,8 +12,11 @@ import (
 type exchange struct {
 	// recording receives the data; nil after the end, or if the recording could not be started.
 	recording captures.Recording
-	started   time.Time
-	method    string
+	// started is the time at which the request headers were complete, or the response headers if the request
+	// was not captured.
+	started time.Time
+	// method is the HTTP method of the request; "" if unknown or not HTTP.
+	method string
 	// target is the host and port of a CONNECT request.
 	target string
 	// done is true for each direction that has ended cleanly.

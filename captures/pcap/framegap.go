@@ -26,7 +26,8 @@ const (
 type lossState struct {
 	// skipBytes is the number of bytes that remain of the frame in which data was lost; they are skipped.
 	skipBytes int64
-	// endsStream is the id of the stream that ends with that frame; 0 if none does.
+	// endsStream is the id of the HTTP/2 stream that ends with the frame in which data was lost; 0 if none
+	// does.
 	endsStream uint32
 	// searching means that the start of the next frame has to be searched for.
 	searching bool

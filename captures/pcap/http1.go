@@ -17,8 +17,10 @@ const maxPipelined = 1000
 //
 // Source: RFC 9112.
 type http1Layer struct {
+	// session is the pair of byte streams that are parsed as HTTP/1.
 	session *session
-	dirs    [2]http1Direction
+	// dirs are the states of parsing requests and responses, indexed by captures.Direction.
+	dirs [2]http1Direction
 	// waiting are the exchanges whose responses are missing or incomplete, in the order of their requests.
 	waiting []*exchange
 	// tunnel parses the bytes inside an accepted CONNECT; nil otherwise.

@@ -40,8 +40,11 @@ const (
 //
 // Source: RFC 9113, RFC 7541.
 type http2Layer struct {
+	// session is the pair of byte streams that are parsed as HTTP/2.
 	session *session
-	dirs    [2]http2Direction
+	// dirs are the states of parsing the two directions, indexed by captures.Direction.
+	dirs [2]http2Direction
+	// streams are the open HTTP/2 streams, by stream id.
 	streams map[uint32]*stream
 
 	// highest is the largest stream id that the client has used so far.
@@ -53,29 +56,35 @@ type http2Layer struct {
 
 // An http2Direction is the state of parsing one direction of an HTTP/2 connection.
 type http2Direction struct {
-	// framer parses frames, and hpack decodes header blocks.
+	// framer parses HTTP/2 frames.
 	framer *http2.Framer
-	hpack  *hpack.Decoder
+	// hpack decodes header blocks; it keeps the dynamic table of the direction.
+	hpack *hpack.Decoder
 
-	// block is the header section being received, and gap the state after lost packets.
+	// block is the header section that is being received.
 	block block
-	gap   lossState
+	// gap describes how parsing continues after packets were lost; the zero value means that none were.
+	gap lossState
 }
 
 // A stream is an HTTP/2 stream with the exchange that it carries.
 type stream struct {
+	// exchange is the request and response that the stream carries.
 	exchange *exchange
 
-	// responded means that the response headers were read. reset is the RST_STREAM frame; nil if there was
-	// none.
+	// responded means that the response headers were read.
 	responded bool
-	reset     *streamReset
+	// reset is the RST_STREAM frame that ended the stream; nil if there was none.
+	reset *streamReset
 }
 
 // A streamReset is an HTTP/2 RST_STREAM frame: its direction, time and error code.
 type streamReset struct {
-	dir  captures.Direction
-	t    time.Time
+	// dir is the direction in which the RST_STREAM frame was sent.
+	dir captures.Direction
+	// t is the time at which the RST_STREAM frame was captured.
+	t time.Time
+	// code is the error code in the RST_STREAM frame.
 	code http2.ErrCode
 }
 
@@ -92,11 +101,13 @@ type block struct {
 	// bytes is the compressed section so far.
 	bytes []byte
 
-	// fields and pseudo are the decoded regular and pseudo-header fields. size is their decompressed size, and
-	// tooLong means that it exceeds maxSection, so that some are missing.
-	fields  captures.Headers
-	pseudo  map[string]string
-	size    int
+	// fields are the decoded regular header fields, in wire order.
+	fields captures.Headers
+	// pseudo maps the names of the decoded pseudo-header fields, such as ":path", to their values.
+	pseudo map[string]string
+	// size is the decompressed size of the decoded header fields, in bytes.
+	size int
+	// tooLong means that size exceeds the limit maxSection, so that some fields are missing.
 	tooLong bool
 	// unknown means that some fields refer to entries of the HPACK table that were lost.
 	unknown bool

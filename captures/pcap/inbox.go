@@ -9,10 +9,11 @@ import (
 //
 // Limits: its size counts against the import's budget; see session.feed.
 type inbox struct {
+	// buf contains the bytes that were not discarded yet; those before index start were read already.
 	buf []byte
 	// start is the index of the first unread byte in buf.
 	start int
-	// offset is the position of that byte in the whole byte stream of the direction.
+	// offset is the position of the first unread byte in the whole byte stream of the direction.
 	offset int64
 	// arrivals contains the arrival times of the bytes in buf, in order.
 	arrivals []arrival
@@ -22,8 +23,9 @@ type inbox struct {
 	// budget limits the memory of all inboxes together.
 	budget *budget
 
-	// closed means that the direction has ended, so no more bytes will be added. ending describes how.
+	// closed means that the direction has ended, so no more bytes will be added.
 	closed bool
+	// ending describes how the direction ended; it is valid once closed is set.
 	ending ending
 }
 
@@ -33,12 +35,15 @@ const arrivalCost = 40
 // An arrival says that the bytes of an inbox from the end of the previous arrival up to the offset end arrived
 // at t.
 type arrival struct {
+	// end is the offset, in the byte stream of the direction, after the last byte that arrived.
 	end int64
-	t   time.Time
+	// t is the time at which the bytes arrived.
+	t time.Time
 }
 
 // An ending describes how one direction of a TCP connection ended.
 type ending struct {
+	// t is the time at which the direction ended.
 	t time.Time
 	// reset means that the direction ended with an RST.
 	reset bool

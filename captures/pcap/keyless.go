@@ -15,14 +15,20 @@ const maxWithoutKeys = 4096
 // A connectionWithoutKeys is a connection that stopped waiting for its TLS keys. random is the client random,
 // by which a key log identifies the TLS session.
 type connectionWithoutKeys struct {
-	id     connID
+	// id identifies the connection, so that its packets can be found when the file is read again.
+	id connID
+	// random is the client random, by which a key log identifies the TLS session.
 	random [32]byte
+	// report is the description of the connection for the user, which is delivered if the keys are not logged
+	// later either.
 	report Connection
 }
 
 // A connID identifies a connection in a packet file by its addresses and start time.
 type connID struct {
-	addrs   pair
+	// addrs are the addresses of the two ends.
+	addrs pair
+	// started is the time of the connection's first packet.
 	started time.Time
 }
 

@@ -18,11 +18,20 @@ const (
 
 // A sessionSecrets holds the key log's secrets for one TLS session.
 type sessionSecrets struct {
-	// master is the master secret of TLS 1.2. The others are traffic secrets of TLS 1.3.
-	master                               []byte
-	early                                []byte
-	clientHandshake, serverHandshake     []byte
-	clientApplication, serverApplication []byte
+	// master is the master secret of a TLS 1.2 session; nil if not in the key log.
+	master []byte
+	// early is the client's traffic secret for TLS 1.3 early data (0-RTT); nil if not in the key log.
+	early []byte
+	// clientHandshake is the client's TLS 1.3 traffic secret for the handshake; nil if not in the key log.
+	clientHandshake []byte
+	// serverHandshake is the server's TLS 1.3 traffic secret for the handshake; nil if not in the key log.
+	serverHandshake []byte
+	// clientApplication is the client's first TLS 1.3 traffic secret for application data; nil if not in the
+	// key log.
+	clientApplication []byte
+	// serverApplication is the server's first TLS 1.3 traffic secret for application data; nil if not in the
+	// key log.
+	serverApplication []byte
 }
 
 // A KeyLog contains the secrets of TLS sessions by their client random, in the format of SSLKEYLOGFILE. The zero
@@ -30,6 +39,7 @@ type sessionSecrets struct {
 //
 // Source: https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html
 type KeyLog struct {
+	// sessions maps the client random of each TLS session to its secrets; nil if there are none.
 	sessions map[[32]byte]*sessionSecrets
 }
 

@@ -34,8 +34,11 @@ type Live struct {
 
 // A liveReader reads the growing packet file from, and calls tick of the importer while no data is available.
 type liveReader struct {
-	ctx  context.Context
-	im   *importer
+	// ctx is the context of the import; its end makes reads fail.
+	ctx context.Context
+	// im is the importer to be informed while no data is available.
+	im *importer
+	// from reads the growing packet file; it returns io.EOF at the current end.
 	from io.Reader
 
 	// ended means that no more packets will be recorded.

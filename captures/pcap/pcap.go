@@ -48,7 +48,8 @@ type Options struct {
 	Store captures.Target
 	// Keys are the TLS secrets. Those in the file's own secrets blocks are added to it. May be nil.
 	Keys *KeyLog
-	// Source is the value of Exchange.Source; "" means "import pcap" or "import pcapng".
+	// Source is the text that the recorded exchanges name as their source; "" means "import pcap" or "import
+	// pcapng".
 	Source string
 	// Connection, if set, is called with the report of each connection, in the order in which they end.
 	Connection func(Connection)
@@ -102,19 +103,22 @@ type pair [2]netip.AddrPort
 
 // An importer is the state of one import of a packet file.
 type importer struct {
+	// options are the options of the import.
 	options Options
+	// summary contains the counts of the import so far.
 	summary Summary
 
 	// conns are the current connections, including recently finished ones.
 	conns map[pair]*conn
 
-	// budget limits the buffered bytes of all connections together, and source is the value of Exchange.Source.
+	// budget limits the bytes that all connections of the import buffer together.
 	budget *budget
+	// source is the text that the recorded exchanges name as their source, such as "import pcap".
 	source string
 	// recordingError is the first error of writing to the capture, which stops the import.
 	recordingError error
 
-	// ticked is the time of the last tick of a live import.
+	// ticked is the time at which a live import last read new TLS keys and ended waits that had expired.
 	ticked time.Time
 	// keyLine is the incomplete last line of the key log, to which more may be written.
 	keyLine []byte

@@ -10,9 +10,10 @@ import (
 // A rawLayer records traffic that is not HTTP as one exchange with the bytes of both directions. The traffic
 // may be that of a whole TCP connection, or inside TLS or a tunnel.
 type rawLayer struct {
+	// session is the pair of byte streams that are recorded unparsed.
 	session *session
 
-	// x is the exchange that receives the bytes.
+	// x is the exchange that receives the bytes of both directions.
 	x *exchange
 }
 

@@ -14,32 +14,36 @@ import (
 type Connection struct {
 	// Number counts the connections of the file, from 1.
 	Number int64 `json:"connection"`
-	// Client and Server are the addresses of the two ends, host:port.
+	// Client is the network address of the client, host:port.
 	Client string `json:"client"`
+	// Server is the network address of the server, host:port.
 	Server string `json:"server"`
 	// Started is the time of the connection's first packet.
 	Started time.Time `json:"started"`
 
 	// TLS is the TLS version, such as "1.3"; "" for cleartext.
 	TLS string `json:"tls,omitempty"`
-	// Cipher is the name of the cipher suite, and ServerName the host name of the TLS handshake
-	// (SNI).
-	Cipher     string `json:"cipher,omitempty"`
+	// Cipher is the name of the TLS cipher suite; "" for cleartext or if unknown.
+	Cipher string `json:"cipher,omitempty"`
+	// ServerName is the host name in the TLS handshake (SNI); "" if there is none.
 	ServerName string `json:"server_name,omitempty"`
 
 	// Protocol is "http/1.1", "h2", "tcp" or "tls" (the last two are not HTTP). It is empty if the connection
 	// had no bytes or was not decrypted.
 	Protocol string `json:"protocol,omitempty"`
-	// Exchanges counts the exchanges of the connection, and Packets its packets.
-	Exchanges int   `json:"exchanges"`
-	Packets   int64 `json:"packets"`
+	// Exchanges is the number of exchanges found in the connection.
+	Exchanges int `json:"exchanges"`
+	// Packets is the number of captured packets of the connection.
+	Packets int64 `json:"packets"`
 
-	// BytesUp and BytesDown count the bytes of the TCP streams.
-	BytesUp   int64 `json:"bytes_up"`
+	// BytesUp is the number of bytes in the TCP stream from client to server.
+	BytesUp int64 `json:"bytes_up"`
+	// BytesDown is the number of bytes in the TCP stream from server to client.
 	BytesDown int64 `json:"bytes_down"`
-	// Gaps are the parts of the TCP streams that were not captured, and Undecoded the points from which a
-	// direction could not be decoded.
-	Gaps      []Gap       `json:"gaps,omitempty"`
+	// Gaps are the parts of the TCP streams that were not captured; nil if there are none.
+	Gaps []Gap `json:"gaps,omitempty"`
+	// Undecoded are the points from which a direction could not be decoded, with the reasons; nil if there
+	// are none.
 	Undecoded []Undecoded `json:"undecoded,omitempty"`
 
 	// NoKey means that the key log lacks the secrets of the TLS session.
@@ -48,33 +52,39 @@ type Connection struct {
 
 // A Gap is a run of bytes that the packet file does not contain.
 type Gap struct {
-	// Dir is "up" or "down", Offset the position of the first missing byte, and Bytes their number.
-	Dir    string `json:"dir"`
-	Offset int64  `json:"offset"`
-	Bytes  int64  `json:"bytes"`
+	// Dir is the direction of the missing bytes: "up" from client to server, or "down".
+	Dir string `json:"dir"`
+	// Offset is the position of the first missing byte in the TCP stream of the direction.
+	Offset int64 `json:"offset"`
+	// Bytes is the number of missing bytes.
+	Bytes int64 `json:"bytes"`
 }
 
 // An Undecoded describes from which byte on a direction of a connection could not be decoded, and why.
 type Undecoded struct {
-	// Dir is "up" or "down", Offset the position of the first byte that was not decoded, and Reason
-	// the cause.
-	Dir    string `json:"dir"`
-	Offset int64  `json:"offset"`
+	// Dir is the direction that could not be decoded: "up" from client to server, or "down".
+	Dir string `json:"dir"`
+	// Offset is the position, in the byte stream of the direction, of the first byte that was not decoded.
+	Offset int64 `json:"offset"`
+	// Reason describes why decoding ended.
 	Reason string `json:"reason"`
 }
 
 // A Summary holds the counts of an import of packets.
 type Summary struct {
-	// Packets, Connections and Exchanges are the numbers of elements that were read.
-	Packets     int64 `json:"packets"`
+	// Packets is the number of packets that were read.
+	Packets int64 `json:"packets"`
+	// Connections is the number of TCP connections that were found.
 	Connections int64 `json:"connections"`
-	Exchanges   int64 `json:"exchanges"`
+	// Exchanges is the number of exchanges that were recorded.
+	Exchanges int64 `json:"exchanges"`
 
 	// Undecoded counts the connections that could not be decoded completely.
 	Undecoded int64 `json:"undecoded"`
 
 	// Keys is the number of TLS sessions in the key log.
 	Keys int `json:"keys"`
+	// The embedded Skipped counts the packets without a usable TCP segment, by reason.
 	packet.Skipped
 }
 

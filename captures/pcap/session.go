@@ -46,6 +46,7 @@ type layer interface {
 // A session is a pair of byte streams to be parsed, one for each direction: those of a TCP connection, or those
 // inside TLS or a tunnel.
 type session struct {
+	// conn is the TCP connection that carries the byte streams.
 	conn *conn
 	// secure means that the session is inside TLS.
 	secure bool
@@ -57,7 +58,8 @@ type session struct {
 
 	// inboxes buffer the bytes of each direction until the layer reads them.
 	inboxes [2]inbox
-	// layer is the parser of the session's protocol; nil until the protocol was detected.
+	// layer is the parser of the session's protocol; nil until the protocol was detected from the first
+	// bytes.
 	layer layer
 	// neverWait means that neither direction waits for bytes of the other one any more.
 	neverWait bool
@@ -67,7 +69,7 @@ type session struct {
 	// sniffExpired means that the protocol must be detected from the bytes at hand, without waiting for
 	// more.
 	sniffExpired bool
-	// running prevents run from being called recursively.
+	// running means that the session is being parsed, which prevents a recursive call.
 	running bool
 
 	// done means that both directions have ended and the layer was closed.
@@ -185,9 +187,12 @@ func (s *session) run() {
 // A sessionState is compared before and after parsing a session, to detect progress: the read position of each
 // direction, whether it has ended, and whether the protocol is known.
 type sessionState struct {
+	// offset is the position up to which the bytes of each direction were read.
 	offset [2]int64
+	// closed is true for each direction that has ended.
 	closed [2]bool
-	known  bool
+	// known means that the protocol of the session was detected.
+	known bool
 }
 
 // state returns the current positions and states of both inboxes.

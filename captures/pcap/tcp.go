@@ -24,7 +24,12 @@ const (
 
 // A gap is a range of bytes of one TCP direction that was not captured: its offset in the stream and its
 // length.
-type gap struct{ offset, length int64 }
+type gap struct {
+	// offset is the position of the first missing byte in the stream of the direction.
+	offset int64
+	// length is the number of missing bytes.
+	length int64
+}
 
 // A tcpStream reassembles one direction of a TCP connection: it orders segments and delivers each byte once. If
 // segments overlap, the first copy of a byte counts.
@@ -32,8 +37,9 @@ type gap struct{ offset, length int64 }
 // It replaces gopacket's reassembly, which panics if asked for the time of a queued segment of more than 1,900
 // bytes, and loses a FIN that arrives early.
 type tcpStream struct {
-	// out receives the bytes in order. budget limits the queued bytes of all connections together.
-	out    receiver
+	// out receives the bytes of the stream in order.
+	out receiver
+	// budget limits the bytes that all connections of the import buffer together.
 	budget *budget
 
 	// baseKnown means that base, the sequence number of the stream's first byte, is certain.
@@ -49,13 +55,15 @@ type tcpStream struct {
 	// queueCost is the approximate memory of the queued segments, in bytes, which counts against budget.
 	queueCost int64
 
-	// fin is the offset after the last byte; it is known if hasFIN is set. finTime is the time of the FIN or
-	// RST.
-	fin     int64
-	hasFIN  bool
+	// fin is the stream offset after the last byte; it is valid if hasFIN is set.
+	fin int64
+	// hasFIN means that the end of the stream is known, from a FIN or RST.
+	hasFIN bool
+	// finTime is the time of the FIN or RST; zero before it was captured.
 	finTime time.Time
-	// reset means that the stream ends with an RST. ended means that the receiver was informed of the end.
+	// reset means that the stream ends with an RST.
 	reset bool
+	// ended means that the receiver of the bytes was informed of the stream's end.
 	ended bool
 	// last is the time of the last delivered byte; time never decreases.
 	last time.Time
@@ -63,10 +71,12 @@ type tcpStream struct {
 
 // A queuedSegment is a TCP segment that arrived before its predecessors.
 type queuedSegment struct {
-	// offset is the position of data in the stream, and t the time of capture.
+	// offset is the position of data in the stream.
 	offset int64
-	data   []byte
-	t      time.Time
+	// data is the payload of the segment.
+	data []byte
+	// t is the time at which the segment was captured.
+	t time.Time
 }
 
 // A receiver receives the reassembled bytes of one TCP direction in order.
@@ -265,7 +275,10 @@ func (h *tcpStream) clearQueue() {
 }
 
 // A budget limits the bytes that all connections of an import buffer together.
-type budget struct{ available int64 }
+type budget struct {
+	// available is the number of bytes that may still be buffered.
+	available int64
+}
 
 // fits reports whether n more bytes may be buffered.
 func (b *budget) fits(n int64) bool { return b.available >= n }

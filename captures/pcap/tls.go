@@ -28,11 +28,16 @@ const (
 //
 // Source: RFC 5246 section 6, RFC 8446 section 5.
 type tlsLayer struct {
-	// outer contains the TLS records, and inner receives their decrypted contents.
-	outer, inner *session
-	secrets      *sessionSecrets
-	handshake    handshakeState
-	dirs         [2]tlsDirection
+	// outer is the session whose byte streams are the TLS records.
+	outer *session
+	// inner is the session that receives the decrypted contents of the records.
+	inner *session
+	// secrets are the key log's secrets of the TLS session; nil if they are not known yet.
+	secrets *sessionSecrets
+	// handshake contains the negotiated parameters of the TLS session.
+	handshake handshakeState
+	// dirs are the states of decrypting the two directions, indexed by captures.Direction.
+	dirs [2]tlsDirection
 
 	// awaiting means that both directions wait for keys, because the client may still log them.
 	awaiting bool
@@ -43,11 +48,18 @@ type tlsLayer struct {
 
 // A handshakeState contains the parameters of the ClientHello and the ServerHello of a TLS connection.
 type handshakeState struct {
-	// sawClient and sawServer mean that the two messages were read. A renegotiation resets them.
-	sawClient, sawServer       bool
-	clientRandom, serverRandom [32]byte
-	version                    uint16
-	suite                      *cipherSuite
+	// sawClient means that the ClientHello was read; a renegotiation resets it.
+	sawClient bool
+	// sawServer means that the ServerHello was read; a renegotiation resets it.
+	sawServer bool
+	// clientRandom is the random value of the ClientHello, by which a key log identifies the session.
+	clientRandom [32]byte
+	// serverRandom is the random value of the ServerHello, from which TLS 1.2 derives its keys.
+	serverRandom [32]byte
+	// version is the TLS version that the server chose, as on the wire, such as 0x0304 for TLS 1.3.
+	version uint16
+	// suite is the cipher suite that the server chose; nil if it is unknown or cannot be decrypted.
+	suite *cipherSuite
 	// earlyData means that the client offers TLS 1.3 early data (0-RTT).
 	earlyData bool
 	// hasKeys means that the key log contains the keys of the session.
@@ -84,7 +96,7 @@ type tlsDirection struct {
 	// skipped counts the bytes of rejected early data that were skipped.
 	skipped int
 
-	// gap is the state after lost packets.
+	// gap describes how decryption continues after packets were lost; the zero value means that none were.
 	gap recordGap
 }
 

@@ -13,30 +13,38 @@ import (
 // An exchangeWriter writes an exchange as synthesized packets of its connection, step by step. The steps of
 // concurrent exchanges are interleaved by their times.
 type exchangeWriter struct {
-	ctx  context.Context
-	src  transfer.Source
-	ex   *captures.Exchange
+	// ctx is the context of the export; its end cancels reading chunks.
+	ctx context.Context
+	// src is the capture that is exported.
+	src transfer.Source
+	// ex is the exchange to be written, without its body.
+	ex *captures.Exchange
+	// conn is the synthesized TCP connection that carries the exchange.
 	conn *connection
-	// order is the exchange's position in the plan; it orders steps with equal times.
+	// order is the position of the exchange among all exchanges of the export, by start time; it orders
+	// packets with equal times.
 	order int
 
-	// next is the time of the next step, i.e. of the next packets that are written for the exchange.
+	// next is the time of the next packets that are to be written for the exchange.
 	next time.Time
-	// nextChunk and stopChunks iterate over the exchange's chunks. chunk is the next one, unless noMoreChunks
-	// is set.
-	nextChunk    func() (captures.Chunk, error, bool)
-	stopChunks   func()
-	chunk        captures.Chunk
+	// nextChunk returns the next chunk of the exchange, in order of arrival; false after the last one.
+	nextChunk func() (captures.Chunk, error, bool)
+	// stopChunks ends the iteration over the chunks before the last one.
+	stopChunks func()
+	// chunk is the next chunk to be written, unless noMoreChunks is set.
+	chunk captures.Chunk
+	// noMoreChunks means that all chunks of the exchange were read.
 	noMoreChunks bool
 
-	// stream is the id of the HTTP/2 stream; 0 before it is opened. framing is how each HTTP/1 body ends.
-	stream  uint32
+	// stream is the id of the HTTP/2 stream; 0 before it is opened, and for other protocols.
+	stream uint32
+	// framing is how the end of each HTTP/1 body is marked, indexed by captures.Direction.
 	framing [2]framing
 	// sent is the number of body bytes written so far in each direction.
 	sent [2]int64
-	// done is true for each direction whose end was written. responded means that the response head was
-	// written.
-	done      [2]bool
+	// done is true for each direction whose end was written.
+	done [2]bool
+	// responded means that the head of the response was written.
 	responded bool
 }
 

@@ -27,10 +27,12 @@ type Options struct {
 
 // A Result contains the counts of a pcapng export.
 type Result struct {
-	// Exchanges, Connections and Packets are the numbers of elements that were written.
-	Exchanges   int
+	// Exchanges is the number of exchanges that were written.
+	Exchanges int
+	// Connections is the number of synthesized TCP connections.
 	Connections int
-	Packets     int64
+	// Packets is the number of packets that were written.
+	Packets int64
 
 	// WithoutPackets counts exchanges that are not written: they never reached the server, or are tunnels.
 	WithoutPackets int
@@ -86,13 +88,18 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 
 // An exporter is the state of one export to a pcapng file.
 type exporter struct {
+	// ctx is the context of the export; its end cancels it.
 	ctx context.Context
+	// src is the exported capture, with each WebSocket as part of its handshake's exchange.
 	src *joinedSource
+	// out writes the pcapng file.
 	out *writer
 
 	// cert is the self-signed certificate of all synthesized TLS servers.
 	cert tls.Certificate
+	// plan assigns the exchanges to the connections to be synthesized.
 	plan *plan
+	// done contains the counts of the export so far.
 	done Result
 }
 

@@ -61,7 +61,10 @@ func framingOf(ex *captures.Exchange, dir captures.Direction, reframed *int) fra
 }
 
 // An http1Writer is the protocolWriter for an HTTP/1 connection.
-type http1Writer struct{ link *link }
+type http1Writer struct {
+	// link writes the packets of the connection.
+	link *link
+}
 
 // send writes bytes of one direction as packets.
 func (h *http1Writer) send(dir captures.Direction, p []byte) error {

@@ -23,7 +23,9 @@ const (
 
 // An http2Writer is the protocolWriter for an HTTP/2 connection.
 type http2Writer struct {
-	link  *link
+	// link writes the packets of the connection.
+	link *link
+	// sides are the encoders of the client and the server, indexed by the direction in which each sends.
 	sides [2]http2Side
 	// next is the id of the next HTTP/2 stream to be opened.
 	next uint32
@@ -31,11 +33,14 @@ type http2Writer struct {
 
 // An http2Side encodes the HTTP/2 frames that one side sends. Each frame is one write to the link.
 type http2Side struct {
-	out    bytes.Buffer
+	// out receives the bytes of each encoded frame before they are written to the connection.
+	out bytes.Buffer
+	// framer encodes HTTP/2 frames.
 	framer *http2.Framer
 
-	// block receives header blocks that hpack encodes.
+	// block receives the bytes of the header block that is being encoded.
 	block bytes.Buffer
+	// hpack encodes header fields; it keeps the dynamic table of the direction.
 	hpack *hpack.Encoder
 }
 

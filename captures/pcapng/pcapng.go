@@ -30,8 +30,10 @@ const (
 //
 // Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 type writer struct {
+	// out is the file to which ng writes, used directly for blocks that ng cannot write.
 	out io.Writer
-	ng  *pcapgo.NgWriter
+	// ng encodes the blocks of the pcapng file.
+	ng *pcapgo.NgWriter
 }
 
 // newWriter writes the beginning of a pcapng file. Wireshark shows the comment among the file's properties.

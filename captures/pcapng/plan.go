@@ -25,12 +25,17 @@ const firstPort = 49152
 // A plan assigns the exchanges of a capture, ordered by their start, to TCP connections that will be
 // synthesized.
 type plan struct {
+	// exchanges are the exchanges to be written, in the order of their start times.
 	exchanges []plannedExchange
-	conns     []*connection
+	// conns are the TCP connections to be synthesized.
+	conns []*connection
 
-	// withoutPackets and noHandshake are Result.WithoutPackets and Result.NoHandshake.
+	// withoutPackets is the number of exchanges that cannot be written: they never reached the server, or are
+	// tunnels.
 	withoutPackets int
 
+	// noHandshake is the number of WebSockets that cannot be written because their handshake is not in the
+	// capture.
 	noHandshake int
 
 	// reusable maps the properties that exchanges on one connection must share (such as the host) to an
@@ -44,19 +49,28 @@ type plan struct {
 
 // A plannedExchange is an exchange with its connection in the plan.
 type plannedExchange struct {
-	id      int64
+	// id is the number of the exchange in the capture.
+	id int64
+	// started is the start time of the exchange.
 	started time.Time
-	conn    *connection
+	// conn is the synthesized connection that will carry the exchange.
+	conn *connection
 }
 
 // A connection is a TCP connection that will be synthesized, with the exchanges on it.
 type connection struct {
-	client, server netip.AddrPort
+	// client is the address of the client.
+	client netip.AddrPort
+	// server is the address of the server.
+	server netip.AddrPort
 	// version is the TLS version of the connection; 0 means cleartext.
 	version uint16
-	// name is the server name (SNI), and alpn the protocol of ALPN.
-	name, alpn string
-	h2         bool
+	// name is the server name in the TLS handshake (SNI); "" if the server is an IP address.
+	name string
+	// alpn is the protocol negotiated by ALPN in the TLS handshake, such as "h2"; "" for none.
+	alpn string
+	// h2 means that the connection carries HTTP/2.
+	h2 bool
 	// raw means that the connection does not carry HTTP.
 	raw bool
 
@@ -65,9 +79,10 @@ type connection struct {
 	// unfinished means that an exchange on the connection has no recorded end.
 	unfinished bool
 
-	// link writes the connection's packets, and writer the protocol; nil before the first exchange and after
-	// the last.
-	link   *link
+	// link writes the connection's packets; nil before the first exchange and after the last.
+	link *link
+	// writer encodes exchanges in the protocol of the connection; nil before the first exchange and after the
+	// last.
 	writer protocolWriter
 
 	// lastEnd is when the last exchange on an HTTP/1 connection ends.

@@ -25,23 +25,28 @@ type Recording struct {
 	// Begin is the offset of the first packet in the file, in bytes.
 	Begin int64
 
-	// Size is the size of the file in bytes. It is set by Finish.
+	// Size is the size of the file in bytes; it is known only once no more packets are added.
 	Size int64
 
+	// file is the packet file, open for reading and writing.
 	file *os.File
 
+	// mu guards w and failed.
 	mu sync.Mutex
-	w  *writer
+	// w writes the packets to the file.
+	w *writer
 
-	// failed is the first error of writing. mu guards it and w.
+	// failed is the first error of writing a packet; nil if there was none.
 	failed error
-	// stop ends flushPeriodically when closed, and flushEnded waits for that; stop is nil if it is not running.
-	stop       chan struct{}
+	// stop is closed to end the goroutine that flushes the file periodically; nil if it is not running.
+	stop chan struct{}
+	// flushEnded waits for the end of the goroutine that flushes the file periodically.
 	flushEnded sync.WaitGroup
 
 	// finished is closed when no more packets will be added.
 	finished chan struct{}
-	finish   sync.Once
+	// finish makes sure that finished is closed only once.
+	finish sync.Once
 }
 
 // CreateRecording creates a pcapng file that only its owner can read, for packets to be added.

@@ -28,13 +28,15 @@ const (
 
 // A link synthesizes the packets of one TCP connection, optionally with TLS, and writes them to a pcapng file.
 type link struct {
+	// out writes the pcapng file.
 	out *writer
 
 	// addr are the addresses of the client and the server, indexed by the direction in which each sends.
 	addr [2]netip.AddrPort
 
-	// seq is the next sequence number of each side, and fin is true for each side that has sent a FIN or RST.
+	// seq is the next TCP sequence number of each side, indexed by the direction in which it sends.
 	seq [2]uint32
+	// fin is true for each side that has sent a FIN or RST, indexed by the direction in which it sends.
 	fin [2]bool
 
 	// now is the time of the last packet. Time never decreases.
@@ -43,19 +45,23 @@ type link struct {
 	// ends are the client's and the server's end: bytes written to an end become packets that this side sends.
 	ends [2]io.Writer
 
-	// packets counts the packets, and buf is a reused buffer for one packet.
+	// packets is the number of packets written for the connection.
 	packets int64
-	buf     gopacket.SerializeBuffer
+	// buf is a reused buffer for encoding one packet.
+	buf gopacket.SerializeBuffer
 
-	// deferred are packets of the TLS handshake. They are written to the file after the secrets that decrypt
-	// them; deferring means that new packets are added to them.
-	deferred  []deferredPacket
+	// deferred are packets of the TLS handshake that are written to the file only after the secrets that
+	// decrypt them.
+	deferred []deferredPacket
+	// deferring means that new packets are added to deferred, because the TLS handshake is still running.
 	deferring bool
 }
 
 // A deferredPacket is a packet with its time that is not written to the file yet.
 type deferredPacket struct {
-	t    time.Time
+	// t is the timestamp of the packet.
+	t time.Time
+	// data is the whole packet, from its Ethernet header.
 	data []byte
 }
 
@@ -89,7 +95,9 @@ func (l *link) advanceTo(t time.Time) {
 
 // A segmentWriter writes bytes as TCP segments of one direction, and acknowledges each write.
 type segmentWriter struct {
-	l   *link
+	// l is the TCP connection to which the segments belong.
+	l *link
+	// dir is the direction in which the segments are sent.
 	dir captures.Direction
 }
 
@@ -234,14 +242,19 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 // A tlsPipe connects the synthesized TLS client and server during their handshake, and writes the bytes of both
 // as packets. After the handshake, bytes are only written, not read.
 type tlsPipe struct {
-	l    *link
-	mu   sync.Mutex
+	// l is the TCP connection whose packets contain the written bytes.
+	l *link
+	// mu guards pending and err, and the writes to the connection.
+	mu sync.Mutex
+	// cond is signalled when bytes are added to pending, or the handshake fails.
 	cond *sync.Cond
 	// pending are the bytes written by each side that the other has not read.
 	pending [2][]byte
 
-	// err is the error of a failed handshake.
-	err           error
+	// err is the error of a failed handshake; nil otherwise.
+	err error
+	// handshakeDone means that the handshake has ended, so written bytes are no longer kept for the other
+	// end.
 	handshakeDone bool
 }
 
@@ -258,6 +271,7 @@ func (w *tlsPipe) fail(err error) {
 
 // A tlsPipeEnd is the net.Conn of one end of a tlsPipe.
 type tlsPipeEnd struct {
+	// w is the pipe that connects the two ends.
 	w *tlsPipe
 	// dir is the direction of the bytes that this end writes.
 	dir captures.Direction

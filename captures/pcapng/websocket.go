@@ -21,6 +21,7 @@ import (
 // A joinedSource is a view of a capture in which each WebSocket is part of the exchange of its HTTP handshake,
 // as on the wire. Its messages become WebSocket frames.
 type joinedSource struct {
+	// The embedded Source is the capture itself; the methods that differ in this view override its methods.
 	transfer.Source
 	// byHandshake maps the ID of a handshake exchange to its WebSocket exchange.
 	byHandshake map[int64]*captures.Exchange
@@ -163,10 +164,10 @@ var deflateTail = []byte{0, 0, 0xff, 0xff}
 type frameWriter struct {
 	// deflates means that permessage-deflate was agreed.
 	deflates bool
-	// compressed means, for each direction, that the current message is compressed, and open that it is not
-	// complete.
+	// compressed is true for each direction whose current message is compressed.
 	compressed [2]bool
-	open       [2]bool
+	// open is true for each direction whose current message is not complete yet.
+	open [2]bool
 
 	// frames counts the client's frames, to make their masks differ.
 	frames uint32
@@ -234,7 +235,10 @@ func deflate(p []byte, last bool) ([]byte, error) {
 }
 
 // A rawWriter is the protocolWriter for a connection that does not carry HTTP.
-type rawWriter struct{ link *link }
+type rawWriter struct {
+	// link writes the packets of the connection.
+	link *link
+}
 
 // request writes nothing.
 func (r *rawWriter) request(*exchangeWriter) error { return nil }

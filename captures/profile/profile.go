@@ -61,8 +61,10 @@ type Profile struct {
 // The client sends each of its messages as a call of its own (an Append). The server's messages are the
 // responses of one or more other calls (Heads). A request id correlates the calls.
 type Split struct {
-	// Service and RPC name the bidirectional method whose stream is split over several calls.
-	Service, RPC string
+	// Service is the full name of the RPC service with the bidirectional method.
+	Service string
+	// RPC is the name of the bidirectional method whose stream is split over several calls.
+	RPC string
 
 	// Append describes the calls that carry the client's messages.
 	Append Append
@@ -75,9 +77,12 @@ type Append struct {
 	// RPC is the method's name; "" if the service has no such call.
 	RPC string
 
-	// Text and Binary are the numbers of the fields that contain the client's message, in hex and as
-	// bytes respectively; 0 means that there is no such field.
-	Text, Binary uint64
+	// Text is the number of the request field that contains the client's message in hex; 0 if there is no
+	// such field.
+	Text uint64
+	// Binary is the number of the request field that contains the client's message as bytes; 0 if there is no
+	// such field.
+	Binary uint64
 
 	// ID is the path of field numbers in the request message to the request id.
 	ID []uint64
@@ -94,10 +99,15 @@ type Head struct {
 	// ID is the path of field numbers to the request id.
 	ID []uint64
 
-	// Seq, Data and EOF are field numbers in the response messages: of the message's position in the stream, of
-	// a server message in base64, and of the end-of-stream flag. They are 0 if the response messages are the
-	// server's messages themselves.
-	Seq, Data, EOF uint64
+	// Seq is the number of the field, in the response messages, with the message's position in the stream; 0
+	// if the response messages are the server's messages themselves.
+	Seq uint64
+	// Data is the number of the field, in the response messages, with a server message in base64; 0 if the
+	// response messages are the server's messages themselves.
+	Data uint64
+	// EOF is the number of the field, in the response messages, with the end-of-stream flag; 0 if the
+	// response messages are the server's messages themselves.
+	EOF uint64
 }
 
 // Secrets describe which values in a service's traffic are secret.
@@ -120,8 +130,9 @@ type Secrets struct {
 // A KeyShape is the format of one kind of API key: a prefix of at least three bytes, then at least MinLength
 // letters and digits, of which at least one is a digit.
 type KeyShape struct {
-	// Prefix is how each key begins, and MinLength the smallest number of characters after it.
-	Prefix    string
+	// Prefix is the text with which each key begins, of at least three bytes.
+	Prefix string
+	// MinLength is the smallest number of letters and digits after the prefix.
 	MinLength int
 }
 
@@ -130,13 +141,15 @@ type Endpoints struct {
 	// Backend is the URL for all calls except those of the agent.
 	Backend *url.URL
 
-	// Private and Shared receive the agent's calls with and without privacy mode.
-	Private, Shared *url.URL
+	// Private is the URL for the agent's calls with privacy mode turned on.
+	Private *url.URL
+	// Shared is the URL for the agent's calls with privacy mode turned off.
+	Shared *url.URL
 
-	// PrivacyHeader is the name, in lower case, of the request header that turns privacy mode on. Its values in
-	// PrivacyOff, compared without case, turn it off.
+	// PrivacyHeader is the name, in lower case, of the request header that turns privacy mode on.
 	PrivacyHeader string
-	PrivacyOff    []string
+	// PrivacyOff are the values of the privacy header, compared without case, that turn privacy mode off.
+	PrivacyOff []string
 }
 
 // Tokens describes where clients store their credentials: in the Keychain on macOS, in a file on other
@@ -145,12 +158,19 @@ type Tokens struct {
 	// Account is the account name of the Keychain items.
 	Account string
 
-	// Folder is the folder of File below the user's configuration folder; WindowsFolder is the one below
-	// %APPDATA% on Windows.
-	Folder, WindowsFolder, File string
+	// Folder is the folder of the credentials file below the user's configuration folder.
+	Folder string
+	// WindowsFolder is the folder of the credentials file below %APPDATA% on Windows.
+	WindowsFolder string
+	// File is the name of the credentials file in its folder.
+	File string
 
-	// AccessToken, RefreshToken and APIKey locate the three credentials.
-	AccessToken, RefreshToken, APIKey TokenPlace
+	// AccessToken locates the token that authenticates requests.
+	AccessToken TokenPlace
+	// RefreshToken locates the token that renews the access token.
+	RefreshToken TokenPlace
+	// APIKey locates the user's API key.
+	APIKey TokenPlace
 }
 
 // A TokenPlace locates one credential in the Keychain and in the file.
@@ -252,8 +272,10 @@ func (p *Profile) AgentEndpoint(backend *url.URL, privacy string) *url.URL {
 // An Execution names messages in a method's responses that ask the client to run something, such as a command,
 // a tool or a change of a file.
 type Execution struct {
-	// Service is the full name of the service, and RPC the name of the method.
-	Service, RPC string
+	// Service is the full name of the RPC service.
+	Service string
+	// RPC is the name of the method, without the service.
+	RPC string
 
 	// Paths lead to message fields; a message that has one of them asks the client to run something. If there
 	// are no paths, every message of the method counts, because its contents cannot be decoded.

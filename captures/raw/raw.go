@@ -42,32 +42,54 @@ var ErrNotEmpty = errors.New("is not empty")
 // An indexLine describes one exported file as a line of JSON in the index. Times are in milliseconds since the
 // exchange began.
 type indexLine struct {
-	V          int             `json:"v"`
-	File       string          `json:"file"`
-	Exchange   int64           `json:"exchange"`
-	Dir        string          `json:"dir"`
-	Seq        int             `json:"seq"`
-	TMs        float64         `json:"t_ms"`
-	Flags      int             `json:"flags"`
-	Compressed bool            `json:"compressed"`
-	Encoding   string          `json:"encoding"`
-	End        bool            `json:"end"`
-	Event      string          `json:"event"`
-	Len        int             `json:"len"`
-	DataLen    int             `json:"data_len"`
-	Method     string          `json:"method"`
-	URL        string          `json:"url"`
-	Protocol   decode.Protocol `json:"protocol"`
-	Service    string          `json:"service"`
-	RPC        string          `json:"rpc"`
-	Codec      string          `json:"codec"`
-	Error      string          `json:"error"`
+	// V is the version of the format of the index, always 1.
+	V int `json:"v"`
+	// File is the name of the exported file in the folder.
+	File string `json:"file"`
+	// Exchange is the number of the exchange in the capture, from 1.
+	Exchange int64 `json:"exchange"`
+	// Dir is the direction of the bytes in the file: "up" from client to server, or "down".
+	Dir string `json:"dir"`
+	// Seq is the number of the frame in its direction, from 0.
+	Seq int `json:"seq"`
+	// TMs is the time of the frame, in milliseconds since the exchange began.
+	TMs float64 `json:"t_ms"`
+	// Flags is the flags byte of the frame's envelope, as in gRPC and Connect; 0 if there is no envelope.
+	Flags int `json:"flags"`
+	// Compressed means that the payload was compressed on the wire; the file is decompressed.
+	Compressed bool `json:"compressed"`
+	// Encoding is the name of the compression of the frame, such as "gzip"; "" if there is none.
+	Encoding string `json:"encoding"`
+	// End is set for the frame that ends the call: end-of-stream message, trailers or error.
+	End bool `json:"end"`
+	// Event is the event name, if the frame is a server-sent event; "" otherwise.
+	Event string `json:"event"`
+	// Len is the length of the payload as sent, in bytes.
+	Len int `json:"len"`
+	// DataLen is the length of the decompressed payload, and thus of the file, in bytes.
+	DataLen int `json:"data_len"`
+	// Method is the HTTP method; "" if the connection does not carry HTTP.
+	Method string `json:"method"`
+	// URL is the absolute URL of the exchange.
+	URL string `json:"url"`
+	// Protocol is the detected RPC protocol or streaming format, such as "connect-stream"; the transport for
+	// a connection without HTTP.
+	Protocol decode.Protocol `json:"protocol"`
+	// Service is the full name of the RPC service; "" if the exchange is not a call.
+	Service string `json:"service"`
+	// RPC is the name of the called method, without the service; "" if the exchange is not a call.
+	RPC string `json:"rpc"`
+	// Codec is the encoding of the messages, such as "proto" or "json"; "" if unknown.
+	Codec string `json:"codec"`
+	// Error describes why the frame could not be decoded; "" if it was.
+	Error string `json:"error"`
 
-	// Transport is set for exchanges that are not HTTP. Opcode and Handshake are set for WebSocket messages;
-	// Handshake is the ID of the exchange that opened the WebSocket, 0 if unknown.
+	// Transport is the protocol whose payload is recorded, such as a WebSocket; "" for HTTP.
 	Transport captures.Transport `json:"transport,omitempty"`
-	Opcode    string             `json:"opcode,omitempty"`
-	Handshake int64              `json:"handshake,omitempty"`
+	// Opcode is the type of a WebSocket message; "" for other frames.
+	Opcode string `json:"opcode,omitempty"`
+	// Handshake is the number of the exchange that opened the WebSocket; 0 if unknown or not a WebSocket.
+	Handshake int64 `json:"handshake,omitempty"`
 
 	// Chunks lists, for a connection without HTTP, the sizes and times of the chunks that make up the file.
 	Chunks []indexChunk `json:"chunks,omitempty"`
@@ -79,15 +101,18 @@ type indexLine struct {
 
 // An indexChunk describes bytes of a connection that arrived together.
 type indexChunk struct {
+	// TMs is the time at which the bytes arrived, in milliseconds since the exchange began.
 	TMs float64 `json:"t_ms"`
-	Len int     `json:"len"`
+	// Len is the number of bytes that arrived.
+	Len int `json:"len"`
 }
 
 // A Result contains the counts of an export to files.
 type Result struct {
 	// Exchanges is the number of exchanges that were written.
 	Exchanges int
-	// Frames is the number of their frames.
+	// Frames is the number of files that were written, one for each frame, or for each direction of a
+	// connection without HTTP.
 	Frames int
 }
 

@@ -40,11 +40,11 @@ type BodyFilter struct {
 	// r finds the secrets and computes the placeholders.
 	r *Redactor
 
-	// pending are the chunks that were written but not returned by Ready yet.
+	// pending are the chunks that were written to the filter but not returned to the caller yet.
 	pending []pendingChunk
 	// in is the number of bytes written to the filter so far.
 	in int64
-	// decided is the number of bytes from the beginning that will not change any more.
+	// decided is the number of bytes, from the beginning of the body, that will not change any more.
 	decided int64
 
 	// encoding is the content encoding of the whole body or of compressed messages; "" means that it must be
@@ -52,9 +52,10 @@ type BodyFilter struct {
 	encoding string
 	// events means that the body is an event stream, which must not be held back for long.
 	events bool
-	// framed is whether the body consists of envelopes, and frame the current envelope.
+	// framed is whether the body consists of envelopes, as in gRPC and Connect streams.
 	framed framing
-	frame  frame
+	// frame is the state of reading the current envelope; it is used if the body consists of envelopes.
+	frame frame
 
 	// scan searches bytes that are not compressed.
 	scan *scanner
@@ -63,7 +64,7 @@ type BodyFilter struct {
 
 	// codecs keeps decoders for reuse.
 	codecs codecs
-	// edited means that something was replaced.
+	// edited means that a secret in the body was replaced.
 	edited bool
 	// sniff means that compression must be detected from the first bytes.
 	sniff bool
@@ -71,12 +72,16 @@ type BodyFilter struct {
 	// messages means that each chunk is a WebSocket message or a part of one.
 	messages bool
 
-	// unsearched are the ranges that could not be searched for secrets. Their Dir is not set.
+	// unsearched are the ranges of the body that could not be searched for secrets; their direction is not
+	// set.
 	unsearched []Unsearched
 
-	// opaque is the reason why nothing from the position opaqueFrom on can be searched; "" if there is none.
+	// opaqueFrom is the position in the body from which on nothing can be searched; it is valid if opaque is
+	// set.
 	opaqueFrom int64
-	opaque     string
+	// opaque is the reason why nothing from the position opaqueFrom on can be searched for secrets; "" if
+	// there is none.
+	opaque string
 }
 
 // A framing says whether a body consists of envelopes: messages after a 5-byte prefix, as in Connect and gRPC.
@@ -95,20 +100,27 @@ const maxEnvelope = 64 << 20
 
 // A frame is the state of reading an envelope: its 5-byte prefix, then its payload.
 type frame struct {
+	// prefix collects the 5-byte prefix of the envelope, which may arrive in parts.
 	prefix envelope.PrefixReader
-	flags  envelope.Flags
+	// flags is the flags byte of the envelope's prefix.
+	flags envelope.Flags
 	// left is the number of payload bytes that have not been read yet.
 	left int64
-	// start is the position of the prefix in the body, and length the length of the payload in bytes.
-	start  int64
+	// start is the position of the envelope's prefix in the body.
+	start int64
+	// length is the length of the envelope's payload in bytes.
 	length int64
 }
 
 // A pendingChunk is a chunk that is held back because it may contain the beginning of a secret. start and end
 // are its positions in the body.
 type pendingChunk struct {
-	chunk      *captures.Chunk
-	start, end int64
+	// chunk is the chunk that is held back.
+	chunk *captures.Chunk
+	// start is the position of the chunk's first byte in the body.
+	start int64
+	// end is the position after the chunk's last byte in the body.
+	end int64
 
 	// edits are the replacements to be made in the chunk.
 	edits []Edit
@@ -116,9 +128,12 @@ type pendingChunk struct {
 
 // An Edit replaces the bytes from Start to End of one direction of an exchange by Data.
 type Edit struct {
-	// Start and End are the offsets of the replaced bytes, and Data replaces them.
-	Start, End int64
-	Data       []byte
+	// Start is the offset of the first replaced byte in its direction of the exchange.
+	Start int64
+	// End is the offset after the last replaced byte in its direction of the exchange.
+	End int64
+	// Data are the bytes that replace the range.
+	Data []byte
 }
 
 // NewBodyFilter returns the filter for a body. h are the headers of its request or response, of which the

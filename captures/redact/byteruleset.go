@@ -15,47 +15,56 @@ import (
 
 // A literal is one spelling (such as base64 or hex) of a learned secret, i.e. of a value that is known to be
 // secret.
-type literal struct{ spelt, secret string }
+type literal struct {
+	// spelt is one spelling of the secret, such as its base64 or hex form, as it occurs in data.
+	spelt string
+	// secret is the secret itself.
+	secret string
+}
 
 // A ruleset is what a scanner searches for at every byte: spellings of learned secrets, prefixes of API keys
 // ("key shapes"), and the signs, such as ':' or '=', that precede a value (see package syntax). It is
 // immutable; learning a secret creates a new one. Most fields are filters that quickly exclude positions; they
 // may accept too many but never too few.
 type ruleset struct {
-	// literals are the spellings of recently learned secrets, and older those of the others, so that learning a
-	// secret copies only few spellings. The key is the first three bytes of the spelling.
-	literals, older map[[3]byte][]literal
+	// literals are the spellings of recently learned secrets, by the first three bytes of the spelling.
+	literals map[[3]byte][]literal
+	// older are the spellings of the secrets that were learned earlier, by the first three bytes of the
+	// spelling; they are separate so that learning a secret copies only few spellings.
+	older map[[3]byte][]literal
 
-	// recent is the number of secrets with spellings in literals.
+	// recent is the number of secrets that were learned so recently that their spellings are separate from
+	// the older ones.
 	recent int
 
 	// shapes are the formats of API keys by the first three bytes of their prefixes.
 	shapes map[[3]byte][]keyshape.Shape
 
-	// base is the ruleset without learned secrets.
+	// base is the ruleset without learned secrets, to start over from.
 	base *ruleset
 
-	// pairs is the first filter, indexed by two bytes (see pairOf). Only every second pair of the data is
-	// looked up, so the value is a bit set that says at which byte in or next to the pair a match may begin
-	// (see beginsHere). At such positions quads is checked, which has a bit for each hash of the first four
-	// bytes.
+	// pairs is the first filter, indexed by two bytes; only every second pair of the data is looked up, so
+	// the value is a bit set of the bytes in or next to the pair at which a match may begin.
 	pairs [1 << 16]uint8
+	// quads is the second filter: it has a bit for each hash of the first four bytes of a match.
 	quads [1 << 12]uint64
 
-	// wide means that some literal is UTF-16 text, which nextRun must search for separately.
+	// wide means that the spelling of some secret is UTF-16 text, which must be searched for separately.
 	wide bool
-	// anyByte means that some literal does not begin with ASCII text, so that nextRun, which searches for runs
-	// of text, must not be used.
+	// anyByte means that the spelling of some secret does not begin with ASCII text, so that binary data must
+	// not be skipped.
 	anyByte bool
 
-	// tails has a bit for each hash of the fourth to seventh byte of a literal. It is checked after quads,
-	// which alone accepts too many positions if hundreds of secrets are known.
+	// tails has a bit for each hash of the fourth to seventh byte of a secret's spelling. It is the last
+	// filter, because shorter hashes accept too many positions if hundreds of secrets are known.
 	tails [1 << 11]uint64
 
-	// first marks the bytes with which a literal or key shape can begin. one marks these and the signs.
-	first, one [256]bool
+	// first marks the bytes with which the spelling of a secret or an API key can begin.
+	first [256]bool
+	// one marks the bytes with which any match can begin, including the signs that precede a value.
+	one [256]bool
 
-	// sign marks the signs: bytes such as ':' or '=' that precede a value.
+	// sign marks the bytes, such as ':' or '=', that can precede a secret value.
 	sign [256]bool
 	// two has a bit for each pair of bytes with which a match can begin. It is used for the last bytes of the
 	// data.
@@ -219,7 +228,7 @@ func (f *ruleset) admits(b []byte) bool {
 	return f.quads[h>>6]&(1<<(h&63)) != 0
 }
 
-// admitsThree is like admits, but uses only the first three bytes.
+// admitsThree reports whether the filters permit that a match begins with the first three bytes of b.
 func (f *ruleset) admitsThree(b []byte) bool {
 	h := hash3(b[0], b[1], b[2])
 	return f.three[h>>6]&(1<<(h&63)) != 0

@@ -21,33 +21,36 @@ const (
 // A section is the compressed data of a body or message that is being received. It is decompressed and
 // searched, and rewritten if it contains a secret.
 type section struct {
-	// b is the filter of the body that contains the section.
+	// b is the filter of the body that contains the compressed data.
 	b *BodyFilter
 
-	// start is the position of the section in the body, and at the position of the next bytes.
-	start, at int64
+	// start is the position of the compressed data in the body.
+	start int64
+	// at is the position in the body of the next bytes of the compressed data.
+	at int64
 
-	// written is the position up to which the section's bytes were released.
+	// written is the position in the body up to which the compressed bytes were released.
 	written int64
 
-	// raw are the compressed bytes so far, unless lost is set.
+	// raw are the compressed bytes so far, unless some of them were dropped.
 	raw []byte
-	// lost means that raw is incomplete, so the section cannot be rewritten.
+	// lost means that some of the compressed bytes were dropped, so that the data cannot be rewritten.
 	lost bool
-	// released means that the section was released before it was searched completely.
+	// released means that compressed bytes were released before all of them were searched.
 	released bool
 	// detect means that no header declares compression, so that it must be detected by the first bytes.
 	detect bool
 	// guessed means that compression was detected only by the first bytes.
 	guessed bool
-	// found means that the section contains a secret.
+	// found means that the compressed data contains a secret.
 	found bool
 
-	// inflater decompresses the section, and inflated is the number of decompressed bytes.
+	// inflater decompresses the data.
 	inflater *inflater
+	// inflated is the number of decompressed bytes so far.
 	inflated int64
 
-	// scan searches the decompressed data; it is not used if inner is set.
+	// scan searches the decompressed data, unless that has a further encoding.
 	scan *scanner
 	// inner searches decompressed data that has a further encoding; nil if it has none.
 	inner *BodyFilter

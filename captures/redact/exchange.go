@@ -16,16 +16,16 @@ type ExchangeFilter struct {
 
 	// edits are replacements to be made in each direction before the search.
 	edits [2][]Edit
-	// at is the position of the next chunk in each direction.
+	// at is the offset of the next chunk in the body, for each direction.
 	at [2]int64
 	// seq is the sequence number of the next chunk that is added.
 	seq int64
 	// next is the sequence number of the next chunk that is returned.
 	next int64
 
-	// ahead are finished chunks by sequence number, which wait for earlier ones.
+	// ahead are searched chunks by sequence number, which wait for chunks with smaller numbers.
 	ahead map[int64]*captures.Chunk
-	// bytes is the number of bytes in ahead.
+	// bytes is the total size of the chunks that wait for others.
 	bytes int64
 
 	// messages means that chunks are WebSocket messages, which may be empty.

@@ -24,6 +24,7 @@ const base64Text = "base64"
 // An inflater decompresses bytes that are passed to it piece by piece, although the decoders read from an
 // io.Reader.
 type inflater struct {
+	// codecs keeps the decoder of the body for reuse.
 	codecs *codecs
 
 	// encoding is the content encoding; "" means that it is detected by the first bytes.
@@ -97,6 +98,7 @@ func (f *inflater) inflate(src io.Reader) error {
 // codecs keeps a body's decoder for its next message, because creating one costs more than decompressing a
 // small message.
 type codecs struct {
+	// decoder decompresses one message after the other.
 	decoder envelope.Decompressor
 
 	// buf is a reused buffer for decompressed bytes.
@@ -128,7 +130,9 @@ func newCompressor(encoding string, w io.Writer) (io.WriteCloser, error) {
 
 // A base64Reader decodes base64 that consists of one or more padded parts. The last one may lack its padding.
 type base64Reader struct {
-	in  *bufio.Reader
+	// in reads the base64 text.
+	in *bufio.Reader
+	// err is the error after which nothing more can be read, such as io.EOF; nil before.
 	err error
 }
 

@@ -17,10 +17,12 @@ const (
 // A known caches header values after redaction. It is valid only for one ruleset, because a secret that is
 // learned later may be in any value.
 type known struct {
+	// mu guards all other fields.
 	mu sync.Mutex
 
-	// values maps each field with its original value to the redacted value, according to rules.
-	rules  *ruleset
+	// rules is the set of search rules for which the cached values are valid.
+	rules *ruleset
+	// values maps each header field with its original value to its redacted value.
 	values map[captures.Header]string
 
 	// names caches the properties of header field names, which do not depend on the rules.
@@ -29,6 +31,7 @@ type known struct {
 
 // A fieldName is a header field's name in lower case, and whether its value is always a secret.
 type fieldName struct {
+	// lower is the name of the header field in lower case.
 	lower string
 
 	// secret means that the field's value is always a secret.

@@ -36,8 +36,11 @@ const (
 type packing struct {
 	// message means that the parameter is the message of a Connect GET request, whose encoding other
 	// parameters describe.
-	message     bool
-	base64      bool
+	message bool
+	// base64 means that the value is in base64; if neither base64 nor message is set, base64 is detected.
+	base64 bool
+	// compression is the name of the compression of the decoded value, such as "gzip"; "" for none if message
+	// is set, otherwise it is detected.
 	compression string
 }
 
@@ -219,8 +222,8 @@ func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) (
 	return envelope.Compress(compression, clean)
 }
 
-// nested is like mask, but also searches parameters of URLs in p that are encoded. depth is the number of URLs
-// around p.
+// nested returns a copy of p in which secrets are replaced by placeholders, also those in encoded parameters of
+// URLs. depth is the number of URLs around p.
 func (r *Redactor) nested(p []byte, depth int, report reporter) []byte {
 	text, moved := r.embedded(string(p), 0, depth+1, report)
 	return r.mask([]byte(text), moved.reporter(0, report))
@@ -260,7 +263,14 @@ func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, m
 
 // A move records that the bytes from start to end of a text were replaced by a text of now bytes, which moves
 // the rest.
-type move struct{ start, end, now int }
+type move struct {
+	// start is the offset of the first replaced byte in the original text.
+	start int
+	// end is the offset after the last replaced byte in the original text.
+	end int
+	// now is the length of the replacement in bytes.
+	now int
+}
 
 // moves lists the replacements in a text, in order.
 type moves []move

@@ -97,26 +97,33 @@ type Options struct {
 //
 // Source: captures/README.md#redaction
 type Redactor struct {
-	// names and syntax recognise secrets by the names before them.
-	names  *names.Names
+	// names recognises names that denote secrets.
+	names *names.Names
+	// syntax finds secrets in text by the names before them, for instance in JSON and URLs.
 	syntax *syntax.Finder
 
-	// key is the HMAC key for placeholders, and shortKey that for secrets of fewer than 16 bytes.
-	key, shortKey []byte
+	// key is the HMAC key from which placeholders are computed.
+	key []byte
+	// shortKey is the HMAC key for the placeholders of secrets of fewer than 16 bytes; it is random and never
+	// stored.
+	shortKey []byte
 
 	// OmitUnsearched makes the Redactor remove data that cannot be searched for secrets. It is set for data
 	// that leaves the machine, not during recording.
 	OmitUnsearched bool
 
-	// learnFound is set by LearnFound.
+	// learnFound means that every secret that is found is learned, not only those recognised by a name.
 	learnFound atomic.Bool
 
-	// learned are the learned secrets, the least recent one first; mu guards them. base is the ruleset without
-	// learned secrets, and rules the current one.
-	mu      sync.Mutex
+	// mu guards learned and every change of rules.
+	mu sync.Mutex
+	// learned are the secrets that were recognised by their names and are replaced everywhere, least recent
+	// first.
 	learned []string
-	base    *ruleset
-	rules   atomic.Pointer[ruleset]
+	// base is the set of search rules without learned secrets.
+	base *ruleset
+	// rules is the current set of search rules, including the spellings of learned secrets.
+	rules atomic.Pointer[ruleset]
 
 	// known caches redacted header values.
 	known known

@@ -9,17 +9,18 @@ import (
 // divided, except after flush. It searches for members of JSON itself instead of using a parser, because a body
 // may be of any length, truncated, or not JSON.
 type scanner struct {
-	// r contains the rules.
+	// r contains the rules for recognising secrets.
 	r *Redactor
 	// hit is called with the position of each secret in the body. An empty secret means that the bytes continue
 	// the previous secret.
 	hit func(start, end int64, secret string)
 
-	// see, if set, is called with each match before hit. Positions in the match are relative to base.
+	// see, if set, is called with each match before its secret is reported. Positions in the match are
+	// relative to base.
 	see func(m match.Match, base int64)
 
-	// split, if set, is called like hit for each part of a learned secret that is divided by other bytes. The
-	// bytes may have been decided before, so callers hold back bytes from firstSplit on.
+	// split, if set, is called with the position of each part of a learned secret that is divided by other
+	// bytes. The bytes may have been decided before, so callers hold back bytes from firstSplit on.
 	split func(start, end int64, secret string)
 
 	// splits are the learned secrets of which only the beginning was found so far.
@@ -37,7 +38,7 @@ type scanner struct {
 	// received.
 	cover *match.Mask
 
-	// passed counts the JSON strings before strings is created; see slotOf.
+	// passed counts the JSON strings that were seen before strings is created.
 	passed int
 	// strings caches harmless JSON strings; nil until the scanner has seen many strings.
 	strings *stringCache

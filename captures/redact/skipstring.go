@@ -18,7 +18,12 @@ const (
 
 // A shortString is a JSON string of at most maxRemembered bytes, including the closing quote, padded with
 // zeros. The zero value means none.
-type shortString struct{ low, high uint64 }
+type shortString struct {
+	// low contains the first eight bytes of the string, little-endian, padded with zeros.
+	low uint64
+	// high contains the bytes of the string after the eighth, little-endian, padded with zeros.
+	high uint64
+}
 
 // A stringCache caches short JSON strings in which a scanner has found no secret, because the same member names
 // occur millions of times. It is a hash table without chaining: a new string replaces one with the same hash.
@@ -26,8 +31,10 @@ type stringCache struct {
 	// rules is the ruleset for which the cached strings are harmless.
 	rules *ruleset
 
-	// names are names of members that denote no secret, and values harmless values of members.
-	names, values [stringSlots]shortString
+	// names are names of JSON members that denote no secret, in the slots of their hashes.
+	names [stringSlots]shortString
+	// values are harmless values of JSON members, in the slots of their hashes.
+	values [stringSlots]shortString
 }
 
 // shortStringAt returns the JSON string whose opening quote is at position i, and its length without

@@ -31,15 +31,20 @@ const (
 type split struct {
 	// parts are the positions in the body of the parts that were found, in order.
 	parts []span
-	// have is the number of the secret's bytes in parts.
+	// have is the number of bytes of the secret that were found so far.
 	have int
 
-	// secret is the whole secret.
+	// secret is the whole secret, of which only a part was found so far.
 	secret string
 }
 
 // A span is a range of bytes of a body.
-type span struct{ from, to int64 }
+type span struct {
+	// from is the offset of the first byte of the range.
+	from int64
+	// to is the offset after the last byte of the range.
+	to int64
+}
 
 // rest returns the bytes of the secret that were not found yet.
 func (p *split) rest() string { return p.secret[p.have:] }

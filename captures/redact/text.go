@@ -12,7 +12,7 @@ func (r *Redactor) String(s string) string {
 	return r.clean(nameOfText, s, func() string { return r.prose(s, bracketed, nil) })
 }
 
-// prose is like String, but with placeholders of form f, and calls report for each secret.
+// prose returns s with its secrets replaced by placeholders of form f, and calls report for each secret.
 func (r *Redactor) prose(s string, f form, report reporter) string {
 	text, moved := r.embedded(s, 0, 0, report)
 	return r.text(text, 0, f, moved.reporter(0, report))
@@ -46,7 +46,8 @@ func (r *Redactor) text(s string, at int, f form, report reporter) string {
 // Bytes returns a copy of p in which secrets are replaced by placeholders of the same length.
 func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
 
-// mask is like Bytes, but calls report for each secret.
+// mask returns a copy of p in which secrets are replaced by placeholders of the same length, and calls report,
+// unless it is nil, for each secret.
 func (r *Redactor) mask(p []byte, report reporter) []byte {
 	out := slices.Clone(p)
 	sc := newScanner(r, false)

@@ -15,8 +15,10 @@ import (
 type Unsearched struct {
 	// Dir is the direction of the bytes that were not searched.
 	Dir captures.Direction
-	// Start and End are the positions of the first byte and after the last one, in the body.
-	Start, End int64
+	// Start is the offset in the body of the first byte that could not be searched.
+	Start int64
+	// End is the offset in the body after the last byte that could not be searched.
+	End int64
 	// Reason explains to the user why the bytes were not searched.
 	Reason string
 

@@ -30,7 +30,7 @@ func Line(s string) string {
 	return escape(s, "")
 }
 
-// Lines is like Line, for text of several lines: newlines and tabs are kept.
+// Lines escapes unsafe characters and invalid UTF-8 in untrusted text, but keeps newlines and tabs.
 func Lines(s string) string { return escape(s, "\n\t") }
 
 // escape escapes the unsafe characters of s, except those that keep contains.

@@ -53,7 +53,10 @@ func (s *Series) makeRoom() {
 }
 
 // ringFiles implements the interface files of package ring for a Series.
-type ringFiles struct{ *Series }
+type ringFiles struct {
+	// The embedded Series is the series whose files are listed and removed.
+	*Series
+}
 
 // Size returns the total size of all files, including SQLite's write-ahead logs and shared-memory files, in
 // bytes.

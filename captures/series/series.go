@@ -26,6 +26,7 @@ import (
 
 // Options are the options of Create. With the zero value, a Series never begins a second file.
 type Options struct {
+	// The embedded store.Options apply to each file of the series.
 	store.Options
 
 	// MaxBytes is the size of a file in bytes, including SQLite's write-ahead log, at which the next file
@@ -58,8 +59,10 @@ type Options struct {
 // Limits: a file exceeds MaxBytes by what its running exchanges add, and their number bounds the number of open
 // files. Paths that exist already are skipped.
 type Series struct {
+	// o are the options with which the series was created.
 	o Options
 
+	// mu guards the fields for the current and earlier files.
 	mu sync.Mutex
 	// base is the path of the first file of the series without its extension.
 	base string
@@ -67,7 +70,8 @@ type Series struct {
 	// ext is the extension of all files, such as ".uwc".
 	ext string
 	// n is the number of the current file in the series, from 1.
-	n       int
+	n int
+	// current is the open capture file in which new exchanges are recorded.
 	current *store.Store
 	// firstExchange is the start time of the first exchange in the current file; zero if there is none
 	// yet.
@@ -80,24 +84,28 @@ type Series struct {
 	// errs are the errors of all closed files; nil elements are possible.
 	errs []error
 
-	// files are the paths of all existing files, oldest first, and closed is the set of those that are complete.
-	// earlier are the files of Options.Earlier that exist.
-	files   []string
-	closed  map[string]bool
+	// files are the paths of all existing files of this series, oldest first.
+	files []string
+	// closed is the set of the paths of files that are complete.
+	closed map[string]bool
+	// earlier are the paths of complete files of earlier recordings that still exist, oldest first.
 	earlier []string
-	// reporting is locked while Options.Closed runs, so that it runs only once at a time.
+	// reporting is locked while the callback for complete files runs, so that it runs only once at a time.
 	reporting sync.Mutex
 	// rotateErr is the error of creating the next file, after which nothing more is recorded.
 	rotateErr error
 
-	// lastSizeCheck is the time of the last size check in makeRoom, in nanoseconds since 1970.
+	// lastSizeCheck is the time at which the total size of the files was last checked, in nanoseconds since
+	// 1970.
 	lastSizeCheck atomic.Int64
 
-	// stopOnce closes stopRing, which ends the goroutine that removes old files; ringEnded waits for it.
+	// stopOnce makes sure that stopRing is closed only once.
 	stopOnce sync.Once
 	// rotated signals that a file was added. Its capacity is one signal.
-	rotated   chan struct{}
-	stopRing  chan struct{}
+	rotated chan struct{}
+	// stopRing is closed to end the goroutine that removes old files.
+	stopRing chan struct{}
+	// ringEnded waits for the end of the goroutine that removes old files.
 	ringEnded sync.WaitGroup
 }
 

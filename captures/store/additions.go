@@ -245,7 +245,10 @@ func additionsAfter(ctx context.Context, db querier, last int64) (pages []*event
 
 // An additionTarget is a Store as the control.Target to which package control passes the additions of other
 // processes.
-type additionTarget struct{ *Store }
+type additionTarget struct {
+	// The embedded Store is the capture that receives the additions of other processes.
+	*Store
+}
 
 // Add stores an addition; it implements control.Target.
 func (c additionTarget) Add(ctx context.Context, a captures.Addition) (int64, error) {

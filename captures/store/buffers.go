@@ -22,6 +22,7 @@ const (
 // would take longer than all other work on it before it is queued. The zero value is empty. sync.Pool would
 // lose its contents at every garbage collection.
 type buffers struct {
+	// mu guards all other fields.
 	mu sync.Mutex
 
 	// free contains unused buffers, grouped by size class.

@@ -73,7 +73,9 @@ type chunkQuery func(ctx context.Context, id, from int64, limit int) (page []cap
 
 // A chunkReader yields the chunks of one exchange, after checking their order and the limits for reading.
 type chunkReader struct {
-	s   *Store
+	// s is the capture from which the chunks are read.
+	s *Store
+	// ctx is the context of the reading; its end cancels it.
 	ctx context.Context
 
 	// id is the ID of the exchange.
@@ -85,8 +87,9 @@ type chunkReader struct {
 	// used is the amount of data read so far, for comparison with the limits.
 	used usage
 
-	// yield receives the chunks, and stopped means that it returned false or received an error.
-	yield   func(captures.Chunk, error) bool
+	// yield receives the chunks in order, or the error that ends the iteration; it returns false to end it.
+	yield func(captures.Chunk, error) bool
+	// stopped means that yield returned false or received an error, so it must not be called again.
 	stopped bool
 }
 
@@ -421,11 +424,12 @@ func (s *Store) forwardedChunks(ctx context.Context, id, fromSeq int64, show [2]
 
 // An editedDirection applies edits to the chunks of one direction.
 type editedDirection struct {
-	// edits are the edits that were not applied yet. at is the offset of the next received byte, and skip the
-	// number of received bytes from there that were replaced.
+	// edits are the replacements that were not applied yet, in order of their offsets.
 	edits []captures.Edit
-	at    int64
-	skip  int64
+	// at is the offset, in the received bytes of the direction, of the next byte.
+	at int64
+	// skip is the number of received bytes from offset at that an applied edit has replaced.
+	skip int64
 }
 
 // apply returns the bytes that were forwarded instead of p, the next received bytes.

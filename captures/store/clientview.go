@@ -10,7 +10,10 @@ import (
 
 // A ClientView is a view of a capture as its clients saw it: their requests as they sent them, and the
 // responses as unwire forwarded them, with the changes that rules made. It implements captures.Source.
-type ClientView struct{ from *Store }
+type ClientView struct {
+	// from is the capture that is viewed.
+	from *Store
+}
 
 // ClientView returns a view of the capture as its clients saw it.
 func (s *Store) ClientView() *ClientView { return &ClientView{s} }

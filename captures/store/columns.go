@@ -4,14 +4,18 @@ import "unwire/captures/store/internal/schema"
 
 // columnsOf contains the parts of SQL queries that differ between versions of the file format.
 type columnsOf struct {
-	// exchange are the columns that rowValues.exchange reads, with their FROM clause, in which e is the table
-	// exchanges. The byte counts of an exchange in flight are computed from its chunks, because they are stored
-	// only at its end.
+	// exchange are the SQL columns from which an exchange is read, with their FROM clause, in which e is the
+	// table exchanges. The byte counts of an exchange in flight are computed from its chunks, because they
+	// are stored only at its end.
 	exchange string
 
-	// listed are the columns that rowValues.listed reads. hashed are further columns on which a Summary
-	// depends; both together make up Summary.ExchangeHash. listedFrom is their FROM clause.
-	listed, hashed, listedFrom string
+	// listed are the SQL columns of an exchange that a listing shows.
+	listed string
+	// hashed are further SQL columns that a stored summary depends on; its hash of the exchange covers them
+	// and the listed ones.
+	hashed string
+	// listedFrom is the FROM clause for the listed and hashed columns.
+	listedFrom string
 
 	// lastNumber is a query for the largest row number in the capture.
 	lastNumber string

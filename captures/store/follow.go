@@ -128,11 +128,12 @@ func (s *Store) eventsAfter(ctx context.Context, last int64) (page []captures.Ev
 
 // An eventPage contains consecutive events from one table, up to a limit.
 type eventPage struct {
+	// events are the consecutive events of the page, in order of their numbers.
 	events []captures.Event
 
-	// full means that the table may contain more events. Then the page contains all events only up to the
-	// number completeTo.
-	full       bool
+	// full means that the page reached its limit, so the table may contain more events.
+	full bool
+	// completeTo is the event number up to which a full page contains all events of its table.
 	completeTo int64
 }
 

@@ -14,7 +14,10 @@ var bothDirections = [2]bool{true, true}
 
 // A Forwarded is a view of a capture as unwire forwarded the traffic, i.e. with the changes of rules. It
 // implements captures.Source. ReadOptions.Forwarded has the same effect for a capture that is open for reading.
-type Forwarded struct{ from *Store }
+type Forwarded struct {
+	// from is the capture that is viewed.
+	from *Store
+}
 
 // Forwarded returns a view of the capture in which rules have been applied: the data as it was
 // forwarded, not as received.

@@ -67,7 +67,7 @@ const (
 // A LimitError reports that a capture exceeds its Limits. Everything yielded before it is valid. Its Is method
 // matches ErrDamaged, because callers treat both alike: they use what could be read.
 type LimitError struct {
-	// Exchange is the exchange that exceeds the limit; 0 is the capture as a whole.
+	// Exchange is the ID of the exchange that exceeds the limit; 0 means the capture as a whole.
 	Exchange int64
 	// What describes the exceeded limit as a predicate, such as "expands to more than …".
 	What string
@@ -86,8 +86,10 @@ func (e *LimitError) Is(target error) bool { return target == captures.ErrDamage
 
 // A usage is the amount of data read from one exchange, or from a whole capture.
 type usage struct {
-	// heads and bodies are in bytes; heads are URLs, headers and errors.
-	heads, bodies int64
+	// heads is the size of the URLs, headers and error texts that were read, in bytes.
+	heads int64
+	// bodies is the size of the bodies that were read, in bytes.
+	bodies int64
 
 	// time is the time spent in queries.
 	time time.Duration
@@ -102,23 +104,27 @@ func (u usage) plus(v usage) usage {
 //
 // Each exchange counts only once, with the maximum over all reads, so commands may read a capture repeatedly.
 type meter struct {
-	path   string
+	// path is the path of the capture file.
+	path string
+	// limits are the largest amounts that may be read.
 	limits Limits
-	// pageTime is the time limit of one query; see the constant pageTime.
+	// pageTime is the time limit of one query, 30 seconds except in tests.
 	pageTime time.Duration
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// fileSize is the size of the capture file when it was last checked, in bytes.
 	fileSize int64
 
-	// seen is the largest amount read of each exchange in one loop, by ID, and total their sum.
-	seen  map[int64]usage
+	// seen is the largest amount read of each exchange in one loop, by exchange ID.
+	seen map[int64]usage
+	// total is the sum of the amounts of all exchanges.
 	total usage
 
-	// shared is the budget of the whole command, to which this file has added sharedSize bytes; nil for no
-	// budget.
-	shared     *budget.Budget
+	// shared is the budget of the whole command, to which the file contributes; nil for no budget.
+	shared *budget.Budget
+	// sharedSize is the size in bytes that this file has added to the budget of the command.
 	sharedSize int64
 }
 
@@ -212,8 +218,8 @@ func (m *meter) spend(u usage) error {
 	return &LimitError{What: "is one of several: " + err.Error()}
 }
 
-// checkFileGrowth is like check, but before it fails, it updates the size of the file, which may have grown and
-// thus raised the limits. The caller has locked mu.
+// checkFileGrowth returns an error if the amounts read exceed the limits. Before it fails, it updates the size
+// of the file, which may have grown and thus raised the limits. The caller has locked mu.
 func (m *meter) checkFileGrowth(id int64, one, total usage) error {
 	if m.check(id, one, total) == nil {
 		return nil

@@ -10,33 +10,40 @@ import (
 // An op is one queued write operation. Exactly one of chunk, state, rel, edit, head and run is set; or only
 // done, if the operation just reports that everything before it was written.
 type op struct {
-	// chunk is a chunk to be written. isMsg means that it is a WebSocket message and has an Opcode. owned means
-	// that the writer may recycle it.
+	// chunk is a chunk to be written; nil if the operation is another one.
 	chunk *captures.Chunk
+	// isMsg means that the chunk is a WebSocket message, or a part of one, and has an Opcode.
 	isMsg bool
+	// owned means that nobody else uses the chunk, so the writer may recycle its memory.
 	owned bool
-	// state is the state of an exchange to be written with an event of this kind; nth is the number of the
-	// event in the state, from 1.
+	// state is the state of an exchange to be written with an event; nil if the operation is another one.
 	state *state
-	kind  captures.EventKind
-	nth   int
+	// kind is the kind of the event that is written with the state.
+	kind captures.EventKind
+	// nth is the number of the event among those of the same state, from 1.
+	nth int
 	// rel is a relation to be written; nil if the operation is another one.
 	rel *captures.Relation
-	// edit and head describe forwarded data that differs from the received data; nil if the operation
-	// is another one.
+	// edit is a range of forwarded body bytes that differs from the received ones; nil if the operation is
+	// another one.
 	edit *captures.Edit
+	// head is the head of a forwarded message that differs from the received one; nil if the operation is
+	// another one.
 	head *captures.ForwardedHead
-	// run is any other change, which gets a transaction of its own. done receives its error.
-	run  func(tx *sql.Tx) error
+	// run is any other change, which gets a transaction of its own; nil if the operation is another one.
+	run func(tx *sql.Tx) error
+	// done receives the error of run, or reports that everything before was written; nil if nobody waits.
 	done chan<- error
-	// cost is the memory of the queued operation in bytes; at is when it was queued.
+	// cost is the memory of the queued operation in bytes.
 	cost int64
-	at   time.Time
+	// at is when the operation was queued.
+	at time.Time
 }
 
 // A state is the newest state of an exchange in a batch, i.e. the operations of one transaction. Earlier states
 // within the transaction need not be written, because readers never see a part of a transaction.
 type state struct {
+	// ex is the newest state of the exchange in the batch.
 	ex captures.Exchange
 	// events is the number of queued events of the exchange in this batch.
 	events int
@@ -47,7 +54,9 @@ type state struct {
 // A stateRef is an exchange's reference to its state in a batch. It is out of date if batch is not the current
 // batch.
 type stateRef struct {
+	// state is the state to which the exchange's latest queued operation refers; nil before the first.
 	state *state
+	// batch is the number of the batch of operations to which the state belongs.
 	batch int64
 }
 

@@ -73,7 +73,7 @@ func (s *Store) query(ctx context.Context, each func(c *rowValues) bool, query s
 	return s.queryLimited(ctx, maxHeadValue, each, query, args...)
 }
 
-// queryLimited is like query, for values of up to limit bytes.
+// queryLimited runs a query and calls each for every row. Values of more than limit bytes are refused.
 func (s *Store) queryLimited(ctx context.Context, limit int, each func(c *rowValues) bool, query string, args ...any) error {
 	ctx, cancel := s.meter.withTimeLimit(ctx)
 	defer cancel()
@@ -117,7 +117,12 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*cap
 }
 
 // A Request is the Method and the URL of an exchange.
-type Request struct{ Method, URL string }
+type Request struct {
+	// Method is the HTTP method; "" if the connection does not carry HTTP.
+	Method string
+	// URL is the absolute URL of the exchange.
+	URL string
+}
 
 // requestRows is the number of requests in a page.
 const requestRows = 4096
@@ -199,23 +204,28 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 
 // A rowReader reads the rows of a table, page by page.
 type rowReader[T any] struct {
-	s   *Store
+	// s is the capture from which the rows are read.
+	s *Store
+	// ctx is the context of the reading; its end cancels it.
 	ctx context.Context
 	// after is the number of the last row that was yielded.
 	after int64
 	// count is the number of rows in the current page.
 	count int
 
-	// query and read are the parameters of rowsAfter.
+	// query is the SQL text that selects a page of rows after a row number.
 	query string
-	read  func(c *rowValues) (T, int64)
+	// read converts the columns of a row to a value, and returns it with the row's number.
+	read func(c *rowValues) (T, int64)
 	// used is the amount of data read in all pages.
 	used usage
 }
 
 // A numberedRow is the value of a row with the row's number.
 type numberedRow[T any] struct {
-	id    int64
+	// id is the number of the row.
+	id int64
+	// value is the value of the row.
 	value T
 }
 

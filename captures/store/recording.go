@@ -24,17 +24,20 @@ const (
 // A recording is an exchange that is being recorded; it implements captures.Recording. Its methods block while
 // the store's queue is full. They do nothing after End, or once recording has failed (see Store.Err).
 type recording struct {
+	// store is the capture in which the exchange is recorded.
 	store *Store
 	// start is when the recording of the exchange began, including a monotonic clock reading.
 	start time.Time
 	// startOffset is the duration from Exchange.Started to start.
 	startOffset time.Duration
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// ex is the exchange as it is stored, after redaction.
 	ex captures.Exchange
 	// seq is the sequence number of the exchange's next chunk.
-	seq   int64
+	seq int64
+	// ended means that the exchange has ended; further calls do nothing.
 	ended bool
 
 	// bodies replace the secrets in the bodies of each direction; nil if secrets are kept.
@@ -44,18 +47,19 @@ type recording struct {
 	// reported once bytes follow; those of a WebSocket are recorded, and searched, in another exchange.
 	pendingUnsearched []redact.Unsearched
 
-	// bodyLeft is the number of bytes of each direction that may still be stored, if Options.MaxBody is set.
+	// bodyLeft is the number of bytes of each direction that may still be stored; it is used if the capture
+	// limits the size of bodies.
 	bodyLeft [2]int64
 
 	// headersOmitted counts header fields that were not stored because a section was too large.
 	headersOmitted int
 
-	// queued refers to the state of the exchange that is queued for writing.
+	// queued refers to the newest state of the exchange that is waiting to be written.
 	queued stateRef
 
 	// heldSince is when the oldest byte that is held back in each direction arrived; zero if none is.
 	heldSince [2]time.Time
-	// timer calls flushHeld, which releases chunks that were held back for redaction.
+	// timer releases the chunks that were held back for redaction, when it expires; nil until it is needed.
 	timer *time.Timer
 }
 
@@ -197,8 +201,8 @@ func (r *recording) Message(dir captures.Direction, op captures.Opcode, p []byte
 	r.MessageAt(dir, r.startOffset+time.Since(r.start), op, p)
 }
 
-// MessageAt is like Message, for a message that arrived at time t after Exchange.Started. A message may be
-// empty.
+// MessageAt records a WebSocket message, or a fragment of one, that arrived at time t after Exchange.Started. A
+// message may be empty.
 func (r *recording) MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.chunkAt(dir, t, op, p)
 }
@@ -380,7 +384,7 @@ func (r *recording) End(o captures.Outcome, errText string) {
 	r.EndAt(r.startOffset+time.Since(r.start), o, errText)
 }
 
-// EndAt is like End, for an exchange whose duration d is known.
+// EndAt records the outcome of an exchange whose duration d is known.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,28 +16,37 @@ import (
 // Exchanges are identified by the client's address, the start time, the transport and the method. Therefore only
 // a recorder that takes these from its input, such as one that reads packets, can resume.
 type Resumption struct {
+	// The embedded Store is the capture that is completed.
 	*Store
 
+	// mu guards known, added and completed.
 	mu sync.Mutex
 	// known are the exchanges already in the capture, in order of their start times, by their identifying
 	// properties.
 	known map[resumeKey][]earlierExchange
-	// added and completed are the counts that Counts returns.
-	added, completed int
+	// added is the number of exchanges that the capture lacked and that were added.
+	added int
+	// completed is the number of exchanges that were cut off and recorded again.
+	completed int
 }
 
 // A resumeKey contains the properties that identify an exchange when its traffic is recorded again.
 type resumeKey struct {
-	transport      captures.Transport
-	method, client string
-	// started is the start time in nanoseconds since 1970.
+	// transport is the protocol whose payload is recorded, such as a WebSocket; "" for HTTP.
+	transport captures.Transport
+	// method is the HTTP method; "" if the connection does not carry HTTP.
+	method string
+	// client is the network address of the client, host:port.
+	client string
+	// started is the start time of the exchange in nanoseconds since 1970.
 	started int64
 }
 
 // An earlierExchange is an exchange that the killed recorder has stored.
 type earlierExchange struct {
-	// id is the exchange's ID. cutOff means that it was incomplete when the recorder was killed.
-	id     int64
+	// id is the ID of the exchange in the capture.
+	id int64
+	// cutOff means that the exchange was incomplete when the recorder was killed.
 	cutOff bool
 
 	// events are the row numbers of the exchange's events after Began; they are deleted when the
@@ -151,8 +160,10 @@ func (s *Store) restart(x earlierExchange, ex captures.Exchange) (captures.Recor
 // A completeRecording is a Recording that discards everything, because the capture contains the complete
 // exchange.
 type completeRecording struct {
+	// store is the capture that contains the complete exchange.
 	store *Store
-	id    int64
+	// id is the ID of the complete exchange.
+	id int64
 }
 
 // ID returns the ID of the exchange in the capture.

@@ -33,10 +33,12 @@ func (c *rowValues) process() (p captures.Process) {
 // rowValues reads the column values of one row in order, and keeps the first error; its methods then return
 // zero values. The values come from an untrusted file, so each may have any type.
 type rowValues struct {
-	// next is the index in values of the next value to be read.
+	// values are the values of the row's columns, in order.
 	values []any
-	next   int
-	err    error
+	// next is the index in values of the next value to be read.
+	next int
+	// err is the first error, such as a value with an unexpected type; nil if there was none.
+	err error
 
 	// inflated is the total size of the row's header sections that are stored as payloads, decompressed.
 	inflated int64

@@ -107,12 +107,14 @@ type ReadOptions struct {
 
 // testOptions are options that only tests set.
 type testOptions struct {
+	// migrations replace the steps that convert older file formats; nil means the real ones.
 	migrations []schema.Migration
 	// maxPages simulates a full disk: PRAGMA max_page_count.
 	maxPages int
 	// beforeCommit is called before each commit, to simulate a slow disk.
 	beforeCommit func()
-	// holdFor replaces the constant maxHold.
+	// holdFor is how long bytes that may be part of a secret are held back after the last byte; 0 means the
+	// normal time.
 	holdFor time.Duration
 }
 
@@ -131,23 +133,27 @@ type Store struct {
 	// capture is open for reading.
 	Redactor *redact.Redactor
 
-	// profile describes the recorded service, and format is the version of the file's format.
+	// profile describes the recorded service.
 	profile *profile.Profile
-	format  int
-	// forwarded is ReadOptions.Forwarded.
+	// format is the version number of the file's format.
+	format int
+	// forwarded is true for each direction that is shown as it was forwarded, with the changes of rules,
+	// instead of as it was received.
 	forwarded [2]bool
 
-	// readDB is the database for reading, readers are its connections for queries, and unpacker decompresses
-	// payloads.
-	readDB   *sql.DB
-	readers  *database.Readers
+	// readDB is the database handle for reading.
+	readDB *sql.DB
+	// readers is the pool of connections for queries.
+	readers *database.Readers
+	// unpacker decompresses stored payloads.
 	unpacker *payload.Unpacker
 
-	// noOldChunks means that all chunks are in segments; it is determined once, by means of oldChunks.
-	oldChunks   sync.Once
+	// oldChunks makes sure that noOldChunks is determined only once.
+	oldChunks sync.Once
+	// noOldChunks means that the file has no rows in the table chunks of older formats.
 	noOldChunks bool
 
-	// meter enforces Limits for reading.
+	// meter enforces the limits on how much may be read from the file.
 	meter *meter
 	// damage describes the damage of a file of which only a part could be opened; nil for an intact
 	// file.
@@ -160,33 +166,38 @@ type Store struct {
 	// control receives the additions of other processes; nil if there is no socket.
 	control *control.Server
 
-	// holdFor is maxHold, except in tests.
+	// holdFor is how long bytes that may be part of a secret are held back after the last byte: 250 ms,
+	// except in tests.
 	holdFor time.Duration
-	// maxBody is the limit Options.MaxBody.
+	// maxBody is the number of bytes of each body that are stored; 0 means all.
 	maxBody int64
 
-	// closing is the callback Options.Closing.
+	// closing, if set, is called before the capture is closed, after everything is committed.
 	closing func(*Store)
 
-	// unsearched is the callback Options.Unsearched.
+	// unsearched, if set, is called with the ranges of an exchange's bodies that could not be searched for
+	// secrets.
 	unsearched func(captures.Exchange, []redact.Unsearched)
 
-	// authorities is the set of hashes of the CAs that keepAuthority has stored; mu guards it.
+	// authorities is the set of hashes of the CA certificates that were already stored; mu guards it.
 	authorities map[string]bool
 
-	// copied are the IDs of exchanges that CopyExchange has copied, in ascending order.
+	// copied are the IDs of exchanges that were copied into this capture from another one, in ascending
+	// order.
 	copied []int64
 
+	// mu guards the fields below, and authorities.
 	mu sync.Mutex
 
 	// nextID is the ID for the next exchange.
 	nextID int64
 
 	// open maps the IDs of running exchanges to their recordings.
-	open   map[int64]*recording
+	open map[int64]*recording
+	// closed means that Close was called, so no exchange may begin.
 	closed bool
 
-	// onDrained, if set by WhenDrained, is called once no exchange is running. No exchange may begin anymore.
+	// onDrained, if set, is called once no exchange is running; no exchange may begin any more.
 	onDrained func()
 }
 

@@ -139,8 +139,8 @@ func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[captures.Lis
 	return s.listing(ctx, version, "")
 }
 
-// ListingSince is like Listing, for the exchanges about which something was recorded after the row number, such
-// as an earlier LastNumber.
+// ListingSince yields the exchanges about which something was recorded after a row number, such as an earlier
+// LastNumber, each with its stored summary if that has the given version.
 func (s *Store) ListingSince(ctx context.Context, version int, number int64) iter.Seq2[captures.Listed, error] {
 	if number <= 0 {
 		return s.Listing(ctx, version)

@@ -34,19 +34,21 @@ const (
 // A writer commits queued operations in order, on a separate goroutine. All operations that arrive during a
 // commit form the next transaction (group commit).
 type writer struct {
+	// path is the path of the capture file.
 	path string
 	// file identifies the file that was opened, to detect that it was replaced.
 	file os.FileInfo
-	// onFailure is the callback Options.Failed.
+	// onFailure, if set, is called once when recording must stop, because the disk is full or the file was
+	// deleted.
 	onFailure func(error)
-	// onEnded is the callback Options.Ended; nil if there is none.
+	// onEnded, if set, is called with the IDs of exchanges whose end was just committed.
 	onEnded func(ids []int64)
-	// db runs operations that consist of a function, such as additions.
+	// db runs operations that consist of a function, such as storing a user's note.
 	db *sql.DB
-	// limit is the maximum memory of the queue in bytes.
+	// limit is the maximum memory of the queue in bytes, above which recordings block.
 	limit int64
 
-	// beforeCommit is testOptions.beforeCommit; nil outside of tests.
+	// beforeCommit, if set, is called before each commit, to simulate a slow disk in tests.
 	beforeCommit func()
 	// lastNumber is the number of the last row that was written.
 	lastNumber int64
@@ -63,10 +65,14 @@ type writer struct {
 	// conn is the connection on which recorded traffic is written, without database/sql.
 	conn *engine.Conn
 
-	// begin and commit are the statements for transactions on conn, and rows inserts data.
-	begin, commit *engine.Stmt
-	rows          *rows.Writer
+	// begin is the statement that begins a transaction on conn.
+	begin *engine.Stmt
+	// commit is the statement that commits a transaction on conn.
+	commit *engine.Stmt
+	// rows inserts the recorded data into the tables.
+	rows *rows.Writer
 
+	// mu guards the fields below, except memory that only the writer's goroutine uses.
 	mu sync.Mutex
 	// spaceFreed is signalled when queued decreases or the writer ends.
 	spaceFreed *sync.Cond
@@ -78,14 +84,16 @@ type writer struct {
 	// oldest is when the oldest queued operation was added; zero if the queue is empty.
 	oldest time.Time
 
-	// cuts are the indices in ops at which batches, i.e. transactions, end. batch is the number of the last
-	// batch, and batchCost its size in bytes.
-	cuts      []int
-	batch     int64
+	// cuts are the indices in ops at which batches end; each batch of operations becomes one transaction.
+	cuts []int
+	// batch is the number of the last batch of queued operations.
+	batch int64
+	// batchCost is the memory of the operations in the last batch, in bytes.
 	batchCost int64
 
-	// spare and states are memory for reuse.
-	spare  []op
+	// spare is the memory of an earlier queue, for reuse.
+	spare []op
+	// states are unused state values, for reuse.
 	states []*state
 
 	// flushRequested means that somebody waits for the queue to be written, so the writer must not delay.

@@ -14,15 +14,21 @@ var ErrTooLarge = errors.New("larger than the limit")
 //
 // Limits: each value is in memory while it is decoded; nesting is limited by encoding/json to 10,000 levels.
 type JSONValues struct {
+	// The embedded Decoder parses the stream of values.
 	*json.Decoder
+	// in is the reader under the decoder, which limits the size of each value.
 	in *limitedReader
 }
 
 // A limitedReader returns ErrTooLarge once limit bytes in total have been read. The limit is raised for each
 // value.
 type limitedReader struct {
-	r           io.Reader
-	read, limit int64
+	// r is the reader from which the data comes.
+	r io.Reader
+	// read is the number of bytes read so far.
+	read int64
+	// limit is the number of bytes, from the beginning of the stream, after which reading fails.
+	limit int64
 }
 
 // Read reads from the underlying reader, up to the limit.

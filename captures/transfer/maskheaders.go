@@ -24,7 +24,9 @@ const maskKeySize = 32
 // with a random key of this view. Within one export, equal values therefore have equal placeholders; across
 // exports, they cannot be correlated.
 type maskedSource struct {
+	// src is the capture whose header values are masked.
 	src Source
+	// key is the random HMAC key from which the placeholders of this view are computed.
 	key []byte
 }
 

@@ -26,12 +26,14 @@ func LoadNotes(ctx context.Context, src Source) (Notes, error) {
 
 // A Note is the JSON form of a note: about an exchange, one of its frames, or a field of that frame.
 type Note struct {
-	// Kind distinguishes a note from a mark.
+	// Kind is whether the note is free text ("note") or a single word such as "star" ("mark").
 	Kind captures.NoteKind `json:"kind"`
 
-	// Dir and Frame identify the frame; nil if the note is about the whole exchange.
-	Dir   *string `json:"dir,omitempty"`
-	Frame *int    `json:"frame,omitempty"`
+	// Dir is the direction of the frame that the note is about, "up" or "down"; nil if the note is about the
+	// whole exchange.
+	Dir *string `json:"dir,omitempty"`
+	// Frame is the number of the frame in its direction, from 0; nil if the note is about the whole exchange.
+	Frame *int `json:"frame,omitempty"`
 
 	// Path is the path of the field that the note is about; "" for the whole frame.
 	Path string `json:"path,omitempty"`

@@ -49,9 +49,10 @@ func (all Relations) Handshake(id int64) int64 {
 
 // A Relation is the JSON form of a relation in an exported file, in which it belongs to an exchange.
 type Relation struct {
-	// Kind is the kind of relation, and Exchange the number that the related exchange has in the file.
-	Kind     captures.RelationKind `json:"kind"`
-	Exchange int64                 `json:"exchange"`
+	// Kind is the kind of relation, such as from a WebSocket to its handshake.
+	Kind captures.RelationKind `json:"kind"`
+	// Exchange is the number that the related exchange has in the file.
+	Exchange int64 `json:"exchange"`
 
 	// Capture is the id, in hex, of the capture that contains the target; "" if that is the file itself.
 	Capture string `json:"capture,omitempty"`
@@ -84,22 +85,26 @@ func (r Relation) Check() error {
 //
 // Shape: files may be concatenated, so a number that occurs again begins another file.
 type Relater struct {
+	// to is the capture in which the relations are recorded.
 	to captures.Target
 	// numbers maps an exchange's number in the file to its ID in the capture.
 	numbers map[int64]int64
 
-	// waiting are relations whose target comes later in the file, indexed by the target's number.
-	// freeSlots is the number of further relations that may wait.
-	waiting   map[int64][]waitingRelation
+	// waiting are relations whose target comes later in the file, indexed by the target's number in the file.
+	waiting map[int64][]waitingRelation
+	// freeSlots is the number of further relations that may wait for their targets.
 	freeSlots int
 }
 
 // A waitingRelation is a relation whose target was not imported yet. exchange is the ID of the exchange that
 // has it, and place its position in the file.
 type waitingRelation struct {
+	// exchange is the ID, in the capture, of the exchange that has the relation.
 	exchange int64
-	kind     captures.RelationKind
-	place    string
+	// kind is the kind of relation, such as from a WebSocket to its handshake.
+	kind captures.RelationKind
+	// place is the position of the exchange in the file, for error messages.
+	place string
 }
 
 // NewRelater returns a Relater that records relations in a capture.

@@ -37,7 +37,9 @@ func OnlyExchange(src Source, id int64) Source { return singleExchange{src, id} 
 
 // A singleExchange is a Source that contains only one exchange of another Source.
 type singleExchange struct {
+	// The embedded Source is the capture that contains the exchange.
 	Source
+	// id is the number of the only visible exchange.
 	id int64
 }
 

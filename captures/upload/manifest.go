@@ -37,18 +37,21 @@ type Manifest struct {
 	// Size is the size of the segment file in bytes.
 	Size int64 `json:"size"`
 
-	// First and Last are the times at which the first and the last exchange began; zero without exchanges.
+	// First is the time at which the first exchange of the capture file began; zero if it has no exchanges.
 	First time.Time `json:"first,omitzero"`
-	Last  time.Time `json:"last,omitzero"`
+	// Last is the time at which the last exchange of the capture file began; zero if it has no exchanges.
+	Last time.Time `json:"last,omitzero"`
 	// Exchanges is the number of exchanges in the segment.
 	Exchanges int `json:"exchanges"`
 
-	// Hosts, Methods and Clients are sorted: names of servers, methods as "pkg.Service/Method", and the clients with
-	// their versions. At most 1,000 of each are listed; Truncated is set if there are more.
-	Hosts     []string `json:"hosts"`
-	Methods   []string `json:"methods"`
-	Clients   []string `json:"clients"`
-	Truncated bool     `json:"truncated,omitempty"`
+	// Hosts are the names of the servers, sorted; at most 1,000 are listed.
+	Hosts []string `json:"hosts"`
+	// Methods are the called RPC methods as "pkg.Service/Method", sorted; at most 1,000 are listed.
+	Methods []string `json:"methods"`
+	// Clients are the client programs with their versions, sorted; at most 1,000 are listed.
+	Clients []string `json:"clients"`
+	// Truncated is set if there are more than 1,000 hosts, methods or clients, so that some are not listed.
+	Truncated bool `json:"truncated,omitempty"`
 
 	// Redacted is set if secrets were redacted while the segment was recorded, and an audit found none.
 	Redacted bool `json:"redacted"`

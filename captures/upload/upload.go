@@ -46,21 +46,23 @@ var ErrUnfit = errors.New("the segment is not uploaded")
 
 // Options configure an Uploader. Store and Check are required.
 type Options struct {
-	// Store is the object store, and Prefix the beginning of the keys in it.
-	Store  objectstore.Store
+	// Store is the object store to which files are uploaded; it is required.
+	Store objectstore.Store
+	// Prefix is the beginning of the keys of uploaded objects; it may be "".
 	Prefix string
 	// Check returns an error if a capture file may not be uploaded. Errors that wrap ErrUnfit are final; others
 	// are retried.
 	Check func(ctx context.Context, segment *store.Store) error
-	// Profile is the profile of the recorded service. It may be nil.
+	// Profile describes the recorded service; nil if nothing is known about it.
 	Profile *profile.Profile
 	// Version is the version of unwire, which is written into the manifest.
 	Version string
 	// Report, if set, is called for each file that was uploaded, and for each attempt that failed.
 	Report func(Result)
-	// MinPause is the pause after the first failed attempt; it grows with each failure, up to MaxPause.
-	// Default: 1 s and 5 min.
-	MinPause, MaxPause time.Duration
+	// MinPause is the pause after the first failed attempt, which grows with each failure; 0 means 1 s.
+	MinPause time.Duration
+	// MaxPause is the longest pause between two attempts; 0 means 5 min.
+	MaxPause time.Duration
 	// Timeout is the time limit of one upload attempt. Default: 30 min.
 	Timeout time.Duration
 }
@@ -69,22 +71,27 @@ type Options struct {
 type Result struct {
 	// File is the path of the local file.
 	File string
-	// URL is the URL of the uploaded file, and Manifest its description; both are zero if it was not uploaded.
-	URL      string
+	// URL is the URL of the uploaded file; "" if it was not uploaded.
+	URL string
+	// Manifest describes the uploaded file; nil if the file could not be described.
 	Manifest *Manifest
-	// Err is the reason of a failure; nil after success. Again is when the next attempt is made; zero if there
-	// is none.
-	Err   error
+	// Err is the reason of a failure; nil after success.
+	Err error
+	// Again is the pause until the next attempt; 0 if there is none.
 	Again time.Duration
 }
 
 // An Uploader uploads complete capture files (segments) to an object store, one at a time, and deletes them
 // locally afterwards.
 type Uploader struct {
-	o    Options
-	ctx  context.Context
+	// o are the options with which the Uploader was created.
+	o Options
+	// ctx is the context of all uploads; stop cancels it.
+	ctx context.Context
+	// stop cancels the running upload and all further attempts.
 	stop context.CancelFunc
 
+	// mu guards queue, closing and kept.
 	mu sync.Mutex
 	// queue are the paths of the files to upload, oldest first. The first one is being uploaded.
 	queue []string
@@ -92,7 +99,7 @@ type Uploader struct {
 	closing bool
 	// changed signals a change of queue or closing. Its capacity is one signal.
 	changed chan struct{}
-	// kept are the files that were rejected by Options.Check and stay on disk.
+	// kept are the paths of files that must not be uploaded, and therefore stay on disk.
 	kept []string
 
 	// done is closed when the uploading goroutine has ended.

@@ -43,9 +43,10 @@ type inflater struct {
 	// resetWindow means that the next message is decompressed with an empty sliding window.
 	resetWindow bool
 
-	// resume continues the coroutine until it has read all of the input. stop ends it.
+	// resume continues the coroutine until it has read all of the input.
 	resume func() (struct{}, bool)
-	stop   func()
+	// stop ends the coroutine.
+	stop func()
 
 	// err is the error of the decompressor, after which it cannot continue.
 	err error
@@ -127,7 +128,9 @@ func appendWindow(window, p []byte) []byte {
 // An inputReader is the io.Reader of the inflater's decompressor. If there is no input, Read yields from the
 // coroutine.
 type inputReader struct {
-	i     *inflater
+	// i is the inflater whose input is read.
+	i *inflater
+	// yield suspends the coroutine until there is more input; it returns false if the coroutine must end.
 	yield func(struct{}) bool
 }
 

@@ -9,7 +9,9 @@ import (
 // A timestamp is the time t of an event since the exchange began. If known is false, it means "now", at the
 // time of use, for live traffic.
 type timestamp struct {
-	t     time.Duration
+	// t is the time since the exchange began; it is valid if known is set.
+	t time.Duration
+	// known means that t is the time of the event; otherwise the time of use counts, as for live traffic.
 	known bool
 }
 

@@ -35,14 +35,16 @@ type frameRecorder struct {
 	// exchange.
 	began time.Duration
 
+	// mu guards unparsed, unparsedBegun and problems.
 	mu sync.Mutex
 
-	// beginUnparsed starts recording another exchange, for bytes that are not valid frames. unparsed is that
-	// exchange; nil until it is needed, or if it could not be begun. unparsedBegun means that beginUnparsed was
-	// called.
+	// beginUnparsed starts recording another exchange, for bytes that are not valid WebSocket frames.
 	beginUnparsed func() captures.Recording
+	// unparsedBegun means that beginUnparsed was called, even if it failed.
 	unparsedBegun bool
-	unparsed      captures.Recording
+	// unparsed is the exchange that receives bytes that are not valid WebSocket frames; nil until it is
+	// needed, or if it could not be begun.
+	unparsed captures.Recording
 
 	// problems are the reasons why the parsing of a direction ended.
 	problems []string
@@ -143,13 +145,16 @@ func (t *frameRecorder) end(at timestamp, o captures.Outcome, errText string) {
 
 // A reader parses the WebSocket frames of one direction, and passes messages to its recorder.
 type reader struct {
+	// recorder receives the messages of the direction.
 	recorder *frameRecorder
-	dir      captures.Direction
-	// deflates means that permessage-deflate was agreed, and noTakeover that each message is compressed with an
-	// empty window.
-	deflates   bool
+	// dir is the direction whose frames are parsed.
+	dir captures.Direction
+	// deflates means that compression with permessage-deflate was agreed.
+	deflates bool
+	// noTakeover means that each compressed message begins with an empty sliding window.
 	noTakeover bool
 
+	// mu guards the fields below, because bytes may arrive while the WebSocket is ended.
 	mu sync.Mutex
 
 	// ended means that the WebSocket has ended; further bytes are ignored.
@@ -158,37 +163,47 @@ type reader struct {
 	// at is the time of the bytes that are being written.
 	at timestamp
 
-	// err is the reason why parsing ended. stopped means that stopParsing has reported it.
-	err     error
+	// err is the reason why parsing ended; nil while it continues.
+	err error
+	// stopped means that the end of parsing was reported.
 	stopped bool
 
-	// head is the part of a frame's header that has arrived. frame is the current header, and inFrame means
-	// that it is complete. payloadLeft is the number of payload bytes still to come, and offset the position in
-	// the masking key.
-	head        []byte
-	frame       ws.Header
-	inFrame     bool
+	// head is the part of the current frame's header that has arrived.
+	head []byte
+	// frame is the header of the current WebSocket frame; it is valid if inFrame is set.
+	frame ws.Header
+	// inFrame means that the header of the current frame is complete, but not its payload.
+	inFrame bool
+	// payloadLeft is the number of bytes of the current frame's payload still to come.
 	payloadLeft int64
-	offset      int
+	// offset is the number of payload bytes already unmasked, modulo 4: the position in the 4-byte masking
+	// key.
+	offset int
 
-	// message is the opcode of the current message; 0 if there is none. compressed means that it is compressed,
-	// and partRecorded that a part of it was recorded.
-	message      captures.Opcode
-	compressed   bool
+	// message is the opcode of the current message; 0 if there is none.
+	message captures.Opcode
+	// compressed means that the current message is compressed.
+	compressed bool
+	// partRecorded means that a part of the current message was recorded.
 	partRecorded bool
 
-	// controlPayload is the payload of a control frame; unmasked is a buffer for unmasked bytes.
+	// controlPayload is the payload of the current control frame so far.
 	controlPayload []byte
-	unmasked       []byte
+	// unmasked is a reused buffer for unmasked payload bytes.
+	unmasked []byte
 
-	// inflater is nil until the first compressed message. inflated are decompressed bytes that were not recorded
-	// yet.
+	// inflater decompresses messages; nil until the first compressed message.
 	inflater *inflater
+	// inflated are decompressed bytes of the current message that were not recorded yet.
 	inflated []byte
 
-	// messageSize is the decompressed size of the current message so far, totalSize that of all
-	// messages, and wireSize their compressed size, all in bytes.
-	messageSize, totalSize, wireSize int64
+	// messageSize is the decompressed size of the current message so far, in bytes.
+	messageSize int64
+	// totalSize is the decompressed size of all compressed messages so far, in bytes; it is compared with
+	// wireSize to detect decompression bombs.
+	totalSize int64
+	// wireSize is the compressed size of all compressed messages so far, in bytes.
+	wireSize int64
 
 	// empty means that the current message has no payload so far.
 	empty bool

@@ -31,6 +31,7 @@ const maxEarly = 64 << 10
 // A Recorder is a captures.Recorder that records WebSocket traffic as messages, in an exchange of its own,
 // instead of as raw bytes.
 type Recorder struct {
+	// The embedded Recorder records the exchanges.
 	captures.Recorder
 }
 
@@ -74,23 +75,27 @@ func upgradesToWebSocket(h captures.Headers) bool {
 // A recording records a WebSocket handshake, and then the WebSocket that it opened. The embedded Recording is
 // the handshake's.
 type recording struct {
+	// The embedded Recording is that of the WebSocket handshake.
 	captures.Recording
 
+	// recorder begins the recording of the WebSocket's own exchange.
 	recorder captures.Recorder
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// ex is the exchange of the WebSocket handshake.
 	ex captures.Exchange
 
-	// early are bytes that the client sent before the response, the last of them at earlyAt.
-	early   []byte
+	// early are bytes that the client sent before the response arrived.
+	early []byte
+	// earlyAt is the time of the last bytes that the client sent before the response arrived.
 	earlyAt timestamp
 
-	// answered means that the response has arrived. frames records the WebSocket; nil if the server has not
-	// accepted it.
+	// answered means that the response has arrived.
 	answered bool
-	frames   *frameRecorder
+	// frames records the messages of the WebSocket; nil if the server has not accepted it.
+	frames *frameRecorder
 }
 
 // Connection records the TLS details and the address of the server.
@@ -239,7 +244,7 @@ func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, 
 // Chunk records bytes of a body or of the WebSocket that arrived just now.
 func (r *recording) Chunk(dir captures.Direction, p []byte) { r.chunk(dir, timestamp{}, p) }
 
-// ChunkAt is like Chunk, for bytes that arrived at time t after Exchange.Started.
+// ChunkAt records bytes that arrived at time t after Exchange.Started.
 func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 	r.chunk(dir, timestamp{t, true}, p)
 }
@@ -277,7 +282,7 @@ func (r *recording) handle(dir captures.Direction, at timestamp, p []byte) *fram
 // End records the outcome, and an error text if the exchange failed.
 func (r *recording) End(o captures.Outcome, errText string) { r.end(timestamp{}, o, errText) }
 
-// EndAt is like End, for an exchange that lasted d.
+// EndAt records the outcome of an exchange that lasted d.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	r.end(timestamp{d, true}, o, errText)
 }

@@ -22,9 +22,12 @@ type Service struct {
 	// URL is the endpoint of the S3 service.
 	URL string
 
-	// requests are the received requests, for Count; mu guards them and fault.
-	mu       sync.Mutex
-	fault    Fault
+	// mu guards fault and requests.
+	mu sync.Mutex
+	// fault handles a request instead of the service if it simulates a failure; nil means that no failures
+	// are simulated.
+	fault Fault
+	// requests describes the received requests, in order, so that tests can count them.
 	requests []string
 }
 

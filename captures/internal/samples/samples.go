@@ -147,9 +147,11 @@ func recordPieces(r *rand.Rand, rec captures.Recording, dir captures.Direction, 
 
 // A Whole is an exchange with its chunks and relations.
 type Whole struct {
+	// The embedded Exchange is the request and response without their bodies.
 	captures.Exchange
-	// Chunks are the body chunks of the exchange, and Relations its links to other exchanges.
-	Chunks    []captures.Chunk
+	// Chunks are the body bytes of the exchange, in the order of arrival.
+	Chunks []captures.Chunk
+	// Relations are the links from the exchange to other exchanges, such as to the handshake of a WebSocket.
 	Relations []captures.Relation
 }
 

@@ -43,8 +43,11 @@ func RecordTransports(t *rapid.T, s *store.Store) {
 
 // A drawer records randomly drawn exchanges.
 type drawer struct {
-	t    *rapid.T
-	s    *store.Store
+	// t is the property-based test whose generators draw the random values.
+	t *rapid.T
+	// s is the capture in which the exchanges are recorded.
+	s *store.Store
+	// at is the start time of the exchange drawn last; later exchanges do not start earlier.
 	at   time.Time
 	last int64 // exchange
 }

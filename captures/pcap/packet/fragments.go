@@ -23,22 +23,29 @@ const (
 
 // A datagramKey identifies the IP packet to which a fragment belongs.
 type datagramKey struct {
-	src, dst netip.Addr
-	id       uint32
+	// src is the IP address of the sender.
+	src netip.Addr
+	// dst is the IP address of the receiver.
+	dst netip.Addr
+	// id is the identification that all fragments of the packet share.
+	id uint32
+	// protocol is the IP protocol number of the payload, such as 6 for TCP.
 	protocol uint8
 }
 
 // A fragment is one IP fragment of a packet.
 type fragment struct {
+	// key identifies the IP packet to which the fragment belongs.
 	key datagramKey
 
-	// offset is the position of data in the payload of the whole packet, in bytes. more means that fragments
-	// follow.
+	// offset is the position of data in the payload of the whole packet, in bytes.
 	offset int
-	more   bool
-	// data is the fragment's bytes, and t its time of capture. data is valid until the next packet is read.
+	// more means that further fragments of the packet follow this one.
+	more bool
+	// data is the fragment's payload, valid only until the next packet is read.
 	data []byte
-	t    time.Time
+	// t is the time at which the fragment was captured.
+	t time.Time
 }
 
 // A defragmenter reassembles fragmented IP packets.
@@ -49,9 +56,10 @@ type fragment struct {
 // Limits: at most 1,024 incomplete packets with 16 MiB wait, each for up to 30 seconds of capture time; the
 // oldest one is dropped first. If fragments overlap, the first copy of a byte counts.
 type defragmenter struct {
-	// waiting are the incomplete packets, and bytes their total size in memory.
+	// waiting are the incomplete packets.
 	waiting map[datagramKey]*datagram
-	bytes   int
+	// bytes is the total size of the incomplete packets in memory.
+	bytes int
 	// dropped counts the fragments of packets that were dropped.
 	dropped int64
 }
@@ -64,15 +72,18 @@ type datagram struct {
 	bytes int
 	// total is the size of the complete payload in bytes; -1 until the last fragment is read.
 	total int
-	// seen is the number of received fragments, and since the time of the first one.
-	seen  int64
+	// seen is the number of fragments received so far.
+	seen int64
+	// since is the time at which the first fragment was captured.
 	since time.Time
 }
 
 // A fragmentData is a run of received payload bytes, at an offset in the payload.
 type fragmentData struct {
+	// offset is the position of the bytes in the payload of the whole packet.
 	offset int
-	data   []byte
+	// data is a run of received payload bytes.
+	data []byte
 }
 
 // addFragment adds a fragment. If it completes its IP packet, addFragment returns the whole payload and true.

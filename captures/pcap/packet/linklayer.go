@@ -42,15 +42,24 @@ var (
 // A layerDecoder extracts the TCP segment from a captured packet. Its buffers are reused for all packets, so
 // decoding does not allocate.
 type layerDecoder struct {
-	eth      layers.Ethernet
-	vlan     layers.Dot1Q
-	sll      layers.LinuxSLL
+	// eth is a reused buffer for a decoded Ethernet header.
+	eth layers.Ethernet
+	// vlan is a reused buffer for a decoded VLAN tag (IEEE 802.1Q).
+	vlan layers.Dot1Q
+	// sll is a reused buffer for a decoded header of Linux cooked capture.
+	sll layers.LinuxSLL
+	// loopback is a reused buffer for a decoded header of BSD loopback capture.
 	loopback layers.Loopback
-	ip4      layers.IPv4
-	ip6      layers.IPv6
-	ext      layers.IPv6ExtensionSkipper
-	tcp      layers.TCP
-	defrag   defragmenter
+	// ip4 is a reused buffer for a decoded IPv4 header.
+	ip4 layers.IPv4
+	// ip6 is a reused buffer for a decoded IPv6 header.
+	ip6 layers.IPv6
+	// ext is a reused buffer for decoded IPv6 extension headers.
+	ext layers.IPv6ExtensionSkipper
+	// tcp is a reused buffer for a decoded TCP header.
+	tcp layers.TCP
+	// defrag reassembles fragmented IP packets.
+	defrag defragmenter
 }
 
 // decode returns the TCP segment in the captured packet p.
@@ -144,9 +153,14 @@ func ipVersion(p []byte) gopacket.LayerType {
 
 // An ipPayload is the payload of an IP packet, with its addresses.
 type ipPayload struct {
-	src, dst netip.Addr
+	// src is the IP address of the sender.
+	src netip.Addr
+	// dst is the IP address of the receiver.
+	dst netip.Addr
+	// protocol is the IP protocol number of the payload, such as TCP.
 	protocol layers.IPProtocol
-	data     []byte
+	// data is the payload of the IP packet, valid only until the next packet is read.
+	data []byte
 }
 
 // decodeIPv4 returns the payload of an IPv4 packet that was captured at time t. A fragment is an error unless

@@ -33,9 +33,10 @@ const (
 
 // A frame is a captured packet including its link-layer header.
 type frame struct {
-	// link is the type of the link-layer header, and t the time of capture.
+	// link is the type of the link-layer header with which the packet begins.
 	link linkType
-	t    time.Time
+	// t is the time at which the packet was captured.
+	t time.Time
 
 	// data is the packet. It is valid until the next packet is read.
 	data []byte
@@ -46,12 +47,20 @@ type frame struct {
 
 // A Segment is a captured TCP segment.
 type Segment struct {
-	// Src and Dst are the addresses of the sender and the receiver.
-	Src, Dst netip.AddrPort
+	// Src is the IP address and port of the sender.
+	Src netip.AddrPort
+	// Dst is the IP address and port of the receiver.
+	Dst netip.AddrPort
 	// Seq is the sequence number of the first byte of Data.
 	Seq uint32
-	// SYN, FIN, RST and ACK are the flags of the TCP header.
-	SYN, FIN, RST, ACK bool
+	// SYN is the flag of the TCP header that opens a connection.
+	SYN bool
+	// FIN is the flag of the TCP header that ends a direction.
+	FIN bool
+	// RST is the flag of the TCP header that aborts the connection.
+	RST bool
+	// ACK is the flag of the TCP header that marks the acknowledgment number as valid.
+	ACK bool
 	// Time is when the segment was captured.
 	Time time.Time
 
@@ -88,19 +97,23 @@ type Reader struct {
 	// Format is the format of the file, "pcap" or "pcapng".
 	Format string
 
+	// r reads the packet file.
 	r *bufio.Reader
 
 	// offset is the position of the next byte in the file.
 	offset int64
 
-	// order is the byte order of the file or section, interfaces are those of the section, and buf is a reused
-	// buffer.
-	order      binary.ByteOrder
+	// order is the byte order of the pcap file or of the current pcapng section.
+	order binary.ByteOrder
+	// interfaces are the network interfaces of the current pcapng section, by which its packets are
+	// interpreted; nil for pcap.
 	interfaces []netInterface
-	buf        []byte
+	// buf is a reused buffer for one packet or block.
+	buf []byte
 
-	// link and perTick are the link type and the unit of time stamps of a pcap file.
-	link    linkType
+	// link is the link-layer type of all packets in a pcap file; pcapng specifies it for each interface.
+	link linkType
+	// perTick is the unit of the fractional part of timestamps in a pcap file: a microsecond or a nanosecond.
 	perTick time.Duration
 
 	// onKeys, if set, is called with the key log in each secrets block.
@@ -108,8 +121,11 @@ type Reader struct {
 	// keysOnly makes the reader skip all blocks except those with TLS keys.
 	keysOnly bool
 
-	layers  layerDecoder
+	// layers extracts the TCP segment from each packet.
+	layers layerDecoder
+	// segment is the TCP segment of the packet read last, reused for each packet.
 	segment Segment
+	// skipped counts the packets read so far that had no usable TCP segment, by reason.
 	skipped Skipped
 }
 

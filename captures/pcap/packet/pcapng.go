@@ -34,6 +34,7 @@ const (
 
 // A netInterface is an interface as described in a pcapng file.
 type netInterface struct {
+	// link is the link-layer type of the packets captured on the interface.
 	link linkType
 	// snap is the maximum number of captured bytes per packet; 0 means no limit.
 	snap uint32

@@ -25,9 +25,10 @@ type Shape struct {
 
 	// chars is the set of characters after the prefix.
 	chars *charset.Set
-	// min and max are the least and greatest length of the characters after the prefix; max 0 means
-	// unlimited.
-	min, max int
+	// min is the smallest number of characters after the prefix.
+	min int
+	// max is the largest number of characters after the prefix; 0 means unlimited.
+	max int
 	// digit means that the key must contain a digit, because its prefix also occurs in words.
 	digit bool
 	// dots means that the key must contain a dot, as a JSON Web Token does.

@@ -97,13 +97,15 @@ func firstGroup(re *syntax.Regexp) *syntax.Regexp {
 // prefix, the possible bytes and the smallest length.
 type shapeWalk struct {
 	// source is the text of the regular expression.
-	source   string
+	source string
+	// prefixes are the possible prefixes so far.
 	prefixes []string
 	// open means that the walk is still in the prefix.
 	open bool
 
-	// chars are the bytes that may occur after the prefix, and least is their smallest number.
+	// chars are the bytes that may occur after the prefix.
 	chars charset.Set
+	// least is the smallest number of bytes after the prefix.
 	least int
 
 	// failed means that the expression cannot be converted to shapes.

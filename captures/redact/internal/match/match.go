@@ -45,9 +45,12 @@ const (
 
 // A Match is a secret that was found at a position.
 type Match struct {
-	// Start and End are the offsets of the secret in the searched bytes, and Secret is its text.
-	Start, End int
-	Secret     string
+	// Start is the offset of the secret's first byte in the searched bytes.
+	Start int
+	// End is the offset after the secret's last byte in the searched bytes.
+	End int
+	// Secret is the text of the secret.
+	Secret string
 
 	// Learn means that the secret was recognised by a name, so the same value must be replaced in all other
 	// places.

@@ -66,9 +66,10 @@ func (k Kind) FitsParameter(value []byte) bool {
 
 // Names decides which names of header fields, parameters and JSON members denote secrets.
 type Names struct {
-	// headers are the additional names of header fields in lower case, and added the additional names of
-	// parameters and members, normalized.
-	headers, added map[string]bool
+	// headers are the additional names of header fields that denote secrets, in lower case.
+	headers map[string]bool
+	// added are the additional names of parameters and JSON members that denote secrets, normalized.
+	added map[string]bool
 
 	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
 	// secret.

@@ -123,7 +123,7 @@ func base64Spellings(enc *base64.Encoding, secret string) []string {
 	return l
 }
 
-// base32Spellings is like base64Spellings for base32, for each offset modulo five.
+// base32Spellings returns how secret is spelt in the base32 of a longer text, for each offset modulo five.
 func base32Spellings(secret string) []string {
 	var l []string
 	for offset := range 5 {

@@ -97,7 +97,10 @@ func inName(c byte) bool { return charset.Member.Has(c) || c == '\\' }
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // A Finder finds secrets in text by the names before them, in JSON, XML, forms, URLs and assignments.
-type Finder struct{ names *names.Names }
+type Finder struct {
+	// names recognises the names that denote secrets.
+	names *names.Names
+}
 
 // New returns a Finder that classifies names with n.
 func New(n *names.Names) *Finder { return &Finder{n} }

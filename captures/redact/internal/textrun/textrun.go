@@ -29,7 +29,7 @@ const (
 	// Least is the smallest length in bytes of a run of text that may be a secret.
 	Least = 7
 
-	// LeastWide is like Least, for text in UTF-16.
+	// LeastWide is the smallest length in bytes of a run of UTF-16 text that may be a secret.
 	LeastWide = 23
 
 	// dense is the number of positions in a window at which four bytes of text begin, from which on the whole
@@ -103,7 +103,8 @@ func after(word uint64, n int) uint64 {
 	return word>>(8*n) | word>>1&(0x7f*each)<<(64-8*n)
 }
 
-// before is like after, but takes the bit of the byte n bytes before.
+// before shifts a bit set of a window, as textOf returns it, by n bytes, 1 to 7: the bit of each byte becomes
+// that of the byte n bytes before it, or 0.
 func before(word uint64, n int) uint64 {
 	return word<<(8*n) | word<<1&(0xfe*each)>>(64-8*n)
 }

@@ -12,8 +12,9 @@ import (
 
 // A Query is an SQL query on one table, with a function that interprets the rows.
 type Query struct {
-	// Text is the SQL text, and Args are its arguments.
+	// Text is the SQL text of the query.
 	Text string
+	// Args are the values of the parameters in the SQL text, in order.
 	Args []any
 
 	// Row is called with the values of each row. It returns an error if the table has more rows than allowed:
@@ -69,8 +70,8 @@ func Readings(method string, give func(captures.Reading)) Query {
 	}
 }
 
-// ReadingsInMeta is like Readings, for formats 1 and 2. They store readings in the table meta, under a name of
-// four parts separated by the byte 0x1f.
+// ReadingsInMeta returns the query for the types that users chose for a method's fields, for formats 1 and 2.
+// These store them in the table meta, under a name of four parts separated by the byte 0x1f.
 func ReadingsInMeta(method string, give func(captures.Reading)) Query {
 	return Query{
 		Text: `SELECT name, value FROM meta WHERE name >= 'reading' || char(31) AND name < 'reading ' ORDER BY name LIMIT ?`,
@@ -169,9 +170,12 @@ func After(number int64, count int, give func(n int64, a captures.Addition)) []Q
 // A row reads the values of one row in order, and keeps the first error. The file is not trusted, so values may
 // have any type.
 type row struct {
+	// values are the values of the row's columns, in order.
 	values []any
-	next   int
-	err    error
+	// next is the index in values of the next value to be read.
+	next int
+	// err is the first error, such as a value with an unexpected type; nil if there was none.
+	err error
 }
 
 // errType is the error for a value that does not have the expected SQLite type.

@@ -14,6 +14,7 @@ import (
 
 // A Change is a validated addition (note, reading or definition) that is ready to be written.
 type Change struct {
+	// The embedded Addition is the note, reading (a type chosen for a field) or definition to be written.
 	captures.Addition
 
 	// packed is the compressed data of a definition. It is prepared before the transaction, so that recording
@@ -24,10 +25,14 @@ type Change struct {
 // A packedBlob is a row for the table blobs: data compressed with a codec (see payload), its decompressed size
 // in bytes and its SHA-256 hash.
 type packedBlob struct {
-	sum   [sha256.Size]byte
+	// sum is the SHA-256 hash of the decompressed data.
+	sum [sha256.Size]byte
+	// codec is the number of the compression of data, as in package payload; 0 means uncompressed.
 	codec int
-	size  int
-	data  []byte
+	// size is the size of the decompressed data in bytes.
+	size int
+	// data is the data as stored, compressed with the codec.
+	data []byte
 }
 
 // Prepare validates an addition and compresses its data.
@@ -68,8 +73,10 @@ func (c *Change) Write(ctx context.Context, tx *sql.Tx, next func() int64) (n in
 
 // A writer writes one addition in a transaction.
 type writer struct {
+	// ctx is the context of the transaction; its end cancels it.
 	ctx context.Context
-	tx  *sql.Tx
+	// tx is the open transaction in which the addition is written.
+	tx *sql.Tx
 
 	// next returns the next free row number of the capture.
 	next func() int64

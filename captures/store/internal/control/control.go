@@ -41,9 +41,11 @@ const (
 // A controlFile is the JSON content of the file from which other processes learn how to reach the recorder's
 // socket.
 type controlFile struct {
-	// V is the version of the protocol. Network and Address are as for net.Dial.
-	V       int    `json:"v"`
+	// V is the version of the control protocol, always 1.
+	V int `json:"v"`
+	// Network is the kind of the socket as for net.Dial, "unix" or "tcp".
 	Network string `json:"network"`
+	// Address is the address of the socket as for net.Dial: a path or host:port.
 	Address string `json:"address"`
 
 	// Token is a random secret in hex that clients must send.
@@ -52,26 +54,43 @@ type controlFile struct {
 
 // A hello is a client's first message in the control protocol. It contains the token from the control file.
 type hello struct {
-	V     int    `json:"v"`
+	// V is the version of the control protocol, always 1.
+	V int `json:"v"`
+	// Token is the random secret from the control file, in hex, which authenticates the client.
 	Token string `json:"token"`
 }
 
 // A request is a later message of a client in the control protocol: an addition, or a request to flush. Do
 // selects which; members that do not apply are nil.
 type request struct {
-	ID       *int64  `json:"id,omitempty"`
-	Do       string  `json:"do"`
-	Exchange *int64  `json:"exchange,omitempty"`
-	Method   *string `json:"method,omitempty"`
-	Dir      *string `json:"dir,omitempty"`
-	Frame    *int    `json:"frame,omitempty"`
-	Path     *string `json:"path,omitempty"`
-	Kind     *string `json:"kind,omitempty"`
-	Type     *string `json:"type,omitempty"`
-	Name     *string `json:"name,omitempty"`
-	Value    *string `json:"value,omitempty"`
-	Data     []byte  `json:"data,omitempty"`
-	Active   *bool   `json:"active,omitempty"`
+	// ID is a number of the client's choice, which the answer repeats; nil for none.
+	ID *int64 `json:"id,omitempty"`
+	// Do is the requested operation: "note", "reading", "definitions" or "flush".
+	Do string `json:"do"`
+	// Exchange is the ID of the exchange that a note is about; nil for other operations.
+	Exchange *int64 `json:"exchange,omitempty"`
+	// Method is the RPC method whose field gets a type; nil for other operations.
+	Method *string `json:"method,omitempty"`
+	// Dir is the direction of the frame or field, "up" or "down"; nil if the request concerns neither.
+	Dir *string `json:"dir,omitempty"`
+	// Frame is the number of the frame that a note is about, from 0; nil for a note about the whole exchange
+	// and for other operations.
+	Frame *int `json:"frame,omitempty"`
+	// Path is the path of the protobuf field as field numbers, such as "1.2"; nil if the request concerns no
+	// field.
+	Path *string `json:"path,omitempty"`
+	// Kind is the kind of the note or of the definitions; nil for other operations.
+	Kind *string `json:"kind,omitempty"`
+	// Type is the type chosen for a field, "" to withdraw the choice; nil for other operations.
+	Type *string `json:"type,omitempty"`
+	// Name is the name under which definitions are stored; nil for other operations.
+	Name *string `json:"name,omitempty"`
+	// Value is the text of a note, "" to remove it; nil for other operations.
+	Value *string `json:"value,omitempty"`
+	// Data is the content of definitions, in base64 in JSON; nil for other operations.
+	Data []byte `json:"data,omitempty"`
+	// Active is false to deactivate the definitions of a name; nil means true.
+	Active *bool `json:"active,omitempty"`
 }
 
 // Values of request.Do, the kind of a request.
@@ -84,16 +103,24 @@ const (
 
 // An answer is a message from the recorder to a client. N is the row number of a stored addition.
 type answer struct {
-	V     int     `json:"v,omitempty"`
-	ID    *int64  `json:"id,omitempty"`
-	OK    bool    `json:"ok,omitempty"`
-	N     int64   `json:"n,omitempty"`
+	// V is the version of the control protocol in the answer to the client's first message; 0 in other
+	// answers.
+	V int `json:"v,omitempty"`
+	// ID repeats the number of the request; nil if the request has none.
+	ID *int64 `json:"id,omitempty"`
+	// OK means that the request succeeded; otherwise Error is set.
+	OK bool `json:"ok,omitempty"`
+	// N is the row number of the stored addition; 0 if nothing was stored.
+	N int64 `json:"n,omitempty"`
+	// Error describes why the request failed; nil after success.
 	Error *reason `json:"error,omitempty"`
 }
 
 // A reason describes why a request to the recorder failed, as a code and a text.
 type reason struct {
-	Code    code   `json:"code"`
+	// Code identifies the cause of the failure for programs, such as "no_exchange".
+	Code code `json:"code"`
+	// Message describes the cause of the failure for people.
 	Message string `json:"message"`
 }
 
@@ -132,7 +159,10 @@ func codeOf(err error) code {
 
 // A requestError is the error in the recorder's answer. errors.Is matches it with the error of package captures
 // that has the same code.
-type requestError struct{ reason }
+type requestError struct {
+	// The embedded reason is the cause of the failure in the recorder's answer.
+	reason
+}
 
 // Error returns the recorder's text.
 func (e *requestError) Error() string { return e.Message }

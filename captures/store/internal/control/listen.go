@@ -9,11 +9,14 @@ import (
 
 // A listener is the recorder's control socket, with its address for the control file.
 type listener struct {
+	// The embedded Listener is the open socket.
 	net.Listener
-	// network and address are as for net.Dial. folder is the folder that was created for a Unix socket; "" for
-	// TCP.
-	network, address string
-	folder           string
+	// network is the kind of the socket as for net.Dial, "unix" or "tcp".
+	network string
+	// address is the address of the socket as for net.Dial: a path or host:port.
+	address string
+	// folder is the path of the folder that was created for a Unix socket; "" for TCP.
+	folder string
 }
 
 // Names in the path of a Unix socket, unwire-*/control.sock below a folder for temporary files.

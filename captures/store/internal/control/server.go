@@ -53,7 +53,9 @@ type target interface {
 
 // A Server receives additions to a capture from other processes while this process records to it.
 type Server struct {
-	target   target
+	// target stores the additions in the capture.
+	target target
+	// listener is the socket on which clients connect.
 	listener *listener
 	// file is the path of the control file.
 	file string
@@ -61,13 +63,16 @@ type Server struct {
 	token []byte
 
 	// large is locked while a large request is read and executed.
-	large      sync.Mutex
+	large sync.Mutex
+	// goroutines counts the goroutines that accept and serve connections.
 	goroutines sync.WaitGroup
 
+	// mu guards closing and connections.
 	mu sync.Mutex
 
-	// closing means that Close was called. connections are the open connections; mu guards both.
-	closing     bool
+	// closing means that Close was called, so new connections are rejected.
+	closing bool
+	// connections are the open connections.
 	connections map[net.Conn]bool
 }
 

@@ -17,14 +17,17 @@ const (
 // Readers is a pool of database connections that keep their prepared statements, because compiling a statement
 // takes SQLite longer than reading an exchange with it. All methods are safe for concurrent use.
 type Readers struct {
+	// db is the database to which the connections belong.
 	db *sql.DB
 	// slots has an element for each connection in use.
 	slots chan struct{}
 
+	// mu guards idle and closed.
 	mu sync.Mutex
 
 	// idle are the connections that are not in use.
-	idle   []*Reader
+	idle []*Reader
+	// closed means that the pool was closed, so connections are no longer kept.
 	closed bool
 }
 
@@ -33,10 +36,12 @@ func NewReaders(db *sql.DB) *Readers { return &Readers{db: db, slots: make(chan 
 
 // A Reader is a database connection with its prepared statements. One goroutine at a time may use it.
 type Reader struct {
+	// conn is the connection to the database.
 	conn *sql.Conn
 
 	// limit is the size in bytes above which the connection refuses to read a value.
-	limit      int
+	limit int
+	// statements maps SQL texts to the statements prepared on the connection.
 	statements map[string]*sql.Stmt
 }
 

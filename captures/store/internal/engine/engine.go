@@ -45,7 +45,9 @@ type Conn struct {
 
 // A block is memory outside of Go's heap, which SQLite can read: its address, and the same memory as a slice.
 type block struct {
-	at   uintptr
+	// at is the address of the memory, which is outside of Go's heap.
+	at uintptr
+	// data is the same memory as a slice.
 	data []byte
 }
 
@@ -150,19 +152,20 @@ func (c *Conn) Close() error {
 
 // A Stmt is a prepared SQL statement with parameters, which are bound in order before each run.
 type Stmt struct {
+	// c is the connection on which the statement was prepared.
 	c *Conn
 
 	// p is SQLite's handle of the statement.
 	p uintptr
-	// bound is the number of parameters that have a value.
+	// bound is the number of the statement's parameters that have a value.
 	bound int32
 	// code is the SQLite result code of the first value that could not be bound; 0 if there is none.
 	code int32
 
-	// blocks contain the bound texts and blobs. used is the number of used bytes in the last block, which is
-	// the largest.
+	// blocks contain the bound texts and blobs, outside of Go's heap; the last one is the largest.
 	blocks []block
-	used   int
+	// used is the number of used bytes in the last block.
+	used int
 }
 
 // Prepare compiles an SQL statement. It is closed together with the connection.
@@ -291,7 +294,10 @@ func (s *Stmt) step(read func(Columns)) (found bool, err error) {
 }
 
 // Columns gives access to the values of the current row of a statement. Columns are numbered from 0.
-type Columns struct{ s *Stmt }
+type Columns struct {
+	// s is the statement whose current row is read.
+	s *Stmt
+}
 
 // Int returns the integer in a column.
 func (r Columns) Int(column int) int64 {

@@ -18,7 +18,10 @@ import (
 
 // A Lock is an acquired lock on a file next to the capture. The file is separate because on some systems a lock
 // on the database would collide with SQLite's.
-type Lock struct{ f *os.File }
+type Lock struct {
+	// f is the open lock file; closing it releases the lock.
+	f *os.File
+}
 
 // Acquire acquires the lock at path. If another process has it, it fails at once with ErrInUse.
 func Acquire(path string) (*Lock, error) {

@@ -9,7 +9,10 @@ import (
 
 // A Lock is an acquired lock: an open handle of a file that cannot be shared. Windows deletes the file when the
 // handle is closed, even if the process is killed.
-type Lock struct{ h syscall.Handle }
+type Lock struct {
+	// h is the handle of the open lock file; closing it releases the lock.
+	h syscall.Handle
+}
 
 // fileFlagDeleteOnClose is FILE_FLAG_DELETE_ON_CLOSE, which package syscall lacks.
 const fileFlagDeleteOnClose = 0x0400_0000

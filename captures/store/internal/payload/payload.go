@@ -28,10 +28,13 @@ const (
 
 // A Packer compresses payloads to be stored. It must be used by one goroutine at a time.
 type Packer struct {
+	// enc compresses payloads with zstd.
 	enc *zstd.Encoder
 
-	// buf is a reused buffer for compressed data, and sample one for samples of a payload.
-	buf    []byte
+	// buf is a reused buffer for compressed data.
+	buf []byte
+	// sample is a reused buffer for samples of a payload, by which the Packer decides whether compression is
+	// worthwhile.
 	sample []byte
 }
 
@@ -102,8 +105,8 @@ func isUniform(p []byte) bool {
 	return sum < 1750
 }
 
-// PackUnsampled is like Pack but always tries to compress, for data that repeats itself over a long distance,
-// such as a long header section.
+// PackUnsampled returns p as it is to be stored, with its codec, and always tries to compress it. It is for data that
+// repeats itself over a long distance, such as a long header section.
 func (k *Packer) PackUnsampled(p []byte) (codec int, data []byte) {
 	if k.tryCompress(p) {
 		return zstdCodec, k.buf
@@ -122,12 +125,14 @@ func (k *Packer) tryCompress(p []byte) bool {
 
 // An Unpacker decompresses stored payloads. It may be used by several goroutines.
 type Unpacker struct {
+	// dec decompresses payloads with zstd.
 	dec *zstd.Decoder
 
 	// Verify makes readers compare decompressed payloads with their hashes. It is set for damaged files,
 	// because SQLite returns zeros if a file ends within a page.
 	Verify bool
 
+	// mu guards last and inflated.
 	mu sync.Mutex
 
 	// last is the payload that was decompressed last, as a cache: equal payloads usually follow each other
@@ -139,7 +144,12 @@ type Unpacker struct {
 }
 
 // A cachedPayload is a payload in compressed and decompressed form.
-type cachedPayload struct{ stored, data []byte }
+type cachedPayload struct {
+	// stored is the payload in compressed form; empty if nothing is cached.
+	stored []byte
+	// data is the payload in decompressed form.
+	data []byte
+}
 
 // NewUnpacker returns an Unpacker, which decompresses payloads.
 func NewUnpacker() (*Unpacker, error) {

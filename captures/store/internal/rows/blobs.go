@@ -13,8 +13,10 @@ const blobThreshold = 4 << 10
 
 // blobs stores payloads in the table blobs, each distinct one once. It identifies them by their SHA-256 hashes.
 type blobs struct {
+	// The embedded rowCache finds and adds rows of the table by the SHA-256 hashes of the payloads.
 	rowCache[[sha256.Size]byte]
 
+	// pack compresses the payloads.
 	pack *payload.Packer
 }
 

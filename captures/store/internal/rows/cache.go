@@ -24,10 +24,13 @@ const (
 
 // A rowCache adds rows to a table that contains each distinct row once, and remembers the ids of recent ones.
 type rowCache[K comparable] struct {
+	// conn is the database connection on which the statements are prepared.
 	conn *engine.Conn
 
-	// find is the statement that returns the id of the row with a key, and add the one that inserts a row.
-	find, add *engine.Stmt
+	// find is the statement that returns the id of the row with a key.
+	find *engine.Stmt
+	// add is the statement that inserts a row.
+	add *engine.Stmt
 
 	// known maps the keys of recently used rows to their ids.
 	known map[K]int64
@@ -60,19 +63,25 @@ func (r *rowCache[K]) findOrInsert(key K, bindKey, bindRow func(*engine.Stmt)) (
 
 // A sectionCache stores header sections, each distinct one once. Its keys are SHA-256 hashes.
 type sectionCache struct {
+	// The embedded rowCache finds and adds rows of the table by the SHA-256 hashes of the encoded header
+	// sections.
 	rowCache[[sha256.Size]byte]
 
 	// blobs is the table for large header sections.
 	blobs *blobs
-	// recent maps a fast hash of a section, computed with seed, to its id, which avoids encoding the section.
+	// recent maps a fast hash of a header section to the section and its row id, so that a repeated section
+	// need not be encoded.
 	recent map[uint64]storedSection
-	seed   maphash.Seed
+	// seed is the random seed of the hashes in recent.
+	seed maphash.Seed
 }
 
 // A storedSection is a header section with the id of its row.
 type storedSection struct {
+	// fields are the header fields of the section, in wire order.
 	fields captures.Headers
-	id     int64
+	// id is the id of the row that contains the section.
+	id int64
 }
 
 // store returns the id of the row with a header section, which it inserts if necessary; 0 for an empty
@@ -137,6 +146,7 @@ func (c *sectionCache) storeAsBlob(hash [sha256.Size]byte, text string) (string,
 
 // A processCache stores client programs, each distinct one once.
 type processCache struct {
+	// The embedded rowCache finds and adds rows of the table by the description of the program.
 	rowCache[captures.Process]
 }
 

@@ -13,7 +13,13 @@ const (
 )
 
 // edits contains the prepared statements insertEdit and insertHead.
-type edits struct{ insert, insertHead *engine.Stmt }
+type edits struct {
+	// insert is the statement that inserts a replaced range of body bytes.
+	insert *engine.Stmt
+	// insertHead is the statement that inserts the head of a forwarded message that differs from the received
+	// one.
+	insertHead *engine.Stmt
+}
 
 // Edit inserts an edit, with n as its row number.
 func (w *Writer) Edit(n int64, e *captures.Edit) error {

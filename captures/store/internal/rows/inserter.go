@@ -13,9 +13,12 @@ const rowsPerStatement = 16
 // An inserter adds rows to a table in order, several with one statement. Rows are pending until there are
 // enough for a statement, or flush is called.
 type inserter[R any] struct {
-	// one inserts a single row, and many inserts rowsPerStatement rows at once.
-	one, many *engine.Stmt
-	pending   []R
+	// one is the statement that inserts a single row.
+	one *engine.Stmt
+	// many is the statement that inserts rowsPerStatement rows at once.
+	many *engine.Stmt
+	// pending are the rows that were added but not inserted yet.
+	pending []R
 
 	// bind binds the columns of a row.
 	bind func(*engine.Stmt, *R)

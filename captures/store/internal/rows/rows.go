@@ -46,17 +46,27 @@ func protocolOf(t captures.Transport) string {
 
 // A Writer inserts recorded data into the tables of a capture. Its connection must have begun a transaction.
 type Writer struct {
-	update, relate *engine.Stmt
+	// update is the statement that updates the row of an exchange.
+	update *engine.Stmt
+	// relate is the statement that inserts a link between two exchanges.
+	relate *engine.Stmt
 
+	// exchanges inserts rows into the table of exchanges.
 	exchanges inserter[exchangeRow]
-	events    inserter[eventRow]
-	segments  segments
-	edits     edits
-	sections  sectionCache
+	// events inserts rows into the table of events, such as the start and end of an exchange.
+	events inserter[eventRow]
+	// segments writes body bytes to the table segments.
+	segments segments
+	// edits are the statements that record how rules changed forwarded data.
+	edits edits
+	// sections stores header sections, each distinct one once.
+	sections sectionCache
+	// processes stores client programs, each distinct one once.
 	processes processCache
 
-	// tls is the TLS value that was encoded last, and tlsText its JSON. Most exchanges share it.
-	tls     captures.TLS
+	// tls is the TLS value that was encoded last; most exchanges share it.
+	tls captures.TLS
+	// tlsText is the JSON of the TLS value that was encoded last.
 	tlsText string
 }
 
@@ -133,8 +143,12 @@ const intoEvents = `events (n, exchange, kind)`
 
 // An eventRow is a row of the table events: an event of an exchange with its number.
 type eventRow struct {
-	n, exchange int64
-	kind        captures.EventKind
+	// n is the number of the event in the capture.
+	n int64
+	// exchange is the ID of the exchange that the event belongs to.
+	exchange int64
+	// kind is the kind of the event, such as the end of an exchange.
+	kind captures.EventKind
 }
 
 // bindEvent binds the columns of intoEvents.
@@ -182,12 +196,16 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 
 // An exchangeRow is a row of the table exchanges: an exchange with the ids of the rows that it refers to.
 type exchangeRow struct {
+	// The embedded Exchange supplies most column values.
 	*captures.Exchange
+	// tls is the JSON of the TLS parameters, also for a connection without TLS.
 	tls string
 
-	// sections are the ids of the four header sections, and process that of the client program; 0 for none.
+	// sections are the row ids of the four header sections (headers and trailers of request and response); 0
+	// for none.
 	sections [4]int64
-	process  int64
+	// process is the row id of the client program; 0 for none.
+	process int64
 }
 
 // bindExchange binds the columns of intoExchanges, in their order.

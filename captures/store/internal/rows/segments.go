@@ -46,22 +46,31 @@ const (
 // segments writes chunks to the table segments. A row of that table, a segment, contains several small chunks
 // of an exchange, or one large chunk. A large one refers to the table blobs if the same data occurs again.
 type segments struct {
-	extend, findInline, referToBlob *engine.Stmt
+	// extend is the statement that updates the row of a segment after chunks were added to it.
+	extend *engine.Stmt
+	// findInline is the statement that reads the data of a segment that the row itself contains.
+	findInline *engine.Stmt
+	// referToBlob is the statement that changes the row of a segment to refer to a row of the table blobs.
+	referToBlob *engine.Stmt
 
+	// insert inserts the rows of segments.
 	insert inserter[segmentRow]
-	blobs  blobs
+	// blobs stores large payloads, each distinct one once.
+	blobs blobs
 
 	// firstSegments maps the hash of each large payload that has occurred once to the number of the segment
 	// that contains it.
 	firstSegments map[uint64]int64
-	seed          maphash.Seed
+	// seed is the random seed of the hashes of payloads.
+	seed maphash.Seed
 
-	// hashAll makes payloadHash use all bytes of a payload, instead of samples.
+	// hashAll means that payloads are hashed completely, instead of by samples, because two payloads with
+	// equal samples were found to differ.
 	hashAll bool
 
-	// shared maps the hash of a payload to the row of the table blobs that contains it. sharedSize is the size
-	// of all these payloads in bytes.
-	shared     map[uint64]sharedPayload
+	// shared maps the hash of a payload to its row in the table blobs.
+	shared map[uint64]sharedPayload
+	// sharedSize is the total size in bytes of the payloads kept in shared.
 	sharedSize int
 
 	// open are the segments to which chunks may still be added, by exchange.
@@ -77,7 +86,9 @@ func newSegments() segments {
 
 // A sharedPayload is a payload in the table blobs with its row id.
 type sharedPayload struct {
-	id   int64
+	// id is the id of the payload's row in the table blobs.
+	id int64
+	// data is a copy of the payload, to compare further ones with it.
 	data []byte
 }
 
@@ -87,6 +98,7 @@ const maxOpenPerExchange = 3
 
 // An openSegment is a segment to which chunks may still be added.
 type openSegment struct {
+	// The embedded Builder combines the chunks that were added so far.
 	segment.Builder
 	// stored means that the segment's row was inserted.
 	stored bool
@@ -216,10 +228,15 @@ func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte)
 
 // A segmentRow is a row of the table segments: a segment with its data as stored.
 type segmentRow struct {
+	// The embedded Row supplies the column values other than the data.
 	segment.Row
+	// codec is how the data is stored, as in package payload: 0 uncompressed, 1 compressed, 2 in the table
+	// blobs.
 	codec int
-	blob  int64
-	data  []byte
+	// blob is the id of the row in the table blobs that contains the data; 0 if the data is in this row.
+	blob int64
+	// data is the data of the chunks as stored; nil if it is in the table blobs.
+	data []byte
 }
 
 // bindSegment binds the columns of intoSegments.

@@ -29,8 +29,10 @@ const (
 // A Row is a segment, i.e. a database row that contains several chunks of an exchange, without the chunks'
 // data.
 type Row struct {
-	// First and Last are the numbers of the first and the last chunk in the capture.
-	First, Last int64
+	// First is the number of the segment's first chunk in the capture.
+	First int64
+	// Last is the number of the segment's last chunk in the capture.
+	Last int64
 	// Exchange is the ID of the exchange to which the chunks belong.
 	Exchange int64
 	// Seq is the sequence number of the segment's first chunk.
@@ -39,26 +41,35 @@ type Row struct {
 	Chunks int64
 	// T is the time of the first chunk, since Exchange.Started.
 	T time.Duration
-	// SizeUp and SizeDown are the numbers of data bytes of each direction.
-	SizeUp, SizeDown int64
+	// SizeUp is the number of data bytes from client to server.
+	SizeUp int64
+	// SizeDown is the number of data bytes from server to client.
+	SizeDown int64
 	// Entries are the encoded descriptions of the chunks: number, time, size, direction and opcode.
 	Entries []byte
 }
 
 // An entry describes a chunk without its data.
 type entry struct {
-	// number is the chunk's number in the capture, and t its time since the exchange began. While an entry is
-	// being parsed, both are differences from the entry before.
-	number    int64
-	t         time.Duration
-	size      int64
-	dir       captures.Direction
-	opcode    captures.Opcode
+	// number is the chunk's number in the capture; while an entry is being parsed, the difference from the
+	// entry before.
+	number int64
+	// t is the time since the exchange began; while an entry is being parsed, the difference from the entry
+	// before.
+	t time.Duration
+	// size is the length of the chunk's data in bytes.
+	size int64
+	// dir is the direction of the chunk.
+	dir captures.Direction
+	// opcode is the WebSocket opcode with its flags; it is valid if hasOpcode is set.
+	opcode captures.Opcode
+	// hasOpcode means that the chunk belongs to a WebSocket and has an opcode.
 	hasOpcode bool
 }
 
 // A Builder combines chunks of one exchange into a segment. The zero value is empty.
 type Builder struct {
+	// The embedded Row describes the segment and the chunks added so far.
 	Row
 	// Data is the concatenated data of the chunks added so far.
 	Data []byte
@@ -79,7 +90,7 @@ func (b *Builder) Add(n int64, c *captures.Chunk, hasOpcode bool) {
 	b.Data = append(b.Data, c.Data...)
 }
 
-// AddEntry is like Add, but does not add the data, which the caller stores elsewhere.
+// AddEntry adds the description of a chunk without its data, which the caller stores elsewhere.
 func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	gap, dt := n-(b.Last+1), c.T-b.lastT
 	if b.Chunks == 0 {
@@ -198,7 +209,9 @@ func (r *Row) damaged(format string, args ...any) error {
 
 // A parser decodes the descriptions of chunks in Row.Entries. malformed is set if one cannot be decoded.
 type parser struct {
-	rest      []byte
+	// rest are the encoded entries that were not decoded yet.
+	rest []byte
+	// malformed means that an entry could not be decoded.
 	malformed bool
 }
 
