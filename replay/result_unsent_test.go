@@ -345,7 +345,7 @@ func TestLearnFromNoAnswer(t *testing.T) {
 	}
 	s := "http://" + accepted(t, func(c net.Conn) { readRequest(c) })
 	store, id = captured(t, s, "1.1", "application/proto")
-	if l, err := learn(t.Context(), store, id, settings{}, nil); err == nil || !strings.Contains(err.Error(), "no answer to learn from") || l != nil {
+	if l, err := learn(t.Context(), store, id, settings{}, nil); err == nil || !strings.Contains(err.Error(), "the unedited request got no answer") || l != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

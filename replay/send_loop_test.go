@@ -337,7 +337,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 	}{
 		{"", Same, FromServer, "ok", ""},
 		{"early", Differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
-		{"more", Differs, FromServer, "ok", "once more: answered as down/1 was"},
+		{"more", Differs, FromServer, "ok", "it got the same answer as down/1"},
 		{"other", Differs, FromLocal, "aborted", "the capture has no answer: the server asks down/3"},
 		{"reversed", Differs, FromServer, "ok", "the server asks its questions in another order"},
 		{"reset", Differs, FromLocal, "unavailable", ""},
@@ -393,7 +393,7 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 	}{
 		{[]string{"src/one.go", "src/two.go"}, "aborted", `(2.7.1="src/two.go"`},
 		{[]string{"src/two.go"}, "aborted", "the capture has no answer"},
-		{[]string{"src/one.go", "src/one.go"}, "ok", "once more"},
+		{[]string{"src/one.go", "src/one.go"}, "ok", "the server repeated the question"},
 	} {
 		live := newAgent(t, script(c.paths...))
 		o := captured.settings()

@@ -65,7 +65,7 @@ func TestPace(t *testing.T) {
 	}
 	r := l.replay(id, o)
 	l.expect(r, Refused, FromLocal, "")
-	if !strings.Contains(r.Message, "the budget of 3 requests is spent") || l.server.requests.Load()-before != 3 {
+	if !strings.Contains(r.Message, "the budget of 3 requests is used up") || l.server.requests.Load()-before != 3 {
 		t.Errorf("%s, %d requests", r.Message, l.server.requests.Load()-before)
 	}
 	journal, err := os.ReadFile(path)
@@ -146,7 +146,7 @@ func TestJournalErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := outbound.OpenJournal(path); err == nil || !strings.Contains(err.Error(), "line 1 is no entry") {
+		if _, err := outbound.OpenJournal(path); err == nil || !strings.Contains(err.Error(), "line 1 is not a journal entry") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

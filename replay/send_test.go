@@ -349,11 +349,11 @@ func TestEditErrors(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
 	for edit, want := range map[string]string{
-		"set @1 1=x":     "frame up/1; the request has 1",
-		"del @0":         "cannot be without it",
+		"set @1 1=x":     "frame up/1 does not exist; the request has 1",
+		"del @0":         "the request consists of one message, which cannot be deleted",
 		"set 2=x":        "has no field 2",
-		"set 1:int32=x":  `"x" is no int32`,
-		"set value=x":    "names need a schema",
+		"set 1:int32=x":  `"x" is not a valid int32`,
+		"set value=x":    "field names need definitions of the message",
 		"add 2.1:bool=1": "",
 	} {
 		o := l.options(edit)

@@ -92,7 +92,7 @@ func testCutFrame(t *testing.T, bin string) {
 	file := record(t, hello, append(bytes.Clone(hello), hello[:9]...))
 	cmd := exec.Command(bin, "show", file, "1")
 	out, _ := cmd.CombinedOutput()
-	for _, want := range []string{"hello", "down frame 1: frame at 0xc: length 7, 4 bytes came"} {
+	for _, want := range []string{"hello", "down frame 1: frame at 0xc: the length is 7, but only 4 bytes arrived"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

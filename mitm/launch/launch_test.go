@@ -312,7 +312,7 @@ func TestProxyThatIsNone(t *testing.T) {
 	r := newRecorder(t)
 	for _, u := range []string{other.URL, "socks5://127.0.0.1:1", "http://127.0.0.1:1"} {
 		r.url = u
-		if _, _, _, err := r.run("exit 0", nil, nil); err == nil || !strings.HasPrefix(err.Error(), "launch: proxy") {
+		if _, _, _, err := r.run("exit 0", nil, nil); err == nil || !strings.HasPrefix(err.Error(), "launch: ") || !strings.Contains(err.Error(), "proxy") {
 			t.Errorf("%s: %v", u, err)
 		}
 	}

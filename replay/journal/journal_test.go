@@ -40,7 +40,7 @@ func TestContinue(t *testing.T) {
 		{"{\"N\":1}\n{\"N\":2}\n", "{\"N\":1}\n{\"N\":2}\n{\"N\":9}\n", ""},
 		{"{\"N\":1}\n{\"N\":2,\"more", "{\"N\":1}\n{\"N\":9}\n", ""},
 		{"{\"N\":1}\nnothing\n", "", "line 2 is not a journal entry: "},
-		{"{\"N\":1}\n" + strings.Repeat(" ", 100) + "\n", "", "line 2: it has more than 100 bytes"},
+		{"{\"N\":1}\n" + strings.Repeat(" ", 100) + "\n", "", "line 2: the line has more than 100 bytes"},
 	} {
 		read, now, err := continued(t, c.text)
 		if c.fault != "" {

@@ -222,7 +222,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	})
 	t.Run("errors", func(t *testing.T) {
 		err := NewEvidence().Add("A", []byte{8, 1, 0xff})
-		if err == nil || !strings.Contains(err.Error(), "stops at 0x2 of 0x3") {
+		if err == nil || !strings.Contains(err.Error(), "parsing fails at offset 0x2 of 0x3") {
 			t.Errorf("%v", err)
 		}
 	})
