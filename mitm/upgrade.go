@@ -87,8 +87,11 @@ func (x *exchange) copyChanged(change rewrite.Exchange, d captures.Direction, ds
 
 // A recordedReader is a reader that records the bytes read from it.
 type recordedReader struct {
+	// Reader is the wrapped reader.
 	io.Reader
-	x   *exchange
+	// x is the exchange whose bytes are recorded.
+	x *exchange
+	// dir is the direction of the bytes.
 	dir captures.Direction
 }
 
@@ -102,7 +105,10 @@ func (r recordedReader) Read(p []byte) (int, error) {
 }
 
 // A plainSink forwards changed bytes without an HTTP head.
-type plainSink struct{ io.Writer }
+type plainSink struct {
+	// Writer receives the bytes.
+	io.Writer
+}
 
 // Begin does nothing.
 func (plainSink) Begin(int64) error { return nil }

@@ -43,7 +43,10 @@ type headerBlock struct {
 }
 
 // byteAppender is an io.Writer that appends to a byte slice.
-type byteAppender struct{ to *[]byte }
+type byteAppender struct {
+	// to is the slice to which bytes are appended.
+	to *[]byte
+}
 
 // Write appends p to the slice. It never fails.
 func (a byteAppender) Write(p []byte) (int, error) {

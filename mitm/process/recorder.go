@@ -8,8 +8,11 @@ import (
 
 // A Recorder is a captures.Recorder that adds the client program to the exchanges of one connection.
 type Recorder struct {
-	to       captures.Recorder
-	lookup   *lookup
+	// to is the recorder that stores the exchanges.
+	to captures.Recorder
+	// lookup is the search for the client program of the connection.
+	lookup *lookup
+	// products caches the products that the requests' User-Agent headers name.
 	products products
 }
 
@@ -43,7 +46,9 @@ func (r *Recorder) Then(f func(captures.Process)) { r.lookup.then(f) }
 
 // A waiting is a Recording whose end is delayed until the client program is found.
 type waiting struct {
+	// Recording is the recording of the exchange in the wrapped recorder.
 	captures.Recording
+	// lookup is the search for the client program of the connection.
 	lookup *lookup
 
 	// began is when the exchange began.

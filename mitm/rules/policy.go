@@ -216,7 +216,7 @@ type exchange struct {
 	// policy is the policy whose rules apply.
 	policy *Policy
 
-	// plan is what the rules may do. intercept and hook select frames in addition, by direction.
+	// plan lists the rules that may affect the exchange.
 	*plan
 	// intercept is the condition of Options.Intercept, by direction.
 	intercept [len(directions)]condition

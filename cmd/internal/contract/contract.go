@@ -36,7 +36,10 @@ func (v *version) setVersion() { v.V = 1 }
 
 // An escapedVersion is the version of objects in whose strings <, > and & are escaped, as the package
 // json does by default.
-type escapedVersion struct{ version }
+type escapedVersion struct {
+	// version adds the member v, the version number of the JSON format.
+	version
+}
 
 // escapesHTML marks the objects for which Encode escapes these characters.
 func (*escapedVersion) escapesHTML() {}

@@ -83,6 +83,7 @@ type listing struct {
 
 // A row is an exchange in a listing.
 type row struct {
+	// Listed is the exchange, with its place in a conversation that spans several exchanges.
 	*conversation.Listed
 
 	// line is the exchange as 'unwire ls --json' prints it.
