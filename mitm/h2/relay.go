@@ -49,7 +49,7 @@ type Relay struct {
 	// newestStream is the last stream that the client has opened.
 	newestStream uint32
 
-	// draining means that the client was told to open no more streams, and that the connection is closed after the
+	// draining means that unwire has sent the client a GOAWAY, and that the connection is closed after the
 	// last open one.
 	draining bool
 

@@ -69,7 +69,7 @@ func (x *exchange) excludes(f *rewrite.Frame) bool {
 type selection struct {
 	// rules are the rules of the file that match the frame, in the order of the file.
 	rules []*rule
-	// intercepted means that the frame is held for a user, as Options.Intercept selects.
+	// intercepted means that Options.Intercept selects the frame, so that it is held until a user decides about it.
 	intercepted bool
 	// hooked means that Options.Hook decides about the frame.
 	hooked bool

@@ -237,7 +237,7 @@ type exchange struct {
 	mu sync.Mutex
 	// ex is the recorded exchange, as far as it is known.
 	ex captures.Exchange
-	// call is the RPC that the exchange calls; zero if it is none.
+	// call is the RPC that the exchange calls; zero if the exchange is not an RPC.
 	call decode.Call
 
 	// shown is ex and call in the form that filters examine; nil if they have changed since it was made.

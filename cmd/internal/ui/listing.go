@@ -83,7 +83,7 @@ type listing struct {
 
 // A row is an exchange in a listing.
 type row struct {
-	// Listed is the exchange, with its place in a conversation that spans several exchanges.
+	// Listed is the metadata of the exchange, with its method and its numbers of frames.
 	*conversation.Listed
 
 	// line is the exchange as 'unwire ls --json' prints it.

@@ -234,7 +234,7 @@ func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.Mess
 
 // A decodedInput is the input of 'unwire decode': the bytes, and how they must be decoded.
 type decodedInput struct {
-	// Input is the file or stream with its bytes.
+	// Input has the bytes.
 	*app.Input
 
 	// frame is true if the bytes are a frame of a capture, and not a file.

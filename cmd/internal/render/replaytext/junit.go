@@ -35,9 +35,9 @@ type (
 		Failure *junitFailure `xml:"failure"`
 	}
 	junitFailure struct {
-		// Message is a summary of the failure in one line.
+		// Message is the first expectation that failed.
 		Message string `xml:"message,attr"`
-		// Text describes the failure in full.
+		// Text lists the expectations that failed, one per line.
 		Text string `xml:",chardata"`
 	}
 )
