@@ -76,7 +76,8 @@ func (p *Proxy) beginUpgraded(x *exchange) rewrite.Exchange {
 	return change
 }
 
-// copyChanged is like copyRecorded, for bytes that rewriting rules may change.
+// copyChanged copies and records the bytes of direction d until src ends. Rewriting rules may change the bytes that
+// are written to dst.
 func (x *exchange) copyChanged(change rewrite.Exchange, d captures.Direction, dst io.Writer, src io.Reader) error {
 	body := rewrite.Body{Dir: d, Exchange: change, Declared: -1}
 	if x.rec != nil {

@@ -84,8 +84,8 @@ func (x *exchange) changesRequest() bool {
 	return x.change != nil && (x.request.chunked || x.request.length >= 0)
 }
 
-// serveChanged is like serve, for an exchange whose bodies rules may change. s is an open connection to the
-// server, or nil.
+// serveChanged relays an exchange whose bodies rules may change. s is an open connection to the server; if it is nil,
+// a new one is opened.
 func (r *Relay) serveChanged(x *exchange, s *server) error {
 	r.client.consume(len(x.request.raw))
 	if v := x.change.exchange.Request(x.change.ctx); v.Action != rewrite.Pass {

@@ -19,10 +19,11 @@ const (
 	codeCancel   errorCode = 0x8
 )
 
-// A change is the additional state of an HTTP/2 stream whose bodies rules may change. Each direction is watched until
-// a frame matches a rule. From then on, the pump puts the arriving bytes into an inbox, from which a goroutine reads,
-// and puts the changed body into the queue of a sender. Header blocks of such a stream are encoded again; they wait
-// until the length of the body is known, if it is declared.
+// A change is the additional state of an HTTP/2 stream whose bodies rules may change. In each direction, the frames
+// are examined and forwarded as received until a rule matches one. From then on, the arriving bytes are put into a
+// buffer (inbox), from which a goroutine reads; it applies the rules, and puts the changed body into the send queue
+// of the receiver (sender). Header blocks of such a stream are encoded anew. If they declare a content-length, they
+// wait until the length of the changed body is known.
 type change struct {
 	// relay is the relayed connection to which the stream belongs.
 	relay *Relay
@@ -358,6 +359,7 @@ func (w *changeSink) Begin(length int64) error {
 	return nil
 }
 
+// errInterrupted is returned to the code that applies the rules when the exchange has ended meanwhile.
 var errInterrupted = errors.New("the exchange was ended")
 
 // Write forwards bytes of the body. It waits while the receiver's window is used up.

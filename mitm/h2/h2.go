@@ -27,10 +27,12 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// A Config describes what a Relay connects and records. All fields but Origin are required.
+// A Config describes what a Relay connects and records. All fields but Origin and Rewrite are required.
 type Config struct {
-	// Client and Server are the two connections. Each is a *Conn, or TLS on one.
-	Client, Server net.Conn
+	// Client is the connection to the client: a *Conn, or TLS on one.
+	Client net.Conn
+	// Server is the connection to the server: a *Conn, or TLS on one.
+	Server net.Conn
 
 	// Origin is set for a reverse proxy: requests are rewritten so that they address this server. nil leaves
 	// them unchanged.
@@ -50,7 +52,7 @@ type Config struct {
 	// Release is called once for each exchange that Admit has accepted, after the exchange's last bytes were written.
 	Release func()
 
-	// Logger receives errors that are not recorded in any exchange; nil discards them.
+	// Logger receives errors that are not recorded in any exchange.
 	Logger *slog.Logger
 }
 

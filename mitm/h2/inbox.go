@@ -21,11 +21,13 @@ const (
 	maxWaiting = 16 << 20
 )
 
+// errInboxFull means that a sender ignores its flow-control window, so that more than maxInbox bytes of a stream are
+// buffered.
 var errInboxFull = errors.New("the peer sent more bytes than the flow-control window allows")
 
 // An inbox buffers the arriving bytes of a body that rules may change.
 type inbox struct {
-	// waiting counts the bytes in all inboxes of the connection.
+	// waiting counts the bytes in the inboxes of all streams of the connection; it is shared by them.
 	waiting *atomic.Int64
 	// stream is the number of the HTTP/2 stream.
 	stream uint32

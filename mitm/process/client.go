@@ -47,7 +47,8 @@ type products struct {
 // maxProducts limits the number of User-Agent values in the cache.
 const maxProducts = 16
 
-// of is like productOf, but uses the cache.
+// of returns the first product in a User-Agent value, or that of the browser for a browser's value. It caches the
+// results.
 func (k *products) of(agent string) product {
 	k.mu.Lock()
 	defer k.mu.Unlock()

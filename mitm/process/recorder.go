@@ -19,7 +19,7 @@ type Recorder struct {
 // Begin starts recording an exchange, as captures.Recorder does.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) { return r.begin(ex, r.to) }
 
-// begin is like Begin, for the recorder to instead of r.to.
+// begin starts the recording of an exchange in the recorder to, with the client program if it is known already.
 func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.Recording, error) {
 	began := time.Now()
 	client := r.products.clientOf(ex.RequestHeaders)

@@ -105,11 +105,12 @@ func (o *Output) sgr(code, s string) string {
 // of a terminal; see safetext.Line.
 func Clean(s string) string { return safetext.Line(s) }
 
-// CleanText is like Clean, but keeps newlines and tabs.
+// CleanText escapes control characters in foreign text, except newlines and tabs, so that it is safe on a terminal.
 func CleanText(s string) string { return safetext.Lines(s) }
 
-// CleanStart is like Clean, truncated to n characters and followed by the total number of characters. Its
-// cost does not depend on the size of the text, except for counting.
+// CleanStart escapes control characters, including line ends, in the first n characters of a text. If the text is
+// longer, the total number of characters follows. Apart from counting, its cost does not depend on the size of the
+// text.
 func CleanStart(text []byte, n int) string {
 	// Each character of the result comes from at most utf8.UTFMax bytes.
 	if len(text) <= n*utf8.UTFMax {

@@ -207,7 +207,7 @@ func (p *Page) Add(address string, o contract.Object) error {
 	return p.addEncoded(address, b.Bytes())
 }
 
-// AddJSON is like Add for an object that is already encoded as JSON.
+// AddJSON adds an item to the page whose object is already encoded as JSON.
 //
 // Errors: ErrFull, and invalid JSON.
 func (p *Page) AddJSON(address string, object []byte) error {
