@@ -15,8 +15,10 @@ import (
 )
 
 const (
+	// codeInternal (INTERNAL_ERROR) is sent to the client when a rule resets the exchange.
 	codeInternal errorCode = 0x2
-	codeCancel   errorCode = 0x8
+	// codeCancel (CANCEL) is sent to the server when a rule ends the exchange.
+	codeCancel errorCode = 0x8
 )
 
 // A change is the additional state of an HTTP/2 stream whose bodies rules may change. In each direction, the frames

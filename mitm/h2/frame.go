@@ -29,16 +29,21 @@ const (
 	flagPadded     = 0x08
 	flagPriority   = 0x20
 
+	// settingHeaderTableSize is the identifier of SETTINGS_HEADER_TABLE_SIZE.
 	settingHeaderTableSize = 0x1
 )
 
 const (
-	clientPreface   = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	// clientPreface is what a client sends first on an HTTP/2 connection (RFC 9113, section 3.4).
+	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	// frameHeaderSize is the length of a frame's header in bytes.
 	frameHeaderSize = 9
-	// defaultFrameSize is the largest payload that every receiver accepts.
+	// defaultFrameSize is the largest payload, in bytes, that every receiver accepts.
 	defaultFrameSize = 16 << 10
-	prioritySize     = 5
-	maxStreamID      = 1<<31 - 1
+	// prioritySize is the length of the priority field of HEADERS in bytes.
+	prioritySize = 5
+	// maxStreamID is the largest number of a stream, and the largest window update.
+	maxStreamID = 1<<31 - 1
 )
 
 // An errorCode is the reason why a stream or a connection ended.

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// openingDelay is how long the streams that a client opens wait for the body of an earlier request, whose length
-	// must be declared in its head. Then that head is forwarded without a length.
+	// openingDelay is how long later requests wait for one whose content-length is not known yet. After that, its
+	// head is forwarded without a content-length.
 	openingDelay = 500 * time.Millisecond
 
-	// maxOpenings and maxOpeningBytes limit the requests that wait and their frames.
-	maxOpenings     = 1000
+	// maxOpenings is the number of requests of a connection that may wait to be opened.
+	maxOpenings = 1000
+	// maxOpeningBytes is how many bytes the frames of all waiting requests may have.
 	maxOpeningBytes = 256 << 10
 )
 

@@ -10,12 +10,14 @@ import (
 )
 
 const (
+	// pumpSize is the size of a pump's read buffer in bytes.
 	pumpSize = 64 << 10
 
-	// maxHeaderFrame limits frames that must be read completely, maxHeaderList a decoded header section, and
-	// maxHeaderTable an HPACK table; all in bytes.
+	// maxHeaderFrame is the largest payload, in bytes, of a frame that must be read completely.
 	maxHeaderFrame = 1 << 20
-	maxHeaderList  = 8 << 20
+	// maxHeaderList is the largest size of a decoded header section in bytes.
+	maxHeaderList = 8 << 20
+	// maxHeaderTable is the largest size of an HPACK table in bytes.
 	maxHeaderTable = 1 << 20
 
 	// headerOverhead is the number of bytes that HPACK counts for each field in addition to name and

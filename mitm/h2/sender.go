@@ -10,7 +10,8 @@ const (
 	// defaultWindow is the size of a flow control window until SETTINGS change it, in bytes.
 	defaultWindow = 65535
 
-	// maxOverdraft limits sender.overdraft, and so the bytes that wait in queues of unchanged streams.
+	// maxOverdraft limits, in bytes, how much more is sent to a receiver for changed bodies than window updates were
+	// withheld for (see sender.overdraft).
 	maxOverdraft = 32 << 20
 
 	// maxQueued is how many bytes of a changed body may wait for the receiver's window before its Write blocks.
@@ -19,6 +20,7 @@ const (
 	// maxBatch is how many bytes the sender writes at once.
 	maxBatch = 64 << 10
 
+	// settingInitialWindow is the identifier of SETTINGS_INITIAL_WINDOW_SIZE.
 	settingInitialWindow = 0x4
 )
 

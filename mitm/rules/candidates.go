@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// maxCandidates limits the calls whose rules a Set remembers.
+	// maxCandidates is the number of calls for which a Set caches the rules that may apply; then the cache is
+	// emptied.
 	maxCandidates = 1000
 
-	// maxCallKey limits the length of a callKey that is remembered, in bytes.
+	// maxCallKey is the length, in bytes, of the longest key of that cache; calls with a longer one are not cached.
 	maxCallKey = 4 << 10
 )
 

@@ -28,13 +28,20 @@ import (
 
 // Limits of a file.
 const (
-	maxBytes     = 1 << 20
-	maxRules     = 1000
-	maxFaults    = 10
-	maxContent   = 16 << 20
-	maxDelay     = 10 * time.Minute
+	// maxBytes is the size of a rules file in bytes.
+	maxBytes = 1 << 20
+	// maxRules is the number of rules in a file.
+	maxRules = 1000
+	// maxFaults is the number of errors that are reported for a file.
+	maxFaults = 10
+	// maxContent is the size in bytes of a file that a rules file names.
+	maxContent = 16 << 20
+	// maxDelay is the longest delay of a frame.
+	maxDelay = 10 * time.Minute
+	// maxDuplicate is the number of additional copies of a frame.
 	maxDuplicate = 100
-	maxName      = 64 // bytes
+	// maxName is the length of a rule's name.
+	maxName = 64 // bytes
 )
 
 // ErrRules is wrapped by the errors of a rules file.

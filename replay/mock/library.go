@@ -47,6 +47,8 @@ type call struct {
 }
 
 // A library is the index of a capture's calls, with a cache of the decoded ones.
+//
+// Limits: maxCalls, maxCandidates, cacheBytes.
 type library struct {
 	// src is the capture, as its clients saw it: after changes that rules made.
 	src *store.ClientView
@@ -203,6 +205,8 @@ func samePath(a, b string) bool {
 func isID(s string) bool { return values.IsDigits(s) || values.ClassOf(s) != "" }
 
 // load returns a recorded exchange by its number, from the cache or the capture.
+//
+// Errors: those of reading the capture.
 func (l *library) load(ctx context.Context, id int64) (*tape, error) {
 	l.mu.Lock()
 	if e, ok := l.cache[id]; ok {

@@ -83,7 +83,7 @@ const DefaultSimilarity = 0.2
 
 // Limits of a server.
 const (
-	// maxSessions is the number of requests in progress.
+	// maxSessions is the number of requests that are answered at the same time; further ones are refused.
 	maxSessions = 1024
 	// maxRequest is the size of a request's body in bytes.
 	maxRequest = 256 << 20

@@ -67,7 +67,9 @@ func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...stri
 
 // NeedDefinitions loads the protobuf definitions that --proto (name) or the captures determine, as LoadDefinitions
 // does, for a command that cannot work without definitions. verb completes the error message "cannot … without
-// definitions". It returns an error if no definitions apply.
+// definitions".
+//
+// Errors: if no definitions apply.
 func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, Usagef("--proto none cannot be used: %s needs definitions", verb)
