@@ -210,7 +210,7 @@ type Proxy struct {
 
 	// mu guards the fields below.
 	mu sync.Mutex
-	// started means that the proxy serves connections.
+	// started means that tunnelServer was started.
 	started bool
 	// stopping means that no new exchanges are admitted.
 	stopping bool
