@@ -18,6 +18,7 @@ const chunkSize = 64 << 10
 // A clientConn is a client's connection to the proxy. Bytes can be read ahead, and callbacks are called when it
 // is closed.
 type clientConn struct {
+	// Conn is the underlying connection, whose first bytes can be read ahead.
 	*raw.Conn
 
 	// target is the server to which the connection's requests go, if that is known.
@@ -47,11 +48,13 @@ type clientConn struct {
 	// lastAnswer is when the last HTTP/1 response ended, in nanoseconds since 1970; 0 if there was none.
 	lastAnswer atomic.Int64
 
-	// onClose, if set, is called once, when the connection is closed. Then onUnusedClose, if set, is called; it
-	// checks whether the client has closed the connection without using it (see watchForRefusal).
-	onClose       func()
+	// onClose, if set, is called once, when the connection is closed.
+	onClose func()
+	// onUnusedClose, if set, is called after onClose. It checks whether the client has closed the connection without
+	// using it, which may mean that it refused the certificate.
 	onUnusedClose atomic.Pointer[func()]
-	closeOnce     sync.Once
+	// closeOnce makes the callbacks run only once.
+	closeOnce sync.Once
 }
 
 // remote returns the client's address. It must be called only by the goroutine that reads.
@@ -83,9 +86,12 @@ func (c *clientConn) Close() error {
 
 // A connQueue is a net.Listener that returns connections which were accepted elsewhere and passed to push.
 type connQueue struct {
-	conns  chan net.Conn
+	// conns are the connections that Accept has not returned yet.
+	conns chan net.Conn
+	// closed is closed when the queue is closed.
 	closed chan struct{}
-	once   sync.Once
+	// once closes the channel closed only once.
+	once sync.Once
 }
 
 // newConnQueue returns an empty queue.

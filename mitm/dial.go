@@ -22,8 +22,11 @@ import (
 // A dialer connects to servers, optionally through the user's proxy. It refuses to connect to this proxy's own
 // listeners.
 type dialer struct {
+	// Dialer opens TCP connections.
 	net.Dialer
-	upstream     upstream.Dialer
+	// upstream connects through the user's proxy, if one is configured.
+	upstream upstream.Dialer
+	// certificates are the client certificates for servers that request one; nil for none.
 	certificates *clientcert.Certificates
 
 	// id identifies this proxy in requests to an upstream proxy, to detect loops.
@@ -36,8 +39,9 @@ type dialer struct {
 	// rewrite contains rules that may redirect connections to other servers; nil for none.
 	rewrite rewrite.Policy
 
-	// keyLog receives TLS secrets; nil for none. spares are open connections for later requests.
+	// keyLog receives TLS secrets in NSS key log format; nil for none.
 	keyLog io.Writer
+	// spares are unused open connections to servers, for later requests.
 	spares upstream.Spares
 
 	// isOwnAddress reports whether an address must not be connected to, because it is one of the proxy's own

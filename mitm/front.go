@@ -179,6 +179,7 @@ func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
 // A bufferedHijacker is a ResponseWriter whose Hijack returns a connection that still has the bytes which
 // followed the request; goproxy would lose them.
 type bufferedHijacker struct {
+	// ResponseWriter is the wrapped writer of net/http.
 	http.ResponseWriter
 }
 

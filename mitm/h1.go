@@ -178,7 +178,10 @@ func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.R
 
 // A proxyKey is the h1.Route.Key of connections to the user's forwarding proxy, which must differ from that of
 // connections to the origin itself.
-type proxyKey struct{ *origin }
+type proxyKey struct {
+	// origin is the server to which the requests are addressed.
+	*origin
+}
 
 // hostOfURL returns the host and port of a URL, even if the rest of the URL is invalid.
 func hostOfURL(u string) string {

@@ -81,10 +81,12 @@ func hasToken(values []string, token string) bool {
 
 // A section is a header section as net/http returns it, with the fields that net/http removes from it.
 type section struct {
+	// header has the fields that net/http returned.
 	header http.Header
-	// major is the major HTTP version, and host the value of the Host field.
+	// major is the major HTTP version.
 	major int
-	host  string
+	// host is the value of the Host field.
+	host string
 	// encoding is the value of Transfer-Encoding.
 	encoding []string
 	// trailer are the trailers announced in the header.

@@ -20,6 +20,7 @@ import (
 // An exchange records one request and its response that net/http (and not a relay of package h1 or h2) handles.
 // Both directions are recorded concurrently. After the end, or if rec is nil, nothing is recorded.
 type exchange struct {
+	// proxy is the proxy that handles the request.
 	proxy *Proxy
 
 	// ctx is the context of the client's request. It ends when the client disconnects.
@@ -32,7 +33,9 @@ type exchange struct {
 	// upgraded describes the connection after the switch, for rewriting rules.
 	upgraded *captures.Exchange
 
-	mu  sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// rec is the recording of the exchange; nil if it is not recorded, or has ended.
 	rec captures.Recording
 
 	// serverReached means that a connection to the server was opened or reused.
@@ -161,15 +164,19 @@ func (x *exchange) endWithError(err error) {
 
 // A recordedBody is a request body that is recorded while it is read.
 type recordedBody struct {
+	// ReadCloser is the request body.
 	io.ReadCloser
+	// x is the exchange of the request.
 	x *exchange
+	// r is the request, whose trailers are known when the body has ended.
 	r *http.Request
 
 	// closed means that the transport has closed the body: the server does not want the rest.
 	closed atomic.Bool
 
 	// ended is closed when the body is no longer read.
-	ended   chan struct{}
+	ended chan struct{}
+	// endOnce closes ended only once.
 	endOnce sync.Once
 }
 

@@ -71,6 +71,7 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 // A sniffingListener is a net.Listener that reads the first bytes of each connection, and returns only HTTP
 // connections from Accept; it serves the others itself.
 type sniffingListener struct {
+	// Listener is the listener of the operating system.
 	net.Listener
 
 	// origin is the URL of the server to which a reverse proxy's listener forwards; nil for an ordinary

@@ -109,9 +109,9 @@ type Options struct {
 	// its other requests are not recorded.
 	Only, Skip []string
 
-	// Share lets other users of this machine use the listeners. RefusedUser, if set, is called for the first
-	// connection of each user who is refused.
-	Share       bool
+	// Share lets other users of this machine use the listeners.
+	Share bool
+	// RefusedUser, if set, is called for the first connection of each user who is refused.
 	RefusedUser func(access.User)
 
 	// CertificateRefused, if set, is called for the first time that a program refuses the proxy's certificate
@@ -156,23 +156,28 @@ type RouteConflict struct {
 
 // A Proxy forwards and records traffic. New creates it.
 type Proxy struct {
-	opts   Options
-	log    *slog.Logger
-	hosts  hosts.Filter
+	// opts are the options of the proxy.
+	opts Options
+	// log receives diagnostic messages; never nil.
+	log *slog.Logger
+	// hosts selects the hosts and requests that are recorded.
+	hosts hosts.Filter
+	// dialer connects to servers.
 	dialer *dialer
 
-	// origins are the servers to which requests were sent recently, and routes the destinations of redirected
-	// connections.
+	// origins are the servers to which requests were sent recently.
 	origins *originCache
-	routes  *routes.Table
+	// routes are the destinations of connections that the Node hook redirects to the proxy.
+	routes *routes.Table
 	// buffers contains reusable buffers of type *[chunkSize]byte.
 	buffers sync.Pool
 
 	// processes finds the client program of each connection.
 	processes *process.Finder
 
-	// guard decides which users may connect, and refusals reports programs that refuse the proxy's certificate.
-	guard    *access.Guard
+	// guard decides which local users may connect.
+	guard *access.Guard
+	// refusals reports programs that refuse the proxy's certificate.
 	refusals refusal.Log
 	// redirects contains the listener for connections that the Node hook redirects. It is opened when it is
 	// first needed.
@@ -185,33 +190,42 @@ type Proxy struct {
 	// passthrough handles CONNECT requests, and forwards traffic that is not recorded.
 	passthrough *goproxy.ProxyHttpServer
 
-	// frontServer serves the HTTP connections of the listeners, and tunnelServer the decrypted contents of
-	// tunnels, whose connections are in the queue tunnelled.
-	frontServer  *http.Server
+	// frontServer serves the HTTP connections of the listeners.
+	frontServer *http.Server
+	// tunnelServer serves the decrypted contents of tunnels.
 	tunnelServer *http.Server
-	tunnelled    *connQueue
+	// tunnelled is the queue of the connections that tunnelServer accepts.
+	tunnelled *connQueue
 
-	// ctx ends when everything that is still running must be cut off; stop ends it.
-	ctx  context.Context
+	// ctx ends when everything that is still running must be cut off.
+	ctx context.Context
+	// stop ends ctx.
 	stop context.CancelCauseFunc
 
-	// draining ends earlier: then connections without exchanges, which never end by themselves, are cut off.
+	// draining is a context that ends before ctx during shutdown: then connections without exchanges, which never end
+	// by themselves, are cut off.
 	draining context.Context
-	stopRaw  context.CancelCauseFunc
+	// stopRaw ends draining.
+	stopRaw context.CancelCauseFunc
 
-	mu       sync.Mutex
-	started  bool
+	// mu guards the fields below.
+	mu sync.Mutex
+	// started means that tunnelServer was started.
+	started bool
+	// stopping means that no new exchanges are admitted.
 	stopping bool
 
 	// idle is closed during shutdown when no exchange is running any more.
-	idle             chan struct{}
+	idle chan struct{}
+	// runningExchanges is the number of exchanges that have not ended.
 	runningExchanges int
 
 	// trackedConns are the open connections that no http.Server manages.
 	trackedConns map[net.Conn]struct{}
 
-	// relays are the relays of client connections, and relayGroup waits for their goroutines.
-	relays     map[relay]struct{}
+	// relays are the running relays of client connections.
+	relays map[relay]struct{}
+	// relayGroup waits for the goroutines of relays.
 	relayGroup sync.WaitGroup
 
 	// ownAddrs are the addresses to which the proxy does not connect: those of its listeners, and those passed

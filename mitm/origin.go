@@ -55,8 +55,10 @@ var errNoHTTP2 = errors.New("does not support HTTP/2")
 
 // An untrustedCertificateError means that a server's certificate could not be verified.
 type untrustedCertificateError struct {
+	// host is the name of the server.
 	host string
-	err  error
+	// err is the error of verifying the certificate.
+	err error
 }
 
 // Error describes the problem.
@@ -72,7 +74,9 @@ func (e *untrustedCertificateError) Unwrap() error { return e.err }
 // requests are sent as HTTP/1 only if the server lacks HTTP/2 and the client could not know that (behind a
 // reverse proxy, or because the server has changed).
 type origin struct {
+	// target is the server: its scheme, host and port.
 	target target
+	// dialer connects to the server.
 	dialer *dialer
 
 	// h1 sends HTTP/1 requests.
@@ -87,15 +91,17 @@ type origin struct {
 
 	// negotiations makes concurrent negotiations of the same offer share one connection.
 	negotiations singleflight.Group
-	mu           sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
 
 	// negotiated maps a list of offered ALPN protocols, joined by commas, to the one that the server selected.
 	negotiated map[string]string
 
-	// unusedConn is a connection that was opened to negotiate the protocol. The first request uses it, unless
-	// expiry closes it before.
+	// unusedConn is a connection that was opened to negotiate the protocol, for use by the first request; nil if
+	// there is none.
 	unusedConn *serverConn
-	expiry     *time.Timer
+	// expiry closes unusedConn if no request uses it in time.
+	expiry *time.Timer
 }
 
 // newOrigin returns the origin for a server. It creates the http.Transport without cloning another one: a clone
@@ -389,10 +395,13 @@ func (o *origin) close() {
 
 // An originCache contains the origins, i.e. servers, that were used recently (LRU).
 type originCache struct {
+	// dialer connects to the servers.
 	dialer *dialer
-	mu     sync.Mutex
+	// mu guards lru and byTarget.
+	mu sync.Mutex
 	// lru is a list of *origin, the most recently used first.
-	lru      list.List
+	lru list.List
+	// byTarget maps servers to elements of lru.
 	byTarget map[target]*list.Element
 }
 

@@ -16,7 +16,10 @@ import (
 const serverFirstDelay = 400 * time.Millisecond
 
 // An unreachedError means that the server of a client that sends nothing could not be connected to.
-type unreachedError struct{ error }
+type unreachedError struct {
+	// error is the error of connecting to the server.
+	error
+}
 
 // Unwrap returns the error of connecting.
 func (e *unreachedError) Unwrap() error { return e.error }

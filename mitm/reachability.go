@@ -19,6 +19,7 @@ type connectFailure struct {
 	Code string `json:"code"`
 	// Syscall is the failed system call, connect or getaddrinfo.
 	Syscall string `json:"syscall"`
+	// Address is the server's address to which the connection failed; "" if its name was not resolved.
 	Address string `json:"address,omitempty"`
 }
 

@@ -137,11 +137,15 @@ type responseRelay struct {
 	// ctx ends with the client's request, or with the recording.
 	ctx context.Context
 
-	// w and rc write to the client, x records, res is the server's response, and buf a buffer for its body.
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	x   *exchange
+	// w writes the response to the client.
+	w http.ResponseWriter
+	// rc controls w, for example to flush it.
+	rc *http.ResponseController
+	// x records the exchange.
+	x *exchange
+	// res is the server's response.
 	res *http.Response
+	// buf is a buffer for the body.
 	buf *[chunkSize]byte
 
 	// mu serializes the timer for the head and the body, which both write.
@@ -269,9 +273,13 @@ func (d *responseRelay) writeTrailers(announced map[string]bool) {
 
 // An informationalRelay forwards informational (1xx) responses to the client, until the final response.
 type informationalRelay struct {
-	w    http.ResponseWriter
-	x    *exchange
-	mu   sync.Mutex
+	// w writes to the client.
+	w http.ResponseWriter
+	// x is the exchange of the response.
+	x *exchange
+	// mu guards done, and is locked during each write.
+	mu sync.Mutex
+	// done means that the final response has begun, so that no more informational responses are forwarded.
 	done bool
 }
 

@@ -69,9 +69,12 @@ func sendOnce(transport *http.Transport, r *http.Request, mayRepeat bool) (*http
 // A repeatGuard cancels a request before an http.Transport sends it too often. The transport calls its methods
 // for each attempt.
 type repeatGuard struct {
+	// cancel cancels the request with a reason.
 	cancel context.CancelCauseFunc
 
-	mu        sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// mayRepeat means that the request may be sent a second time.
 	mayRepeat bool
 	// written means that a part of this attempt may have reached the server.
 	written bool

@@ -18,6 +18,7 @@ const certificateResultTimeout = 500 * time.Millisecond
 
 // A serverConn is a TLS connection to a server, which may request a client certificate.
 type serverConn struct {
+	// Conn is the TLS connection.
 	*tls.Conn
 
 	// host is the name of the server, for errors.
@@ -26,9 +27,10 @@ type serverConn struct {
 	// certificate is the client certificate that is sent if the server requests one; nil for none.
 	certificate *tls.Certificate
 
-	// certificateRequested means that the server requested a client certificate, and dataReceived that
-	// it has sent data afterwards.
-	certificateRequested, dataReceived bool
+	// certificateRequested means that the server requested a client certificate.
+	certificateRequested bool
+	// dataReceived means that the server has sent data after the handshake.
+	dataReceived bool
 
 	// recorded caches the TLS state in the captured form.
 	recorded atomic.Pointer[captures.TLS]
@@ -96,11 +98,13 @@ func (c *serverConn) refusal(err error) error {
 // A certificateError means that a server rejected the client certificate, or required one that is
 // missing.
 type certificateError struct {
+	// host is the name of the server.
 	host string
 
 	// given means that a client certificate was sent.
 	given bool
-	err   error
+	// err is the error of the TLS connection.
+	err error
 }
 
 // Error describes the problem and the remedy.

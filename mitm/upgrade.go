@@ -76,7 +76,8 @@ func (p *Proxy) beginUpgraded(x *exchange) rewrite.Exchange {
 	return change
 }
 
-// copyChanged is like copyRecorded, for bytes that rewriting rules may change.
+// copyChanged copies and records the bytes of direction d until src ends. Rewriting rules may change the bytes that
+// are written to dst.
 func (x *exchange) copyChanged(change rewrite.Exchange, d captures.Direction, dst io.Writer, src io.Reader) error {
 	body := rewrite.Body{Dir: d, Exchange: change, Declared: -1}
 	if x.rec != nil {
@@ -87,8 +88,11 @@ func (x *exchange) copyChanged(change rewrite.Exchange, d captures.Direction, ds
 
 // A recordedReader is a reader that records the bytes read from it.
 type recordedReader struct {
+	// Reader is the wrapped reader.
 	io.Reader
-	x   *exchange
+	// x is the exchange whose bytes are recorded.
+	x *exchange
+	// dir is the direction of the bytes.
 	dir captures.Direction
 }
 
@@ -102,7 +106,10 @@ func (r recordedReader) Read(p []byte) (int, error) {
 }
 
 // A plainSink forwards changed bytes without an HTTP head.
-type plainSink struct{ io.Writer }
+type plainSink struct {
+	// Writer receives the bytes.
+	io.Writer
+}
 
 // Begin does nothing.
 func (plainSink) Begin(int64) error { return nil }

@@ -49,6 +49,7 @@ type Guard struct {
 	// Refused, if set, is called for the first refused connection of each user.
 	Refused func(User)
 
+	// mu guards reported.
 	mu sync.Mutex
 
 	// reported is the set of ids of users for whom Refused was called; mu guards it.

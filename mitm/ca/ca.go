@@ -58,6 +58,7 @@ type Authority struct {
 	// Certificate is the certificate of the CA.
 	Certificate *x509.Certificate
 
+	// key is the private key of the CA.
 	key *ecdsa.PrivateKey
 
 	// leaves are the certificates that the CA has issued recently.

@@ -31,11 +31,12 @@ const (
 
 // A leafCache is an LRU cache of leaf certificates. All of them share one key, which exists only in memory.
 type leafCache struct {
-	// key is the private key of all leaf certificates. inProgress prevents two goroutines from creating the
-	// certificate for the same name.
-	key        *ecdsa.PrivateKey
+	// key is the private key of all leaf certificates.
+	key *ecdsa.PrivateKey
+	// inProgress makes concurrent requests for the same name share one certificate, instead of creating several.
 	inProgress singleflight.Group
 
+	// mu guards lru and byName.
 	mu sync.Mutex
 	// lru is a list of *leafEntry, the most recently used first.
 	lru list.List
@@ -46,7 +47,9 @@ type leafCache struct {
 
 // A leafEntry is the cached certificate for a host name.
 type leafEntry struct {
+	// name is the host name for which the certificate was issued.
 	name string
+	// cert is the certificate with its key.
 	cert *tls.Certificate
 }
 

@@ -48,9 +48,10 @@ const (
 // A Link announces a listener of a reverse proxy to other unwire processes of the same user, through a
 // Unix socket.
 type Link struct {
-	// listener is the Unix socket, and text the response that it sends to each connection.
+	// listener is the Unix socket to which other processes connect.
 	listener net.Listener
-	text     []byte
+	// text is the response that is sent to each connection.
+	text []byte
 }
 
 // An answer is the JSON that another unwire process sends when its announcement socket is connected to.

@@ -32,11 +32,17 @@ type Certificates struct {
 type hostCertificate struct {
 	// host is a glob for a host or host:port; "" matches every host.
 	host string
+	// cert is the client certificate with its private key.
 	cert tls.Certificate
 }
 
 // A file is the path of a PEM file, with a glob pattern for the hosts for which it is used.
-type file struct{ host, name string }
+type file struct {
+	// host is a glob for a host or host:port; "" matches every host.
+	host string
+	// name is the path of the PEM file.
+	name string
+}
 
 // parseFile parses [HOST=]PEM. A "=" in the name of a folder is not treated as a separator.
 func parseFile(s string) file {

@@ -32,6 +32,7 @@ const (
 
 // A body follows the received bytes of one message's body to find its end. It does not store them.
 type body struct {
+	// kind is the way in which the end of the body is determined.
 	kind bodyKind
 
 	// done means that the end of the body was found.
@@ -43,13 +44,16 @@ type body struct {
 	// left is the number of bytes that are still missing of the body, or of the current chunk.
 	left int64
 
-	// state is the element of chunked encoding that is expected next, digits is the number of digits of the
-	// chunk's length so far, and line the number of bytes of its line.
-	state        chunkState
-	digits, line int
+	// state is the element of chunked encoding that is expected next.
+	state chunkState
+	// digits is the number of digits of the current chunk's length so far.
+	digits int
+	// line is the number of bytes so far of the line with the chunk's length.
+	line int
 
-	// section is the trailer section received so far, and trailers are its parsed fields.
-	section  []byte
+	// section is the trailer section received so far.
+	section []byte
+	// trailers are the parsed fields of the trailer section, when it is complete.
 	trailers captures.Headers
 }
 

@@ -17,21 +17,28 @@ import (
 
 // A change is the additional state of an exchange whose bodies rewriting rules may change.
 type change struct {
+	// relay is the relayed connection.
 	relay *Relay
 
 	// exchange contains the rules that apply to the exchange.
 	exchange rewrite.Exchange
 
 	// ctx ends with the exchange.
-	ctx    context.Context
+	ctx context.Context
+	// cancel ends ctx.
 	cancel context.CancelFunc
 
-	// up and down apply the rules to the request body and the response body.
-	up, down rewrite.Body
+	// up applies the rules to the request body.
+	up rewrite.Body
+	// down applies the rules to the response body.
+	down rewrite.Body
 
+	// mu guards the fields below.
 	mu sync.Mutex
-	// begun means that the head of the response was forwarded, and cut that a rule has ended the exchange.
-	begun, cut bool
+	// begun means that the head of the response was forwarded.
+	begun bool
+	// cut means that a rule has ended the exchange.
+	cut bool
 	// downFraming is the way in which the forwarded response body is delimited.
 	downFraming outFraming
 }
@@ -77,8 +84,8 @@ func (x *exchange) changesRequest() bool {
 	return x.change != nil && (x.request.chunked || x.request.length >= 0)
 }
 
-// serveChanged is like serve, for an exchange whose bodies rules may change. s is an open connection to the
-// server, or nil.
+// serveChanged relays an exchange whose bodies rules may change. s is an open connection to the server; if it is nil,
+// a new one is opened.
 func (r *Relay) serveChanged(x *exchange, s *server) error {
 	r.client.consume(len(x.request.raw))
 	if v := x.change.exchange.Request(x.change.ctx); v.Action != rewrite.Pass {
@@ -132,13 +139,15 @@ func (r *Relay) sendChanged(x *exchange, s *server) error {
 
 // A requestBody reads the content of a request's body.
 type requestBody struct {
-	relay    *Relay
+	// relay is the relayed connection, whose client sends the body.
+	relay *Relay
+	// exchange is the exchange of the request.
 	exchange *exchange
 
-	// left are bytes of content that were received but not returned by Read yet, and err is the error that
-	// ended reading.
+	// left are bytes of the body that were received but not returned by Read yet.
 	left []byte
-	err  error
+	// err is the error that ended reading, returned after left; nil before.
+	err error
 }
 
 // Read returns the next received content, and records it.
@@ -171,9 +180,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 // A requestSink forwards a request whose body rules may change.
 type requestSink struct {
+	// exchange is the exchange of the request.
 	exchange *exchange
-	server   *server
-	framing  outFraming
+	// server is the connection to which the request is forwarded.
+	server *server
+	// framing is the way in which the forwarded body is delimited.
+	framing outFraming
 }
 
 // Begin forwards the head of the request. length is the length of the body in bytes, or one of the special
@@ -268,14 +280,17 @@ func (s *server) forwardChanged(x *exchange, a *response, b *body) error {
 
 // An answerBody reads the content of a response body, without its chunked encoding.
 type answerBody struct {
-	server   *server
+	// server is the connection from which the response is received.
+	server *server
+	// exchange is the exchange of the response.
 	exchange *exchange
-	body     *body
+	// body finds the end of the received body.
+	body *body
 
-	// left are bytes of content that were received but not returned by Read yet, and err is the error that
-	// ended reading.
+	// left are bytes of the body that were received but not returned by Read yet.
 	left []byte
-	err  error
+	// err is the error that ended reading, returned after left; nil before.
+	err error
 }
 
 // Read returns the next received content, and records it.
@@ -321,12 +336,16 @@ func (r *answerBody) Read(p []byte) (int, error) {
 
 // An answerSink forwards a response whose body rules may change.
 type answerSink struct {
-	server   *server
+	// server is the connection from which the response is received.
+	server *server
+	// exchange is the exchange of the response.
 	exchange *exchange
 
 	// head is the head of the response as received, until it was forwarded.
-	head    []byte
-	body    *body
+	head []byte
+	// body finds the end of the received body; after it, it has the trailers.
+	body *body
+	// framing is the way in which the forwarded body is delimited.
 	framing outFraming
 	// left is the number of bytes of a body with a known length that were not forwarded yet; -1 if the length
 	// is unknown.

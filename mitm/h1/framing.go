@@ -13,9 +13,9 @@ import (
 // A framing contains the information in the header fields of an HTTP/1 message about the length of its body,
 // the connection and the host.
 type framing struct {
-	// length is the declared length of the body in bytes; -1 without one. chunked means that the body
-	// is in chunked encoding.
-	length  int64
+	// length is the declared length of the body in bytes (Content-Length); -1 without one.
+	length int64
+	// chunked means that the body is in chunked encoding.
 	chunked bool
 
 	// persistent means that the sender keeps the connection open after the message.
@@ -27,8 +27,9 @@ type framing struct {
 	// expects means that the client waits for the status 100 (Continue) before it sends the body.
 	expects bool
 
-	// host is the value of the last Host field, and hosts the number of Host fields.
-	host  string
+	// host is the value of the last Host field; "" without one.
+	host string
+	// hosts is the number of Host fields.
 	hosts int
 }
 

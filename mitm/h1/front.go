@@ -15,22 +15,27 @@ import (
 // those requests that are not relayed: those for which Config.Route returns nil. All other requests are relayed
 // while the server waits in Read.
 type Front struct {
+	// relay relays the requests that are not left to the HTTP server.
 	relay *Relay
 
 	// stop ends the watch over the end of the context.
 	stop func() bool
 
-	// head is the number of bytes of the current request's head that Read has not returned yet, and body the
-	// state of its body. Only the server's reading goroutine uses them.
+	// head is the number of bytes of the current request's head that Read has not returned yet. Only the HTTP
+	// server's reading goroutine uses it.
 	head int
+	// body finds the end of the current request's body. Only the HTTP server's reading goroutine uses it.
 	body body
 
-	mu      sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// changed is signalled when serving or interrupted changes.
 	changed sync.Cond
 
-	// serving means that the HTTP server still has to respond to its request, and interrupted that it stops
-	// reading.
-	serving, interrupted bool
+	// serving means that the HTTP server still has to respond to its request.
+	serving bool
+	// interrupted means that the HTTP server stops reading.
+	interrupted bool
 }
 
 // NewFront returns a Front. The server must call Idle after each response, and finally Close or Detach.

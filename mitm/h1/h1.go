@@ -92,9 +92,10 @@ type Config struct {
 	// that no exchange is changed.
 	Rewrite func(q *Request, to *Route) rewrite.Exchange
 
-	// Admit is called before each exchange; if it returns false, the client's connection is closed. Release is
-	// called after each admitted exchange, when its last byte was forwarded and recorded.
-	Admit   func() bool
+	// Admit is called before each exchange; if it returns false, the client's connection is closed.
+	Admit func() bool
+	// Release is called once for each exchange that Admit has accepted, after its last byte was forwarded and
+	// recorded.
 	Release func()
 }
 
@@ -106,8 +107,9 @@ type Route struct {
 	// Dial opens a connection to the server.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	// URL is the request's absolute URL. Unrecorded means that the exchange is not recorded.
-	URL        string
+	// URL is the request's absolute URL.
+	URL string
+	// Unrecorded means that the exchange is not recorded.
 	Unrecorded bool
 
 	// Bound means that the client has opened its connection for this server (by CONNECT, for example), so that
@@ -152,6 +154,7 @@ type Request struct {
 	// raw is the head of the request as received, including the empty line at its end.
 	raw string
 
+	// framing has what the header fields say about the body's length, the connection and the host.
 	framing
 }
 

@@ -39,11 +39,14 @@ func malformed(format string, args ...any) *Malformed {
 
 // A response is the parsed head of a response.
 type response struct {
+	// status is the status code.
 	status int
+	// header are the header fields in the order in which they arrived.
 	header captures.Headers
 	// size is the length of the response's head in bytes.
 	size int
 
+	// framing has what the header fields say about the body's length and the connection.
 	framing
 }
 

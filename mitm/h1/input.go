@@ -8,11 +8,15 @@ import (
 
 // An input reads from a connection through a buffer.
 type input struct {
+	// conn is the connection from which is read.
 	conn net.Conn
 
 	// buf[r:w] are the bytes that were read but not consumed yet.
-	buf  []byte
-	r, w int
+	buf []byte
+	// r is the index in buf of the first byte that was not consumed.
+	r int
+	// w is the index in buf behind the last byte that was read.
+	w int
 }
 
 // newInput returns an input with an empty buffer.
@@ -75,7 +79,9 @@ func (in *input) scanHead(limit int, more func() error) (int, error) {
 
 // A replayConn is a connection whose first Read calls return head, i.e. bytes that were already read.
 type replayConn struct {
+	// Conn is the underlying connection.
 	net.Conn
+	// head are the bytes that Read returns before it reads from the connection.
 	head []byte
 }
 

@@ -29,14 +29,20 @@ var (
 // A Relay forwards HTTP/1 requests and responses between one client and one or more servers. One goroutine
 // reads from the client and one from each server, so that no direction waits for another.
 type Relay struct {
+	// config has the client's connection, the routes to servers, and the functions that record exchanges.
 	config Config
-	ctx    context.Context
+	// ctx ends when the relaying has to stop.
+	ctx context.Context
 
-	// client reads from the client. head is the buffer for heads that are changed, and content the one for
-	// bodies that arrive in several chunks. Only the goroutine that reads from the client uses these.
-	client        input
-	head, content []byte
+	// client reads from the client. Only the goroutine that reads from the client uses it.
+	client input
+	// head is the buffer for request heads that are changed; only the goroutine that reads from the client uses it.
+	head []byte
+	// content is the buffer for request bodies that arrive in several chunks; only the goroutine that reads from the
+	// client uses it.
+	content []byte
 
+	// mu guards the fields below, and fields of exchanges and servers.
 	mu sync.Mutex
 
 	// changed is signalled when an exchange or the connection ends.
@@ -49,14 +55,19 @@ type Relay struct {
 	// lastAnswer is the time at which the last exchange ended.
 	lastAnswer time.Time
 
-	// patience is how long the client may take to send the next bytes, from the time since.
+	// patience is how long the client may take to send the next bytes.
 	patience time.Duration
-	since    time.Time
+	// since is the time from which patience is measured.
+	since time.Time
 
-	// clientEnded means that the client sends nothing more; closing, that nothing more is sent to the client;
-	// draining, that the running exchange is the last one; and ended, that all connections are closed or handed
-	// over.
-	clientEnded, closing, draining, ended bool
+	// clientEnded means that the client sends nothing more.
+	clientEnded bool
+	// closing means that nothing more is sent to the client.
+	closing bool
+	// draining means that the running exchange is the last one.
+	draining bool
+	// ended means that all connections are closed or handed over to another protocol.
+	ended bool
 
 	// handover is set when both connections have switched to another protocol; nil before.
 	handover *handover
@@ -67,29 +78,40 @@ type Relay struct {
 // An exchange is a request that is being relayed, with its response. The fields from sent on are guarded by the
 // relay's mutex.
 type exchange struct {
+	// request is the head of the request.
 	request *Request
-	route   *Route
+	// route is the server to which the request is forwarded, and the changes to its head.
+	route *Route
 	// rec is the recording of the exchange; nil if it is not recorded.
-	rec    captures.Recording
-	body   body
+	rec captures.Recording
+	// body finds the end of the request's body.
+	body body
+	// server is the connection to the server on which the exchange runs; nil if it has none yet.
 	server *server
 
-	// sent means that all of the request was received and is being forwarded, and answered that all of the
-	// response was forwarded.
-	sent, answered bool
+	// sent means that all of the request was received and is being forwarded.
+	sent bool
+	// answered means that all of the response was forwarded.
+	answered bool
 
-	// answering means that forwarding the response has begun; informed, that an informational response (1xx)
-	// was forwarded; continued, that this was 100 (Continue); and refused, that the client got an error instead
-	// of the response.
-	answering, informed, continued, refused bool
+	// answering means that forwarding the response has begun.
+	answering bool
+	// informed means that an informational response (1xx) was forwarded.
+	informed bool
+	// continued means that the status 100 (Continue) was forwarded.
+	continued bool
+	// refused means that the client got an error instead of the response.
+	refused bool
 
-	// cutOff means that the client disconnected within the request body, and abandoned that the server does not
-	// accept the rest of it.
-	cutOff, abandoned bool
+	// cutOff means that the client disconnected within the request body.
+	cutOff bool
+	// abandoned means that the server does not accept the rest of the request body.
+	abandoned bool
 
-	// delivered means that the last part of the response is being or was written to the client, and afterEnd
-	// that the client had already half-closed its connection by then.
-	delivered, afterEnd bool
+	// delivered means that the last part of the response is being or was written to the client.
+	delivered bool
+	// afterEnd means that the client had half-closed its connection before the last part of the response was written.
+	afterEnd bool
 
 	// change is the additional state if rules may change the bodies; nil otherwise.
 	change *change
@@ -103,9 +125,12 @@ type exchange struct {
 
 // A handover is a pair of connections, to client and server, that have switched to another protocol.
 type handover struct {
+	// exchange is the exchange whose response switched the protocol.
 	exchange *exchange
-	server   *server
-	header   captures.Headers
+	// server is the connection to the server.
+	server *server
+	// header are the header fields of the response that switched the protocol.
+	header captures.Headers
 }
 
 // New returns a Relay, which must be started by Run.

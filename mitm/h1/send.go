@@ -205,7 +205,10 @@ func (r *Relay) sendBody(x *exchange, s *server) error {
 }
 
 // A sendError means that the server accepts no more bytes of a request.
-type sendError struct{ err error }
+type sendError struct {
+	// err is the error of writing to the server.
+	err error
+}
 
 // Error returns the text of the underlying error.
 func (e *sendError) Error() string { return e.err.Error() }
@@ -256,14 +259,16 @@ func (r *Relay) awaitAnswer(x *exchange, s *server) error {
 
 // An Answer is a response that the relay itself sends, instead of a server's.
 type Answer struct {
-	// Status and Header are the response's status and header section.
+	// Status is the response's status code.
 	Status int
+	// Header are the response's header fields.
 	Header captures.Headers
 	// Text is the body of the response.
 	Text string
 
-	// Err is the error that is recorded. Unreached means that nothing was sent to the server.
-	Err       error
+	// Err is the error that is recorded for the exchange.
+	Err error
+	// Unreached means that nothing was sent to the server.
 	Unreached bool
 }
 

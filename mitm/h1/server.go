@@ -13,22 +13,27 @@ import (
 
 // A server is one connection to a server. It carries exchanges of one client only, one at a time.
 type server struct {
-	// relay is the relay that uses the connection. key and bound are Route.Key and Route.Bound.
+	// relay is the relay that uses the connection.
 	relay *Relay
-	key   any
+	// key is the Route.Key of the routes that may use the connection.
+	key any
+	// bound means that the connection is closed together with the client's (see Route.Bound).
 	bound bool
-	conn  net.Conn
+	// conn is the connection.
+	conn net.Conn
 
-	// in reads from the server, and content is the buffer for body content that arrives in several chunks. Only
-	// the goroutine that reads from the server uses them.
-	in      input
+	// in reads from the connection. Only the goroutine that reads from the server uses it.
+	in input
+	// content is the buffer for bodies that arrive in several chunks. Only the goroutine that reads from the server
+	// uses it.
 	content []byte
 
-	// exchange is the exchange running on the connection. served means that an earlier exchange has ended on
-	// it, and closed that no further one may use it. The relay's mutex guards them.
+	// exchange is the exchange running on the connection; nil if there is none. The relay's mutex guards it.
 	exchange *exchange
-	served   bool
-	closed   bool
+	// served means that an earlier exchange has ended on the connection. The relay's mutex guards it.
+	served bool
+	// closed means that no further exchange may use the connection. The relay's mutex guards it.
+	closed bool
 }
 
 // close closes the connection. The caller has locked the relay's mutex.
@@ -245,7 +250,10 @@ func (s *server) handOver(x *exchange, a *response) error {
 }
 
 // A refusedError means that a response comes from a proxy and not from the server itself.
-type refusedError struct{ err error }
+type refusedError struct {
+	// err is the proxy's error.
+	err error
+}
 
 // Error returns the text of the underlying error.
 func (e *refusedError) Error() string { return e.err.Error() }
@@ -254,7 +262,10 @@ func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
 // A clientError means that the client accepts no more bytes of a response.
-type clientError struct{ err error }
+type clientError struct {
+	// err is the error of writing to the client.
+	err error
+}
 
 // Error returns the text of the underlying error.
 func (e *clientError) Error() string { return e.err.Error() }

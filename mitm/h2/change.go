@@ -15,43 +15,60 @@ import (
 )
 
 const (
+	// codeInternal (INTERNAL_ERROR) is sent to the client when a rule resets the exchange.
 	codeInternal errorCode = 0x2
-	codeCancel   errorCode = 0x8
+	// codeCancel (CANCEL) is sent to the server when a rule ends the exchange.
+	codeCancel errorCode = 0x8
 )
 
-// A change is the additional state of an HTTP/2 stream whose bodies rules may change. Each direction is watched until
-// a frame matches a rule. From then on, the pump puts the arriving bytes into an inbox, from which a goroutine reads,
-// and puts the changed body into the queue of a sender. Header blocks of such a stream are encoded again; they wait
-// until the length of the body is known, if it is declared.
+// A change is the additional state of an HTTP/2 stream whose bodies rules may change. In each direction, the frames
+// are examined and forwarded as received until a rule matches one. From then on, the arriving bytes are put into a
+// buffer (inbox), from which a goroutine reads; it applies the rules, and puts the changed body into the send queue
+// of the receiver (sender). Header blocks of such a stream are encoded anew. If they declare a content-length, they
+// wait until the length of the changed body is known.
 type change struct {
-	relay    *Relay
-	stream   *stream
-	id       uint32
+	// relay is the relayed connection to which the stream belongs.
+	relay *Relay
+	// stream is the stream's recording and its end flags.
+	stream *stream
+	// id is the number of the HTTP/2 stream.
+	id uint32
+	// exchange decides, by the rules, what happens to the frames of the request and the response.
 	exchange rewrite.Exchange
-	ctx      context.Context
-	cancel   context.CancelFunc
+	// ctx ends when the exchange ends or a rule cuts it; it is passed to whatever waits on behalf of the stream.
+	ctx context.Context
+	// cancel ends ctx.
+	cancel context.CancelFunc
 
-	// bodies are those of the directions. A direction to which nothing happens has none, and is forwarded as that of an
-	// unchanged stream.
+	// bodies apply the rules to the request body (index captures.Up) and the response body (captures.Down). An entry
+	// is nil if rules cannot affect that direction, whose frames are then forwarded as they come.
 	bodies [2]*rewrite.Body
 
-	// unopened means that a rule has ended the exchange before the stream was opened at the server. head is the request's
-	// head while it waits for its length.
+	// unopened means that a rule has ended the exchange before the request's HEADERS frame was sent to the server.
 	unopened bool
-	head     []hpack.HeaderField
+	// head is the request's header section while it waits to be sent with the body's new content-length; nil if
+	// nothing waits.
+	head []hpack.HeaderField
 
+	// mu guards the fields below.
 	mu sync.Mutex
-	// A direction that has a body has a watch at first, and an inbox when that ends.
+	// watches, by direction, are set while frames are only examined and forwarded as received, before any rule has
+	// matched; nil otherwise.
 	watches [2]*watch
+	// inboxes, by direction, buffer the received body bytes once a frame has matched a rule; nil before.
 	inboxes [2]*inbox
-	// over means that the exchange has ended.
+	// over means that the exchange has ended and its resources were released.
 	over bool
-	// responded means that the final response head has arrived, headSent that one was forwarded, and
-	// cut that a rule has ended the exchange, so that nothing more is forwarded.
-	responded, headSent, cut bool
+	// responded means that the final response head has arrived from the server.
+	responded bool
+	// headSent means that a final response head was forwarded to the client.
+	headSent bool
+	// cut means that a rule has ended the exchange, so that nothing more is forwarded.
+	cut bool
 }
 
-// newChange asks Config.Rewrite about a new stream. It returns nil if the stream passes untouched.
+// newChange asks Config.Rewrite whether rules may change a new stream. It returns nil if not: then the stream is
+// forwarded untouched.
 func (r *Relay) newChange(s *stream, id uint32, fields []hpack.HeaderField) *change {
 	if r.config.Rewrite == nil {
 		return nil
@@ -79,7 +96,8 @@ func (r *Relay) newChange(s *stream, id uint32, fields []hpack.HeaderField) *cha
 	return c
 }
 
-// requestOf returns the properties of a request that are passed to Config.Rewrite.
+// requestOf returns the arguments for Config.Rewrite: the values of the pseudo-header fields of a request, and its
+// other header fields together with :protocol.
 func requestOf(fields []hpack.HeaderField) (method, authority, path string, header captures.Headers) {
 	authority = fieldValue(fields, pseudoAuthority)
 	if authority == "" {
@@ -92,7 +110,7 @@ func requestOf(fields []hpack.HeaderField) (method, authority, path string, head
 	return fieldValue(fields, pseudoMethod), authority, fieldValue(fields, pseudoPath), header
 }
 
-// changeOf returns the change of a running stream, or nil.
+// changeOf returns the change of an open stream; nil if the stream is not open or rules cannot change it.
 func (r *Relay) changeOf(id uint32) *change {
 	if r.config.Rewrite == nil {
 		return nil
@@ -103,24 +121,26 @@ func (r *Relay) changeOf(id uint32) *change {
 	return nil
 }
 
-// diverts reports whether a direction is not forwarded as it comes. c may be nil.
+// diverts reports whether the frames of a direction must be examined by the rules instead of being forwarded as they
+// come. c may be nil, for a stream that rules cannot change.
 func (c *change) diverts(d captures.Direction) bool { return c != nil && c.bodies[d] != nil }
 
-// inbox returns the inbox of a direction, or nil.
+// inbox returns the buffer of received bytes for a direction, or nil if its frames are still forwarded as received.
 func (c *change) inbox(d captures.Direction) *inbox {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inboxes[d]
 }
 
-// discard throws away what has arrived for a direction.
+// discard drops the body bytes that arrived for a direction and were not forwarded yet.
 func (c *change) discard(d captures.Direction) {
 	if in := c.inbox(d); in != nil {
 		in.discard()
 	}
 }
 
-// to returns the sender of a direction's receiver.
+// to returns the sender that writes frames to the receiver of a direction: the server's for captures.Up, the client's
+// for captures.Down.
 func (c *change) to(d captures.Direction) *sender {
 	if d == captures.Up {
 		return c.relay.server.sender
@@ -143,7 +163,9 @@ func declaredLength(fields []hpack.HeaderField) int64 {
 	return -1
 }
 
-// openRequest starts to forward the request's body through the inbox. end is true if there is no body to change.
+// openRequest prepares to forward the request's body from its inbox. last means that the HEADERS frame ends the
+// request. end is true if there is no body to change. If the request declares a content-length that may change, its
+// head waits in c.head.
 func (c *change) openRequest(in *inbox, fields []hpack.HeaderField, last bool) (end bool) {
 	method := fieldValue(fields, pseudoMethod)
 	if last && (c.exchange.Framing(captures.Up).Kind != rewrite.Whole || method == "GET" || method == "HEAD") {
@@ -160,13 +182,16 @@ func (c *change) openRequest(in *inbox, fields []hpack.HeaderField, last bool) (
 	return false
 }
 
-// waitsForLength reports whether the head of a request waits until the length of the body is known.
+// waitsForLength reports whether the request's HEADERS frame is sent only when the length of the changed body is
+// known.
 func (c *change) waitsForLength() bool {
 	// A client that expects 100 (Continue) sends the body only after the server has seen the head.
 	return c.head != nil && fieldValue(c.head, "expect") == ""
 }
 
-// openResponse starts to forward the response through the inbox, with its final head.
+// openResponse starts a goroutine that forwards the response from its inbox, beginning with its final header section
+// fields. last means that the HEADERS frame ends the response, bodiless that it can have no body, such as one to
+// HEAD. A head without a body is forwarded at once.
 func (c *change) openResponse(in *inbox, fields []hpack.HeaderField, last, bodiless bool) {
 	body := c.bodies[captures.Down]
 	body.Declared = declaredLength(fields)
@@ -189,7 +214,8 @@ func (c *change) openResponse(in *inbox, fields []hpack.HeaderField, last, bodil
 	go c.run(captures.Down, fields)
 }
 
-// headers returns a header block as an item of a queue. The last one of a direction ends it.
+// headers encodes a header block as an item for the send queue. If last is set, the block ends its direction, which
+// is marked as ended once the block was written.
 func (c *change) headers(d captures.Direction, fields []hpack.HeaderField, last bool) sendItem {
 	item := sendItem{frame: encodeHeaders(c.id, fields, last)}
 	if last {
@@ -198,7 +224,8 @@ func (c *change) headers(d captures.Direction, fields []hpack.HeaderField, last 
 	return item
 }
 
-// encodeHeaders encodes a header block without the receiver's HPACK table.
+// encodeHeaders encodes fields as HEADERS and CONTINUATION frames without references to the receiver's HPACK table.
+// last sets END_STREAM.
 func encodeHeaders(stream uint32, fields []hpack.HeaderField, last bool) []byte {
 	var block []byte
 	enc := hpack.NewEncoder(byteAppender{&block})
@@ -214,7 +241,8 @@ func encodeHeaders(stream uint32, fields []hpack.HeaderField, last bool) []byte 
 	return appendHeaderBlock(nil, flags, stream, nil, block)
 }
 
-// withLength returns fields with another content-length.
+// withLength returns fields with the value of content-length, if present, replaced by length. rewrite.Unknown removes
+// the field, and rewrite.Unchanged keeps it.
 func withLength(fields []hpack.HeaderField, length int64) []hpack.HeaderField {
 	if length == rewrite.Unchanged {
 		return fields
@@ -232,7 +260,8 @@ func withLength(fields []hpack.HeaderField, length int64) []hpack.HeaderField {
 	return out
 }
 
-// run forwards the body of a direction until its end. head is that of the response.
+// run reads the body of a direction from its inbox, applies the rules to it, and queues the result for the receiver
+// until the body ends. head is the header section of the response, or nil.
 func (c *change) run(d captures.Direction, head []hpack.HeaderField) {
 	in := c.inbox(d)
 	defer in.hurryUp()
@@ -264,7 +293,8 @@ func (c *change) run(d captures.Direction, head []hpack.HeaderField) {
 	}
 }
 
-// enqueue appends to the queue of a direction, unless the exchange was cut.
+// enqueue appends an item to the send queue of a direction. It returns false if a rule has ended the exchange, or if
+// the stream is gone.
 func (c *change) enqueue(d captures.Direction, item sendItem) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,7 +307,7 @@ func (c *change) finish(d captures.Direction) {
 	c.relay.releaseExchanges(c.relay.endDirection(c.stream, c.id, d))
 }
 
-// end releases everything when the exchange has ended.
+// end frees the stream's buffers and send queues when its exchange has ended.
 func (c *change) end() {
 	c.cancel()
 	c.mu.Lock()
@@ -290,7 +320,7 @@ func (c *change) end() {
 	c.exchange.End()
 }
 
-// drop discards all state of the stream, because one side has reset it.
+// drop discards the stream's send queues in both directions, because one side has reset the stream.
 func (c *change) drop() {
 	for d := range c.bodies {
 		c.to(captures.Direction(d)).dropQueue(c.id)
@@ -299,14 +329,18 @@ func (c *change) drop() {
 
 // A changeSink forwards the changed body of one direction.
 type changeSink struct {
+	// change is the stream whose body is forwarded.
 	change *change
-	dir    captures.Direction
-	head   []hpack.HeaderField
+	// dir is the direction of the body.
+	dir captures.Direction
+	// head is the header section of the response, which Begin sends before the body; unused for requests.
+	head []hpack.HeaderField
 }
 
 var _ rewrite.Sink = (*changeSink)(nil)
 
-// Begin forwards the head of a response; length is the length of its body, or -1.
+// Begin queues the header section before the body. length is the length of the body in bytes, rewrite.Unknown or
+// rewrite.Unchanged, which determines the content-length that is declared.
 func (w *changeSink) Begin(length int64) error {
 	c := w.change
 	if w.dir == captures.Up {
@@ -327,6 +361,7 @@ func (w *changeSink) Begin(length int64) error {
 	return nil
 }
 
+// errInterrupted is returned to the code that applies the rules when the exchange has ended meanwhile.
 var errInterrupted = errors.New("the exchange was ended")
 
 // Write forwards bytes of the body. It waits while the receiver's window is used up.
@@ -409,8 +444,8 @@ func (c *change) stop(s *rewrite.Stop) {
 	}
 }
 
-// awaitBodies waits until neither direction forwards anything, and returns how much each has received. watched is that of
-// the directions that were watched.
+// awaitBodies waits until neither direction forwards anything, and returns how many body bytes were received in each.
+// watched are these numbers for directions whose frames were still forwarded as received.
 func (c *change) awaitBodies(watched [2]int64) (received [2]int64) {
 	c.mu.Lock()
 	responded, inboxes := c.responded, c.inboxes
@@ -430,8 +465,9 @@ func (c *change) awaitBodies(watched [2]int64) (received [2]int64) {
 	return received
 }
 
-// record records that a rule replaced the bytes that were not forwarded yet: in the request by nothing,
-// in the response by body.
+// record stores in the recording that the rule with a name replaced the received bytes that were not forwarded: those
+// of the request by nothing, those of the response by body. received is the number of body bytes received, by
+// direction.
 func (c *change) record(rule string, received [2]int64, body []byte) {
 	rec := c.stream.rec
 	if rec == nil {
@@ -451,7 +487,8 @@ func (c *change) record(rule string, received [2]int64, body []byte) {
 	}
 }
 
-// recordAnswer records the head of a response that a rule supplied.
+// recordAnswer records the status and headers of a response that a rule supplied. headSent means that the server's
+// own head was already forwarded, so that only trailers are recorded.
 func (c *change) recordAnswer(s *rewrite.Stop, headSent bool) {
 	rec := c.stream.rec
 	if rec == nil {
@@ -481,11 +518,12 @@ func (r *Relay) isCut(id uint32) bool {
 	return cut
 }
 
+// resetFrame returns an encoded RST_STREAM frame with an error code.
 func resetFrame(stream uint32, code errorCode) []byte {
 	return appendFrame(nil, frameRSTStream, 0, stream, binary.BigEndian.AppendUint32(nil, uint32(code)))
 }
 
-// hpackFields converts a section. HTTP/2 has names in lower case.
+// hpackFields converts header fields for HPACK, with names in lower case as HTTP/2 requires.
 func hpackFields(h captures.Headers) []hpack.HeaderField {
 	out := make([]hpack.HeaderField, len(h))
 	for i, f := range h {

@@ -11,17 +11,24 @@ const connBufferSize = 64 << 10
 // A Conn is a connection whose reads and writes can be buffered, with or without TLS above it. It is
 // unbuffered until a relay uses it.
 type Conn struct {
+	// Conn is the underlying network connection, to which all other methods of net.Conn are promoted.
 	net.Conn
 
 	// readBuf[readPos:readEnd] are bytes that were read ahead. If readBuf is nil, reads are unbuffered.
-	readBuf          []byte
-	readPos, readEnd int
+	readBuf []byte
+	// readPos is the index in readBuf of the next byte to return.
+	readPos int
+	// readEnd is the index in readBuf behind the last valid byte.
+	readEnd int
 
 	// beforeRead is called before a read that may block.
 	beforeRead func()
 
-	mu       sync.Mutex
-	corked   bool
+	// mu guards corked and writeBuf.
+	mu sync.Mutex
+	// corked means that writes are collected in writeBuf.
+	corked bool
+	// writeBuf are the bytes that were written while corked and not yet passed to the connection.
 	writeBuf []byte
 }
 
@@ -31,6 +38,7 @@ func (c *Conn) bufferReads(beforeRead func()) {
 	c.readBuf, c.beforeRead = make([]byte, connBufferSize), beforeRead
 }
 
+// Read reads from the connection through the read buffer, if bufferReads has enabled it.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.readBuf == nil {
 		return c.Conn.Read(p)
@@ -50,6 +58,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Write writes to the connection, or into the write buffer while the connection is corked.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +100,7 @@ func (c *Conn) flush() error {
 // NetConn returns the underlying connection, as *tls.Conn does.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// connBelow returns the Conn that a connection is, or on which its TLS is.
+// connBelow returns conn itself if it is a *Conn, or else the *Conn on which the TLS connection conn runs.
 func connBelow(conn net.Conn) *Conn {
 	if c, ok := conn.(*Conn); ok {
 		return c

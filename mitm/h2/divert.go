@@ -13,8 +13,8 @@ import (
 // maxDivertedFrame limits a DATA frame that is handled as a whole, in bytes. Receivers rarely allow more than 1 MiB.
 const maxDivertedFrame = 16 << 20
 
-// divert handles a frame of a stream that is changed, cut or waiting for the receiver's window. It reports whether
-// the frame is not forwarded.
+// divert handles a frame if its stream may be changed by rules, was ended by a rule, or waits for the receiver's
+// window. diverted means that the caller does not forward the frame.
 func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) {
 	if h.stream != 0 && p.relay.isCut(h.stream) {
 		p.startReencoding()
@@ -38,7 +38,8 @@ func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) 
 	return false, nil
 }
 
-// divertWindow processes a window update: only the part that is not used for changed bodies is forwarded.
+// divertWindow processes a WINDOW_UPDATE frame. The part that repays bytes of changed bodies is subtracted from it;
+// diverted means that nothing is left to forward.
 func (p *pump) divertWindow(h frameHeader, payload []byte) (diverted bool, err error) {
 	if len(payload) != 4 {
 		return false, protocolErrorf(codeFrameSize, "WINDOW_UPDATE of %d bytes", len(payload))
@@ -53,7 +54,9 @@ func (p *pump) divertWindow(h frameHeader, payload []byte) (diverted bool, err e
 	return false, nil
 }
 
-// divertData puts data of a changed stream into its inbox, and queues data for which the receiver has no window.
+// divertData handles a DATA frame, whose content without padding is data: that of a stream that rules may change is
+// examined or put into its inbox, and that for which the receiver has no window is queued. diverted means that the
+// caller does not forward the frame.
 func (p *pump) divertData(h frameHeader, data []byte) (diverted bool) {
 	s := p.relay.findStream(h.stream)
 	padding := h.length - len(data)
@@ -93,20 +96,22 @@ func (p *pump) divertData(h frameHeader, data []byte) (diverted bool) {
 	return true
 }
 
-// endLater returns a function that ends a direction of the stream. It is called once the direction's
-// last frame was written.
+// endLater returns a function that ends the pump's direction of a stream, to be called once the direction's last
+// frame was written.
 func (p *pump) endLater(s *stream, id uint32) func() {
 	return func() { p.relay.releaseExchanges(p.relay.endDirection(s, id, p.dir)) }
 }
 
-// isForwardedAlone reports whether the head of the response has not arrived.
+// isForwardedAlone reports whether a reset in this direction has nothing to wait for: the pump forwards responses,
+// and the response's final header block has not arrived.
 func (p *pump) isForwardedAlone(c *change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return p.dir == captures.Down && !c.responded
 }
 
-// divertReset handles a reset: one of the server that follows data waits until the data was forwarded.
+// divertReset handles a RST_STREAM frame. A reset by the server is delayed until the data before it was forwarded;
+// diverted means that.
 func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
 	c := p.relay.changeOf(h.stream)
 	if p.dir == captures.Up {
@@ -170,8 +175,8 @@ func (c *change) resetBehindResponse(code errorCode) {
 	}
 }
 
-// beginDiverted prepares for a header block. One that spans several frames is not forwarded frame by frame, because
-// what happens to it is decided at its end.
+// beginDiverted prepares for a header block when rules are in use. If the block spans several frames, they are
+// encoded anew at its end, because only then it is known what happens to the block.
 func (p *pump) beginDiverted(b *headerBlock) {
 	if !b.opensStream && p.relay.isCut(b.stream) {
 		b.dropped = true
@@ -181,8 +186,8 @@ func (p *pump) beginDiverted(b *headerBlock) {
 	}
 }
 
-// divertHeaders handles a header block of a stream that is changed or waiting. It reports whether the block is not
-// forwarded.
+// divertHeaders handles a complete header block of a stream that rules may change, or whose earlier frames wait for
+// the window. diverted means that the caller does not forward the block.
 func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
 	c := p.relay.changeOf(b.stream)
 	last := b.has(flagEndStream)
@@ -215,8 +220,8 @@ func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
 	return true
 }
 
-// divertResponse handles the final head of a response that may be changed. It reports whether the head is not forwarded
-// now.
+// divertResponse handles the final header block of a response that rules may change. diverted means that the caller
+// does not forward the block now.
 func (p *pump) divertResponse(c *change, b *headerBlock) (diverted bool) {
 	status, _ := strconv.Atoi(fieldValue(p.fields, pseudoStatus))
 	c.exchange.Response(status, regularFields(p.fields))
@@ -231,7 +236,7 @@ func (p *pump) divertResponse(c *change, b *headerBlock) (diverted bool) {
 	return true
 }
 
-// noteResponse tells the rules of the final head of a response that is forwarded as it comes.
+// noteResponse passes the status and headers of a response to the rules, if its body is forwarded as it comes.
 func (p *pump) noteResponse(c *change) {
 	if p.dir == captures.Down && p.opensResponse(c) && !c.isOpened() {
 		status, _ := strconv.Atoi(fieldValue(p.fields, pseudoStatus))
@@ -239,7 +244,8 @@ func (p *pump) noteResponse(c *change) {
 	}
 }
 
-// opensResponse reports whether the response's final head has arrived.
+// opensResponse reports whether the stream's final response head has arrived; informational (1xx) responses do not
+// count.
 func (p *pump) opensResponse(c *change) bool {
 	p.relay.mu.Lock()
 	answered := c.stream.answered
@@ -247,7 +253,8 @@ func (p *pump) opensResponse(c *change) bool {
 	return answered
 }
 
-// isOpened reports whether the response's head was seen before, and records that it was seen now.
+// isOpened reports whether it was called before for this stream: the first call is for the final header block of the
+// response, later ones are for trailers.
 func (c *change) isOpened() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +263,8 @@ func (c *change) isOpened() bool {
 	return before
 }
 
-// divertRequest starts the change of a new stream. It reports whether the head is not forwarded now.
+// divertRequest asks the rules about a new request. diverted means that the caller does not forward its header block,
+// because a rule answers it, or because it waits for the length of the body, or because it was forwarded here.
 func (p *pump) divertRequest(c *change, b *headerBlock) (diverted bool) {
 	last := b.has(flagEndStream)
 	v := c.exchange.Request(c.ctx)
@@ -308,7 +316,8 @@ func (p *pump) divertRequest(c *change, b *headerBlock) (diverted bool) {
 	return true
 }
 
-// requestLength returns the declared length of a request that is forwarded before its body is complete.
+// requestLength returns the length to declare for a request that is forwarded before its body is complete:
+// rewrite.Unknown if rules may change the body, otherwise rewrite.Unchanged.
 func (c *change) requestLength(end bool) int64 {
 	if end || !c.exchange.Changes(captures.Up) {
 		return rewrite.Unchanged
@@ -316,7 +325,8 @@ func (c *change) requestLength(end bool) int64 {
 	return rewrite.Unknown
 }
 
-// queueHeaders queues trailers of an unchanged stream behind its data that waits.
+// queueHeaders queues the trailers of an unchanged stream behind its body, if that waits for the receiver's window.
+// diverted means that they were queued.
 func (p *pump) queueHeaders(b *headerBlock) (diverted bool) {
 	if b.opensStream || !p.dst.sender.isWaiting(b.stream) {
 		return false
@@ -331,7 +341,8 @@ func (p *pump) queueHeaders(b *headerBlock) (diverted bool) {
 	return true
 }
 
-// divertsLong reports whether a frame that is larger than the buffer is handled as a whole.
+// divertsLong reports whether a frame that is larger than the buffer is collected completely instead of being
+// forwarded in parts: a DATA frame that rules may change or that has to wait.
 func (p *pump) divertsLong(h frameHeader, l *longFrame) bool {
 	if h.kind != frameData || h.length > maxDivertedFrame {
 		return false
@@ -344,7 +355,7 @@ func (p *pump) divertsLong(h frameHeader, l *longFrame) bool {
 	return l.whole
 }
 
-// divertLong handles a long DATA frame that has arrived completely.
+// divertLong handles a DATA frame larger than the buffer after all of it has arrived.
 func (p *pump) divertLong(l *longFrame) {
 	data := l.diverted[:max(0, len(l.diverted)-l.padding)]
 	l.diverted = nil

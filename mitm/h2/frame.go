@@ -29,16 +29,21 @@ const (
 	flagPadded     = 0x08
 	flagPriority   = 0x20
 
+	// settingHeaderTableSize is the identifier of SETTINGS_HEADER_TABLE_SIZE.
 	settingHeaderTableSize = 0x1
 )
 
 const (
-	clientPreface   = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	// clientPreface is what a client sends first on an HTTP/2 connection (RFC 9113, section 3.4).
+	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	// frameHeaderSize is the length of a frame's header in bytes.
 	frameHeaderSize = 9
-	// defaultFrameSize is the largest payload that every receiver accepts.
+	// defaultFrameSize is the largest payload, in bytes, that every receiver accepts.
 	defaultFrameSize = 16 << 10
-	prioritySize     = 5
-	maxStreamID      = 1<<31 - 1
+	// prioritySize is the length of the priority field of HEADERS in bytes.
+	prioritySize = 5
+	// maxStreamID is the largest number of a stream, and the largest window update.
+	maxStreamID = 1<<31 - 1
 )
 
 // An errorCode is the reason why a stream or a connection ended.
@@ -70,20 +75,27 @@ func (c errorCode) String() string {
 
 // A serverAbort is a RST_STREAM or GOAWAY of the server with an error code.
 type serverAbort struct {
+	// what is the text of the error, such as "the server reset the stream".
 	what string
+	// code is the error code of the RST_STREAM or GOAWAY frame.
 	code errorCode
 }
 
+// Error returns the text with the name of the error code.
 func (e *serverAbort) Error() string { return e.what + ": " + e.code.String() }
 
 // A protocolError is a violation of HTTP/2, which ends the connection.
 type protocolError struct {
+	// code is the error code for the GOAWAY frame.
 	code errorCode
+	// text describes the violation.
 	text string
 }
 
+// Error returns the description of the violation.
 func (e *protocolError) Error() string { return "HTTP/2: " + e.text }
 
+// protocolErrorf returns a *protocolError with a formatted description.
 func protocolErrorf(code errorCode, format string, args ...any) error {
 	return &protocolError{code, fmt.Sprintf(format, args...)}
 }
@@ -92,11 +104,15 @@ func protocolErrorf(code errorCode, format string, args ...any) error {
 type frameHeader struct {
 	// length is the length of the frame's payload in bytes.
 	length int
-	kind   frameType
-	flags  uint8
+	// kind is the frame's type.
+	kind frameType
+	// flags are the frame's flags, whose meaning depends on the type.
+	flags uint8
+	// stream is the number of the frame's stream; 0 for frames of the connection.
 	stream uint32
 }
 
+// has reports whether a flag is set.
 func (h frameHeader) has(flag uint8) bool { return h.flags&flag != 0 }
 
 // parseFrameHeader parses the header at the beginning of p.
@@ -117,8 +133,8 @@ func appendFrame(dst []byte, kind frameType, flags uint8, stream uint32, payload
 	return append(dst, payload...)
 }
 
-// appendHeaderBlock appends a header block as a HEADERS frame and, if it is long, CONTINUATION frames. priority
-// is the frame's priority field, which may be empty.
+// appendHeaderBlock appends an HPACK-encoded header block as a HEADERS frame and, if it is long, CONTINUATION frames.
+// priority is the 5-byte priority field of HEADERS, which may be empty.
 func appendHeaderBlock(dst []byte, flags uint8, stream uint32, priority, block []byte) []byte {
 	first := min(len(block), defaultFrameSize-len(priority))
 	payload := append(append(make([]byte, 0, len(priority)+first), priority...), block[:first]...)

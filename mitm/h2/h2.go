@@ -27,29 +27,32 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// A Config describes what a Relay connects and records. All fields but Origin are required.
+// A Config describes what a Relay connects and records. All fields but Origin and Rewrite are required.
 type Config struct {
-	// Client and Server are the two connections. Each is a *Conn, or TLS on one.
-	Client, Server net.Conn
+	// Client is the connection to the client: a *Conn, or TLS on one.
+	Client net.Conn
+	// Server is the connection to the server: a *Conn, or TLS on one.
+	Server net.Conn
 
 	// Origin is set for a reverse proxy: requests are rewritten so that they address this server. nil leaves
 	// them unchanged.
 	Origin *url.URL
 
-	// Begin starts recording a request. It receives three pseudo-header fields, and all other fields; these
-	// include :protocol. It returns nil if the exchange is not recorded.
+	// Begin starts recording a request. method, authority and path are the values of the pseudo-header fields, and
+	// header has all other fields, with :protocol. It returns nil if the exchange is not recorded.
 	Begin func(method, authority, path string, header captures.Headers) captures.Recording
 
-	// Rewrite returns how an exchange is changed, or nil if it passes untouched. Its arguments are those of Begin.
-	// nil means that no exchange is changed.
+	// Rewrite returns how rules change an exchange, or nil if they do not. Its arguments are the values of the
+	// pseudo-header fields and all other header fields, with :protocol. A nil function means that no exchange is
+	// changed.
 	Rewrite func(method, authority, path string, header captures.Headers) rewrite.Exchange
 
-	// Admit is called before an exchange, and Release after its last bytes were written. If Admit returns false,
-	// the stream is refused.
-	Admit   func() bool
+	// Admit is called before an exchange begins. If it returns false, the stream is refused with REFUSED_STREAM.
+	Admit func() bool
+	// Release is called once for each exchange that Admit has accepted, after the exchange's last bytes were written.
 	Release func()
 
-	// Logger receives errors that are not recorded in any exchange; nil discards them.
+	// Logger receives errors that are not recorded in any exchange.
 	Logger *slog.Logger
 }
 
@@ -70,7 +73,8 @@ func New(c Config) *Relay {
 	return r
 }
 
-// ReadPreface reads at least the HTTP/2 preface, within timeout.
+// ReadPreface reads the client's HTTP/2 connection preface, within timeout. It returns all bytes read, which may be
+// more than the preface.
 func ReadPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()

@@ -26,6 +26,7 @@ const (
 
 // A headerBlock is an HTTP/2 header block that is still incomplete, because CONTINUATION frames follow.
 type headerBlock struct {
+	// frameHeader is the header of the block's first frame (HEADERS or PUSH_PROMISE).
 	frameHeader
 
 	// priority is the priority field of HEADERS, or empty.
@@ -41,22 +42,28 @@ type headerBlock struct {
 	dropped bool
 }
 
-type byteAppender struct{ to *[]byte }
+// byteAppender is an io.Writer that appends to a byte slice.
+type byteAppender struct {
+	// to is the slice to which bytes are appended.
+	to *[]byte
+}
 
+// Write appends p to the slice. It never fails.
 func (a byteAppender) Write(p []byte) (int, error) {
 	*a.to = append(*a.to, p...)
 	return len(p), nil
 }
 
-// addField adds a decoded field to the section, up to the size limit.
+// addField appends a decoded header field to the current header section, unless the section exceeds maxHeaderList
+// bytes.
 func (p *pump) addField(f hpack.HeaderField) {
 	if p.fieldsSize += len(f.Name) + len(f.Value) + headerOverhead; p.fieldsSize <= maxHeaderList {
 		p.fields = append(p.fields, f)
 	}
 }
 
-// handleHeaderFrame processes a frame of a header block. Dropped blocks are decoded too, because later ones
-// refer to the same HPACK table.
+// handleHeaderFrame processes a HEADERS, PUSH_PROMISE or CONTINUATION frame. keep means that the frame is forwarded
+// as received. Blocks that are not forwarded are decoded too, because later ones refer to the same HPACK table.
 func (p *pump) handleHeaderFrame(h frameHeader, payload []byte) (keep bool, err error) {
 	if h.kind != frameContinuation {
 		if payload, err = p.beginBlock(h, payload); err != nil {
@@ -80,8 +87,7 @@ func (p *pump) handleHeaderFrame(h frameHeader, payload []byte) (keep bool, err 
 	return p.endBlock(), nil
 }
 
-// beginBlock starts a header block, and returns the part of the frame's payload that belongs to the
-// block.
+// beginBlock starts a header block, and returns the part of the frame's payload that is HPACK data.
 func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	payload, err := stripPadding(h, payload)
 	if err != nil {
@@ -126,7 +132,8 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// endBlock processes a complete section, and reports whether it is forwarded unchanged.
+// endBlock processes a header block whose frames have all arrived. It reports whether its last frame is forwarded as
+// received.
 func (p *pump) endBlock() (keep bool) {
 	b, r := p.block, p.relay
 	p.block = nil
@@ -175,7 +182,8 @@ func (p *pump) endBlock() (keep bool) {
 	return false
 }
 
-// passHeldHeads prepares for a header block that may be forwarded before earlier ones that are withheld.
+// passHeldHeads is called before a header block that may overtake earlier ones that are withheld. It switches to
+// encoding all blocks anew then, because the receiver's HPACK table would get out of order.
 func (p *pump) passHeldHeads() {
 	if len(p.openings) > 0 || slices.ContainsFunc(p.held, func(h *held) bool { return h.fields != nil }) {
 		p.startReencoding()
@@ -183,7 +191,7 @@ func (p *pump) passHeldHeads() {
 	p.dropStale()
 }
 
-// encodeBlock appends the header block of p.fields to encoded.
+// encodeBlock encodes the current header section again and appends the frames to those that will be written.
 func (p *pump) encodeBlock(b *headerBlock) {
 	p.encBuf = p.encBuf[:0]
 	for _, f := range p.fields {
@@ -202,7 +210,8 @@ func (p *pump) encodeBlock(b *headerBlock) {
 	p.encoded = appendHeaderBlock(p.encoded, b.flags&flagEndStream, b.stream, b.priority, p.encBuf)
 }
 
-// encodePromise appends a PUSH_PROMISE frame with the re-encoded header block to encoded.
+// encodePromise encodes the header section of a PUSH_PROMISE frame again and appends the frames to those that will be
+// written.
 func (p *pump) encodePromise(b *headerBlock) {
 	p.encBuf = p.encBuf[:0]
 	for _, f := range p.fields {
@@ -214,7 +223,8 @@ func (p *pump) encodePromise(b *headerBlock) {
 	p.encoded[at+4] &^= flagPriority
 }
 
-// addressToOrigin rewrites a request to a reverse proxy so that it addresses the origin.
+// addressToOrigin rewrites the header fields of a request to a reverse proxy: scheme, authority and path then address
+// the origin server.
 func (r *Relay) addressToOrigin(fields []hpack.HeaderField) []hpack.HeaderField {
 	out := make([]hpack.HeaderField, len(fields))
 	prefix := strings.TrimSuffix(r.config.Origin.EscapedPath(), "/")
@@ -245,7 +255,7 @@ func regularFields(fields []hpack.HeaderField) captures.Headers {
 	return out
 }
 
-// fieldValue returns the first value of a name, or "".
+// fieldValue returns the value of the first field with a name, or "".
 func fieldValue(fields []hpack.HeaderField, name string) string {
 	for _, f := range fields {
 		if f.Name == name {

@@ -21,34 +21,49 @@ const (
 	maxWaiting = 16 << 20
 )
 
+// errInboxFull means that a sender ignores its flow-control window, so that more than maxInbox bytes of a stream are
+// buffered.
 var errInboxFull = errors.New("the peer sent more bytes than the flow-control window allows")
 
 // An inbox buffers the arriving bytes of a body that rules may change.
 type inbox struct {
-	// waiting counts the bytes in all inboxes of the connection.
+	// waiting counts the bytes in the inboxes of all streams of the connection; it is shared by them.
 	waiting *atomic.Int64
-	stream  uint32
-	from    *sender
+	// stream is the number of the HTTP/2 stream.
+	stream uint32
+	// from writes window updates to the side that sends the body.
+	from *sender
 
-	// hurry is done when frames may no longer be held or delayed; hurryUp ends it.
-	hurry   context.Context
+	// hurry is done when frames may no longer be held or delayed by a rule, because the sender has reset the stream
+	// or everything was forwarded.
+	hurry context.Context
+	// hurryUp ends hurry.
 	hurryUp context.CancelFunc
 
-	mu      sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// arrived is signalled when data has arrived or the body has ended.
 	arrived sync.Cond
-	data    []byte
-	// received is the number of all bytes that arrived, and owed the number for which a window update
-	// is sent when they are read.
+	// data are the bytes that have arrived and were not read yet.
+	data []byte
+	// received is the total number of body bytes that have arrived.
 	received int64
-	owed     int
-	ended    bool
-	err      error
+	// owed is the number of bytes in data that were not yet granted back to the sender as connection window; that
+	// happens when they are read.
+	owed int
+	// ended means that the body is complete.
+	ended bool
+	// err is the error that Read returns, after the data unless it is net.ErrClosed; nil if there is none.
+	err error
+	// trailers are the trailers of the body; empty if there are none.
 	trailers []hpack.HeaderField
 
 	// done is closed when nothing is forwarded from this inbox any more.
 	done chan struct{}
 }
 
+// newInbox returns an empty inbox for a stream. waiting counts the bytes of all inboxes of the connection, and from
+// writes window updates to the side that sends the body.
 func newInbox(ctx context.Context, waiting *atomic.Int64, stream uint32, from *sender) *inbox {
 	b := &inbox{waiting: waiting, stream: stream, from: from, done: make(chan struct{})}
 	b.arrived.L = &b.mu
@@ -56,7 +71,8 @@ func newInbox(ctx context.Context, waiting *atomic.Int64, stream uint32, from *s
 	return b
 }
 
-// push appends data. padding bytes count for the windows only.
+// push appends body bytes that have arrived, and grants them back as flow-control window. padding is the number of
+// padding bytes of the frame, which only count for the windows.
 func (b *inbox) push(data []byte, padding int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +96,8 @@ func (b *inbox) push(data []byte, padding int) {
 	b.arrived.Broadcast()
 }
 
-// end notes that nothing follows. err is nil or the error that Read returns behind the data.
+// end marks the end of the body. trailers are its trailers, if any. err is nil or the error that Read returns behind
+// the data.
 func (b *inbox) end(trailers []hpack.HeaderField, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +108,7 @@ func (b *inbox) end(trailers []hpack.HeaderField, err error) {
 	b.arrived.Broadcast()
 }
 
-// discard drops the bytes that were not read yet.
+// discard drops the bytes that were not read yet, and makes Read fail with net.ErrClosed.
 func (b *inbox) discard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

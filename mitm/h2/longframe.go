@@ -2,18 +2,22 @@ package h2
 
 // A longFrame is a frame that is too large for the buffer.
 type longFrame struct {
+	// frameHeader is the parsed header of the frame.
 	frameHeader
 	padding int // bytes at its end
+	// dropped means that the frame is not forwarded, because its stream was refused.
 	dropped bool
 
-	// diverted are the parts of a DATA frame that is handled as a whole, not forwarded in parts.
+	// diverted is the received beginning of the payload, if whole is set.
 	diverted []byte
-	whole    bool
+	// whole means that the frame is a DATA frame that is collected completely before it is handled, because rules may
+	// change it or it has to wait.
+	whole bool
 }
 
-// beginLongFrame handles a frame that is larger than the buffer: one that must be
-// read as a whole gets a larger buffer, any other is forwarded in parts. It is not
-// ready while more of the frame is needed to begin.
+// beginLongFrame starts to handle a frame that does not fit into the buffer. A frame whose content the relay needs,
+// such as HEADERS, gets a larger buffer; any other frame is forwarded in parts. rest are the received bytes from the
+// frame's header on. ready is false if more bytes, or the larger buffer, are needed first.
 func (p *pump) beginLongFrame(h frameHeader, rest []byte) (ready bool, err error) {
 	switch h.kind {
 	case frameHeaders, framePushPromise, frameContinuation, frameSettings, frameGoAway, frameRSTStream:
@@ -55,7 +59,7 @@ func (p *pump) beginLongFrame(h frameHeader, rest []byte) (ready bool, err error
 	return true, nil
 }
 
-// forwardLongPart forwards a part of a frame that is longer than the buffer.
+// forwardLongPart handles the next received bytes of a frame that does not fit into the buffer.
 func (p *pump) forwardLongPart(b []byte) {
 	p.longLeft -= len(b)
 	p.parsed += len(b)

@@ -10,42 +10,50 @@ import (
 )
 
 const (
-	// openingDelay is how long the streams that a client opens wait for the body of an earlier request, whose length
-	// must be declared in its head. Then that head is forwarded without a length.
+	// openingDelay is how long later requests wait for one whose content-length is not known yet. After that, its
+	// head is forwarded without a content-length.
 	openingDelay = 500 * time.Millisecond
 
-	// maxOpenings and maxOpeningBytes limit the requests that wait and their frames.
-	maxOpenings     = 1000
+	// maxOpenings is the number of requests of a connection that may wait to be opened.
+	maxOpenings = 1000
+	// maxOpeningBytes is how many bytes the frames of all waiting requests may have.
 	maxOpeningBytes = 256 << 10
 )
 
-// An opening is a request whose head was not forwarded yet, because its length or that of an earlier request is not
-// known. Clients must open streams in the order of their numbers, so requests wait for those before them.
+// An opening is a request whose HEADERS frame was not forwarded to the server yet, because its content-length, or
+// that of an earlier request, is not known. Clients must open streams in the order of their numbers, so a request
+// waits for those before it.
 type opening struct {
+	// stream is the number of the HTTP/2 stream.
 	stream uint32
 
-	// change is nil if the stream is not changed. length is for its declared length.
+	// change is the state of the stream for the rules; nil if rules cannot change the stream.
 	change *change
+	// length is the length of the request's changed body in bytes, rewrite.Unknown or rewrite.Unchanged; it is valid
+	// once ready is set.
 	length int64
 
-	// held is the head and the body, if the body is still watched. It is nil otherwise.
+	// held has the request's header block and body as received, while no rule has matched; nil if the body goes
+	// through an inbox, or was never withheld.
 	held *held
 
-	// ready means that the request waits only for those before it.
+	// ready means that the request waits only for earlier requests, not for its own length.
 	ready bool
 
-	// frames are what is forwarded: the head, if it needs no length, and frames behind it.
+	// frames are the encoded frames to be forwarded: HEADERS, if its content-length cannot change, and the frames
+	// that arrived for the stream since.
 	frames []byte
 
 	// blocksSince is when the next request began to wait for this one.
 	blocksSince time.Time
 
-	// started, if not nil, is called after the head was written. done is closed then, or when the opening is withdrawn.
+	// started, if not nil, is called after the HEADERS frame was put into the output.
 	started func()
-	done    chan struct{}
+	// done is closed when the HEADERS frame was forwarded, or when the request was withdrawn.
+	done chan struct{}
 }
 
-// findOpening returns the opening of a stream, or nil.
+// findOpening returns the waiting request of a stream, or nil if the stream's request does not wait.
 func (p *pump) findOpening(stream uint32) *opening {
 	for _, o := range p.openings {
 		if o.stream == stream {
@@ -55,7 +63,7 @@ func (p *pump) findOpening(stream uint32) *opening {
 	return nil
 }
 
-// addOpening appends a request to those that wait.
+// addOpening appends a request to those that wait to be opened at the server, and forwards all that need not wait.
 func (p *pump) addOpening(o *opening) {
 	o.done = make(chan struct{})
 	if n := len(p.openings); n > 0 {
@@ -69,7 +77,8 @@ func (p *pump) addOpening(o *opening) {
 	p.forwardOpenings()
 }
 
-// addFrame appends a frame of a request that waits.
+// addFrame appends an encoded frame to those of a waiting request. If all waiting frames exceed maxOpeningBytes, the
+// requests are forwarded without a declared length.
 func (p *pump) addFrame(o *opening, frame []byte) {
 	o.frames = append(o.frames, frame...)
 	if p.openingBytes += len(frame); p.openingBytes > maxOpeningBytes {
@@ -77,7 +86,8 @@ func (p *pump) addFrame(o *opening, frame []byte) {
 	}
 }
 
-// forwardOpenings forwards the requests that wait for none before them.
+// forwardOpenings forwards, in order, the waiting requests that are ready and have no unready one before them. If the
+// first one blocks others, a timer of openingDelay forwards it without a declared length.
 func (p *pump) forwardOpenings() {
 	// Nothing can be inserted into a frame that is forwarded in parts.
 	if p.longLeft > 0 && !p.long.dropped && !p.long.whole {
@@ -119,7 +129,8 @@ func (p *pump) forwardOpenings() {
 	}
 }
 
-// forceOpenings forwards the requests that wait up to a stream. The length of those that are not ready is not declared.
+// forceOpenings forwards the waiting requests up to a stream number now. Those whose length is not known yet are sent
+// without content-length.
 func (p *pump) forceOpenings(upTo uint32) {
 	for _, o := range slices.Clone(p.openings) {
 		if o.stream > upTo || o.ready {
@@ -133,8 +144,8 @@ func (p *pump) forceOpenings(upTo uint32) {
 	p.forwardOpenings()
 }
 
-// abandonOpening forwards the head of a request that the client resets, and those before it, so that the server knows
-// the stream.
+// abandonOpening forwards the head of a waiting request that the client resets, and of those before it, so that the
+// server knows the stream that is reset.
 func (p *pump) abandonOpening(stream uint32) {
 	o := p.findOpening(stream)
 	if o == nil {
@@ -148,8 +159,8 @@ func (p *pump) abandonOpening(stream uint32) {
 	p.forceOpenings(stream)
 }
 
-// openWithLength forwards the head of a request whose body has the given length, or rewrite.Unknown or
-// rewrite.Unchanged. It waits until the head was forwarded.
+// openWithLength forwards the head of a waiting request, now that its body has a length: in bytes, or rewrite.Unknown
+// or rewrite.Unchanged. It returns when the head was forwarded, and does nothing if the request does not wait.
 func (r *Relay) openWithLength(c *change, length int64) error {
 	p := r.pumps[0]
 	p.busy.Lock()
@@ -171,7 +182,8 @@ func (r *Relay) openWithLength(c *change, length int64) error {
 	}
 }
 
-// withdraw removes a request that waits. It reports whether it waited.
+// withdraw removes a waiting request, which the server then never sees. It reports whether the request was still
+// waiting.
 func (r *Relay) withdraw(c *change) bool {
 	p := r.pumps[0]
 	p.busy.Lock()
@@ -194,21 +206,27 @@ func (r *Relay) withdraw(c *change) bool {
 	return true
 }
 
-// A held is what has arrived of a direction that is watched, and is not forwarded yet.
+// A held is the received part of a body, perhaps with its header block, that is not forwarded yet because the rules
+// can decide only when more has arrived.
 type held struct {
+	// change is the state of the stream for the rules.
 	change *change
 
-	// raw is the frame of the head as it arrived, and fields are its fields; nil if the head was forwarded.
-	raw      []byte
-	fields   []hpack.HeaderField
-	flags    uint8
+	// raw are the HEADERS frame as it arrived, with its 9-byte header; nil if the header block was forwarded.
+	raw []byte
+	// fields are the decoded header fields; nil if the header block was forwarded.
+	fields []hpack.HeaderField
+	// flags are the flags of the HEADERS frame.
+	flags uint8
+	// priority is the 5-byte priority field of the HEADERS frame; empty if it has none.
 	priority []byte
 
 	// data is the content of the DATA frames.
 	data []byte
 }
 
-// headOf returns the frames of a head that was held; none if it was forwarded.
+// headOf returns the HEADERS frames of a withheld header block, encoded anew if necessary; nil if the block was
+// forwarded already.
 func (p *pump) headOf(h *held) []byte {
 	if h.fields == nil || !p.reencode {
 		return h.raw
@@ -221,7 +239,7 @@ func (p *pump) headOf(h *held) []byte {
 	return appendHeaderBlock(nil, h.flags&flagEndStream, h.change.id, h.priority, p.encBuf)
 }
 
-// dropData discards the data of a held, and lets the other side send as much again on the connection.
+// dropData discards withheld body bytes, and returns their number to the connection's flow-control window.
 func (p *pump) dropData(h *held) {
 	p.heldBytes -= len(h.data)
 	p.src.sender.grant(0, len(h.data), 0)

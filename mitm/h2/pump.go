@@ -10,12 +10,14 @@ import (
 )
 
 const (
+	// pumpSize is the size of a pump's read buffer in bytes.
 	pumpSize = 64 << 10
 
-	// maxHeaderFrame limits frames that must be read completely, maxHeaderList a decoded header section, and
-	// maxHeaderTable an HPACK table; all in bytes.
+	// maxHeaderFrame is the largest payload, in bytes, of a frame that must be read completely.
 	maxHeaderFrame = 1 << 20
-	maxHeaderList  = 8 << 20
+	// maxHeaderList is the largest size of a decoded header section in bytes.
+	maxHeaderList = 8 << 20
+	// maxHeaderTable is the largest size of an HPACK table in bytes.
 	maxHeaderTable = 1 << 20
 
 	// headerOverhead is the number of bytes that HPACK counts for each field in addition to name and
@@ -26,65 +28,93 @@ const (
 // A pump forwards and records one direction of an HTTP/2 connection. Unchanged bytes are written as they were
 // read, many frames at a time: everything that has arrived before the next read would block.
 type pump struct {
-	relay    *Relay
-	dir      captures.Direction
-	src, dst *side
+	// relay is the relayed connection.
+	relay *Relay
+	// dir is the direction in which the pump forwards.
+	dir captures.Direction
+	// src is the side from which frames are read.
+	src *side
+	// dst is the side to which they are written.
+	dst *side
 
 	// busy is locked while the pump does anything but read, and by others who use its state meanwhile.
 	busy sync.Mutex
 
-	// buf contains what was read: up to forwarded it was written, up to parsed it was processed, up to filled it
-	// is valid.
-	buf                       []byte
-	forwarded, parsed, filled int
+	// buf contains the bytes that were read from src.
+	buf []byte
+	// forwarded is the index in buf up to which bytes were written.
+	forwarded int
+	// parsed is the index in buf up to which frames were processed.
+	parsed int
+	// filled is the index in buf behind the last valid byte.
+	filled int
 
-	// longLeft is the number of missing bytes of long, a frame that is larger than buf.
+	// longLeft is how many payload bytes of long have not arrived yet; 0 if there is no such frame.
 	longLeft int
-	long     longFrame
+	// long is the current frame that is larger than buf, valid while longLeft is not 0.
+	long longFrame
 
-	// copying means that the frames in encoded are written instead of those in buf, because some are withheld.
-	// reencode means that, in addition, all header blocks are encoded again.
-	copying, reencode bool
-	encoded           []byte
-	enc               *hpack.Encoder
-	encBuf            []byte
-	writeErr          error
+	// copying means that the frames in encoded are written instead of the bytes in buf, because some frames are
+	// withheld.
+	copying bool
+	// reencode means that, in addition, the relay encodes all header blocks anew.
+	reencode bool
+	// encoded are the encoded frames that will be written next, while copying is set.
+	encoded []byte
+	// enc encodes header blocks into encBuf; nil until reencode is set.
+	enc *hpack.Encoder
+	// encBuf is the HPACK data of the header block that is being encoded.
+	encBuf []byte
+	// writeErr is the first error of writing to dst; nothing is written after it.
+	writeErr error
 
-	// block is the current header block; nil if there is none. fields are its decoded fields, of fieldsSize
-	// bytes as HPACK counts them.
-	block      *headerBlock
-	dec        *hpack.Decoder
-	fields     []hpack.HeaderField
+	// block is the header block whose frames have not all arrived yet; nil if there is none.
+	block *headerBlock
+	// dec is the HPACK decoder for the header blocks of src.
+	dec *hpack.Decoder
+	// fields are the decoded header fields of the current block.
+	fields []hpack.HeaderField
+	// fieldsSize is the size of fields in bytes, with 32 for each field as HPACK counts it.
 	fieldsSize int
 
 	// refusedFrom is the first stream that was refused; later ones are refused too. 0 if none was.
 	refusedFrom uint32
 
+	// data are the received body bytes that were not recorded yet.
 	data dataRun
 
-	// blockFrame is the current frame, with its header.
+	// blockFrame is the frame that is being handled, with its 9-byte header. It refers to buf.
 	blockFrame []byte
 
-	// held are what is withheld of watched directions, with heldBytes bytes of data. openings are the requests whose
-	// heads wait, with openingBytes bytes of frames; delayed is the one for which a timer was started last.
-	held         []*held
-	heldBytes    int
-	openings     []*opening
+	// held are the parts of bodies that are withheld until rules can decide about them, except those of requests in
+	// openings.
+	held []*held
+	// heldBytes is the number of body bytes that are withheld, including those of requests in openings.
+	heldBytes int
+	// openings are the requests that wait to be opened at the server, in the order of their stream numbers.
+	openings []*opening
+	// openingBytes is the total length of the frames in openings, in bytes.
 	openingBytes int
-	delayed      *opening
+	// delayed is the request for which the timer of openingDelay was started last; nil before.
+	delayed *opening
 
-	// endedExchanges counts the exchanges that end with bytes which were not written yet.
+	// endedExchanges is the number of exchanges whose last bytes were processed but not written yet. Config.Release
+	// is called for them after the next write.
 	endedExchanges int
 }
 
 // A dataRun is consecutive data of one stream: data within a frame, or, if not empty, joined from several
 // frames.
 type dataRun struct {
+	// stream is the stream of the data; nil if there is none.
 	stream *stream
-	data   []byte
+	// data are the bytes of the first frame; they refer to the read buffer.
+	data []byte
+	// joined has all bytes once they come from several frames; empty before.
 	joined []byte
 }
 
+// newPump returns the pump that reads from src and writes to dst.
 func newPump(r *Relay, dir captures.Direction, src, dst *side) *pump {
 	p := &pump{relay: r, dir: dir, src: src, dst: dst, buf: make([]byte, pumpSize)}
 	p.dec = hpack.NewDecoder(defaultHeaderTable, p.addField)
@@ -93,7 +123,7 @@ func newPump(r *Relay, dir captures.Direction, src, dst *side) *pump {
 	return p
 }
 
-// run forwards frames until the connection ends, and returns the side that failed.
+// run forwards frames until a read or a write fails, and returns the side that failed with the error.
 func (p *pump) run() (broken *side, err error) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -134,7 +164,7 @@ func (p *pump) compact() {
 	}
 }
 
-// flushBeforeRead flushes before a read that may block.
+// flushBeforeRead writes everything processed so far, before a read that may block.
 func (p *pump) flushBeforeRead() {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -144,7 +174,8 @@ func (p *pump) flushBeforeRead() {
 	}
 }
 
-// flush records and writes what was processed. It can be called during a read, so it does not move bytes.
+// flush records and writes everything processed so far. It can be called during a read, so it does not move bytes in
+// the buffer.
 func (p *pump) flush() {
 	p.recordData()
 	if p.writeErr != nil {
@@ -162,7 +193,7 @@ func (p *pump) flush() {
 	p.releaseEnded()
 }
 
-// releaseEnded calls Release for exchanges whose last bytes were written.
+// releaseEnded calls Config.Release for each exchange whose last bytes were written.
 func (p *pump) releaseEnded() {
 	if n := p.endedExchanges; n > 0 {
 		p.endedExchanges = 0
@@ -170,7 +201,7 @@ func (p *pump) releaseEnded() {
 	}
 }
 
-// forwardCutFrame forwards an incomplete frame at the end of the connection.
+// forwardCutFrame forwards the received part of the frame in which the connection ended.
 func (p *pump) forwardCutFrame() {
 	rest := p.buf[p.parsed:p.filled]
 	if len(rest) == 0 || p.reencode && p.block != nil || p.refusedFrom != 0 || len(p.held) > 0 || len(p.openings) > 0 {
@@ -229,14 +260,16 @@ func (p *pump) parseFrames() error {
 	}
 }
 
-// forward forwards the next bytes of the buffer.
+// forward marks the next processed bytes as to be forwarded: while copying is set, it appends them to encoded;
+// otherwise they are written from the read buffer.
 func (p *pump) forward(b []byte) {
 	if p.copying {
 		p.encoded = append(p.encoded, b...)
 	}
 }
 
-// forwardFrame forwards complete frames of a stream: those of a request that waits behind its head.
+// forwardFrame forwards complete frames of a stream. If the stream's request is not opened at the server yet, they
+// are appended behind its HEADERS frame.
 func (p *pump) forwardFrame(stream uint32, b []byte) {
 	if len(p.openings) > 0 {
 		if o := p.findOpening(stream); o != nil {
@@ -247,7 +280,7 @@ func (p *pump) forwardFrame(stream uint32, b []byte) {
 	p.forward(b)
 }
 
-// startCopying switches to writing encoded.
+// startCopying makes the pump write the frames in encoded from now on, so that single frames can be withheld.
 func (p *pump) startCopying() {
 	if p.copying {
 		return
@@ -256,7 +289,8 @@ func (p *pump) startCopying() {
 	p.copying = true
 }
 
-// startReencoding switches to writing encoded, with header blocks that the relay has encoded itself.
+// startReencoding makes the pump encode all header blocks anew from now on, because the receiver's HPACK table would
+// no longer match the sender's.
 func (p *pump) startReencoding() {
 	if p.reencode {
 		return
@@ -268,7 +302,7 @@ func (p *pump) startReencoding() {
 	p.enc.SetMaxDynamicTableSize(0)
 }
 
-// handleFrame processes a frame, and reports whether it is forwarded unchanged.
+// handleFrame processes a complete frame. keep means that it is forwarded as received.
 func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error) {
 	if h.kind != frameData {
 		p.recordData()
@@ -317,7 +351,8 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 	return true, nil
 }
 
-// addData adds bytes of a body to those that will be recorded. s is nil if the stream is unknown.
+// addData collects body bytes of a stream for the recording. s is nil if the stream is unknown; then nothing is
+// recorded.
 func (p *pump) addData(s *stream, data []byte) {
 	b := &p.data
 	switch {
@@ -333,7 +368,7 @@ func (p *pump) addData(s *stream, data []byte) {
 	b.joined = append(b.joined, data...)
 }
 
-// recordData records the body bytes that were collected.
+// recordData records the body bytes that addData has collected.
 func (p *pump) recordData() {
 	b := &p.data
 	if b.stream == nil {
@@ -371,8 +406,8 @@ func (p *pump) readSettings(h frameHeader, payload []byte) error {
 	return nil
 }
 
-// dropsFrame reports whether a frame belongs to a refused stream. If so, it returns the frame's bytes to the
-// connection's flow control window.
+// dropsFrame reports whether a frame belongs to a stream that was refused and is therefore not forwarded. The length
+// of a DATA frame is then returned to the connection's flow-control window.
 func (p *pump) dropsFrame(h frameHeader) bool {
 	if p.refusedFrom == 0 || h.stream < p.refusedFrom || h.stream%2 == 0 {
 		return false

@@ -30,33 +30,43 @@ const (
 // Requests go to the server of the connection, whatever their :authority is, as they would without the proxy:
 // that server answers 421 for other hosts.
 type Relay struct {
-	config         Config
-	client, server *side
+	// config has the two connections and the functions that record and change exchanges.
+	config Config
+	// client is the side of the client.
+	client *side
+	// server is the side of the server.
+	server *side
 
-	// tables are the allowed sizes of the HPACK tables, by direction.
+	// tables are the largest HPACK table sizes, in bytes, that the receiver of each direction allows in its SETTINGS;
+	// 0 before.
 	tables [2]atomic.Uint32
 
-	mu      sync.Mutex
+	// mu guards the fields up to cut.
+	mu sync.Mutex
+	// streams are the open streams by number; nil after the connection has ended.
 	streams map[uint32]*stream
 
 	// newestStream is the last stream that the client has opened.
 	newestStream uint32
 
-	// draining means that the connection is closed after its last stream.
+	// draining means that unwire has sent the client a GOAWAY, and that the connection is closed after the
+	// last open one.
 	draining bool
 
+	// ended means that the connection was closed and all exchanges were ended.
 	ended bool
 
-	// goAway is the reason in the server's GOAWAY frame; nil before.
+	// goAway is the error that the server reported in GOAWAY, or the error of writing to the server; nil before.
 	goAway error
 
-	// cut are the streams that a rule has ended: what still arrives for them is dropped.
+	// cut are the numbers of the streams that a rule has ended: frames that still arrive for them are dropped.
 	cut map[uint32]struct{}
 
-	// pumps are those of the directions.
+	// pumps are the forwarders of the two directions, by direction: captures.Up reads from the client, captures.Down
+	// from the server.
 	pumps [2]*pump
 
-	// waiting is the number of bytes in all inboxes.
+	// waiting is the number of bytes in all inboxes: received body bytes that the rules have not processed yet.
 	waiting atomic.Int64
 }
 
@@ -109,7 +119,7 @@ func (r *Relay) endBroken(p *pump, side *side, err error) {
 	}
 }
 
-// noteGoAway stores the error code of the server's GOAWAY.
+// noteGoAway stores the error code of a GOAWAY frame if it came from the server and is not NO_ERROR.
 func (r *Relay) noteGoAway(d captures.Direction, code errorCode) {
 	if d == captures.Down && code != 0 {
 		r.mu.Lock()
@@ -118,6 +128,8 @@ func (r *Relay) noteGoAway(d captures.Direction, code errorCode) {
 	}
 }
 
+// serverFailure returns the error with which to end exchanges after the server's connection failed with err: the
+// reason in the server's GOAWAY if there was one.
 func (r *Relay) serverFailure(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +142,7 @@ func (r *Relay) serverFailure(err error) error {
 	return err
 }
 
-// endAll ends the connection and all running exchanges.
+// endAll closes both connections and ends all running exchanges with an outcome and an error.
 func (r *Relay) endAll(o captures.Outcome, err error) {
 	r.mu.Lock()
 	if r.ended {
@@ -155,7 +167,8 @@ func (r *Relay) endAll(o captures.Outcome, err error) {
 	}
 }
 
-// releaseExchanges calls Release for n exchanges, and ends a draining connection without streams.
+// releaseExchanges calls Config.Release for n exchanges that have ended. If the connection is draining and no stream
+// is left, it is closed shortly after.
 func (r *Relay) releaseExchanges(n int) {
 	for range n {
 		r.config.Release()
@@ -184,6 +197,7 @@ func (r *Relay) Drain() {
 	}
 }
 
+// goAwayFrame returns an encoded GOAWAY frame with the last stream number, an error code and a debug text.
 func goAwayFrame(last uint32, code errorCode, text string) []byte {
 	payload := binary.BigEndian.AppendUint32(nil, last)
 	payload = binary.BigEndian.AppendUint32(payload, uint32(code))

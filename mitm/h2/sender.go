@@ -10,7 +10,8 @@ const (
 	// defaultWindow is the size of a flow control window until SETTINGS change it, in bytes.
 	defaultWindow = 65535
 
-	// maxOverdraft limits sender.overdraft, and so the bytes that wait in queues of unchanged streams.
+	// maxOverdraft limits, in bytes, how much more is sent to a receiver for changed bodies than window updates were
+	// withheld for (see sender.overdraft).
 	maxOverdraft = 32 << 20
 
 	// maxQueued is how many bytes of a changed body may wait for the receiver's window before its Write blocks.
@@ -19,6 +20,7 @@ const (
 	// maxBatch is how many bytes the sender writes at once.
 	maxBatch = 64 << 10
 
+	// settingInitialWindow is the identifier of SETTINGS_INITIAL_WINDOW_SIZE.
 	settingInitialWindow = 0x4
 )
 
@@ -34,27 +36,38 @@ const (
 //
 // Shape: the window that the other side sees, plus what waits in queues, is window + overdraft.
 type sender struct {
+	// side is the connection to which the sender writes.
 	side *side
 
-	mu   sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// wake is signalled when there is something to send, when a queue has space, or when the sender is closed.
 	wake sync.Cond
 
-	// window is how many bytes of DATA the receiver accepts on the connection, initial the window of a new stream.
-	window, initial int64
+	// window is how many bytes of DATA the receiver accepts on the connection at present.
+	window int64
+	// initial is the receiver's initial window of a new stream, in bytes.
+	initial int64
 
-	// overdraft is the number of bytes sent for changed bodies whose window updates were not withheld yet.
+	// overdraft is the number of bytes sent for changed bodies for which the receiver's window updates were not
+	// withheld from the other side yet.
 	overdraft int64
 
-	// queues are those of streams that are changed, or that wait for the window. order is the order in which they
-	// are served.
+	// queues are the frames that wait to be sent, by stream: those of streams that rules may change, and of streams
+	// that wait for the window.
 	queues map[uint32]*sendQueue
-	order  []uint32
+	// order are the streams of queues in the order in which they are served.
+	order []uint32
 
-	// control are frames without flow control. granted are window updates for the side, by stream, to be sent.
+	// control are encoded frames without flow control that are sent next.
 	control []byte
+	// granted are the window updates to be sent, in bytes by stream; 0 is the connection.
 	granted map[uint32]int64
 
-	running, closed bool
+	// running means that the goroutine that writes was started.
+	running bool
+	// closed means that the connection has ended and nothing more is sent.
+	closed bool
 }
 
 // A sendQueue holds the frames of one stream that were not sent yet.
@@ -62,17 +75,20 @@ type sendQueue struct {
 	// changed means that the relay accounts for the stream's window itself; for unchanged streams,
 	// whose frames only wait, the other side does.
 	changed bool
-	window  int64
+	// window is how many bytes the receiver accepts on the stream at present, if changed is set.
+	window int64
 
-	// passing means that the DATA frames of a changed stream are still forwarded as they come (see watch). Its window
-	// is only accounted then: updates are forwarded to the other side.
+	// passing means that the DATA frames of a stream that rules may change are still forwarded as they come. Then the
+	// queue only counts the window, and window updates are forwarded to the other side.
 	passing bool
 
+	// items are the frames and body bytes that wait, in the order in which they are sent.
 	items []sendItem
-	// size is the number of bytes of data in items; busy means that frames are being written.
+	// size is the number of body bytes in items.
 	size int
+	// busy means that frames of the queue are being written.
 	busy bool
-	// interrupted means that nothing more is written by awaitSpace's callers.
+	// interrupted means that awaitSpace returns false, because the exchange is being ended.
 	interrupted bool
 	// over means that the queue is removed once it is empty.
 	over bool
@@ -80,7 +96,10 @@ type sendQueue struct {
 
 // A sendItem is data of a body, or an encoded frame without flow control.
 type sendItem struct {
-	data, frame []byte
+	// data are body bytes, sent in DATA frames; unused if frame is set.
+	data []byte
+	// frame is an encoded frame that is sent as it is; nil for body bytes.
+	frame []byte
 	// end means that the last DATA frame has the END_STREAM flag.
 	end bool
 	// alone means that the frame is written separately, because some clients discard a response if its
@@ -90,6 +109,8 @@ type sendItem struct {
 	sent func()
 }
 
+// newSender returns the sender for a side, with the default windows. Its goroutine starts when there is something to
+// send.
 func newSender(s *side) *sender {
 	w := &sender{
 		side: s, window: defaultWindow, initial: defaultWindow,
@@ -108,7 +129,7 @@ func (w *sender) start() {
 	w.wake.Broadcast()
 }
 
-// close ends the goroutine and everything that waits.
+// close ends the sender's goroutine and makes all calls that wait return.
 func (w *sender) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -117,7 +138,7 @@ func (w *sender) close() {
 	w.side.stopWaiting()
 }
 
-// setInitial processes SETTINGS_INITIAL_WINDOW_SIZE.
+// setInitial processes the receiver's SETTINGS_INITIAL_WINDOW_SIZE of n bytes.
 func (w *sender) setInitial(n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +194,8 @@ func (w *sender) openQueue(stream uint32) {
 	w.queues[stream] = &sendQueue{changed: true, passing: true, window: w.initial}
 }
 
-// stopPassing makes the queue of a stream account for all that is sent from now on.
+// stopPassing ends the time in which a stream's DATA frames are forwarded as they come: from now on they are sent
+// from the queue.
 func (w *sender) stopPassing(stream uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,8 +205,9 @@ func (w *sender) stopPassing(stream uint32) {
 	}
 }
 
-// canWithhold reports whether the other side can send a frame of the default size, on a stream that passes and on the
-// connection, although bytes of it are withheld: held ones of the stream, and heldByAll of all streams.
+// canWithhold reports whether bytes may be withheld without blocking the other side: whether its windows still allow
+// a frame of the default size although held bytes of the stream, and heldByAll bytes of all streams, are not
+// forwarded.
 func (w *sender) canWithhold(stream uint32, held, heldByAll int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,15 +215,16 @@ func (w *sender) canWithhold(stream uint32, held, heldByAll int) bool {
 	return q != nil && q.passing && q.window-int64(held) >= defaultFrameSize && w.canSend(heldByAll)
 }
 
-// leavesWindow reports whether the other side can send a frame of the default size on the connection, although heldByAll
-// bytes are withheld.
+// leavesWindow reports whether the connection's window still allows the other side to send a frame of the default
+// size although heldByAll bytes are withheld.
 func (w *sender) leavesWindow(heldByAll int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.canSend(heldByAll)
 }
 
-// canSend is leavesWindow for a caller that holds w.mu.
+// canSend reports whether the connection's window still allows a frame of the default size although heldByAll bytes
+// are withheld. The caller has locked w.mu.
 func (w *sender) canSend(heldByAll int) bool {
 	return w.window+w.overdraft-int64(heldByAll) >= defaultFrameSize
 }
@@ -242,7 +266,8 @@ func (w *sender) enqueue(stream uint32, item sendItem) bool {
 	return true
 }
 
-// awaitSpace waits until the queue of a changed stream has space. It returns false if the stream has gone.
+// awaitSpace waits until less than maxQueued bytes are in the queue of a changed stream. It returns false if the
+// stream has ended.
 func (w *sender) awaitSpace(stream uint32) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +298,7 @@ func (w *sender) endQueue(stream uint32) {
 	}
 }
 
-// interrupt ends the waiting of awaitSpace for a stream.
+// interrupt makes awaitSpace return false for a stream.
 func (w *sender) interrupt(stream uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,7 +328,8 @@ func (w *sender) remove(stream uint32) {
 	}
 }
 
-// grant sends window updates to the side: for the connection, and for a stream unless that is 0.
+// grant sends window updates to this side: connection bytes for the connection and, unless stream is 0, forStream
+// bytes for the stream.
 func (w *sender) grant(stream uint32, connection, forStream int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -353,7 +379,8 @@ func (w *sender) run() {
 	}
 }
 
-// collect returns the frames that can be sent now. w.mu is held.
+// collect returns the encoded frames that can be sent now, the functions to call after they were written, and the
+// queues they come from. The caller has locked w.mu.
 func (w *sender) collect() (batch []byte, sent []func(), served []*sendQueue) {
 	if w.closed {
 		return nil, nil, nil
@@ -385,7 +412,8 @@ func (w *sender) collect() (batch []byte, sent []func(), served []*sendQueue) {
 	return batch, sent, served
 }
 
-// collectQueue appends the frames of a stream that can be sent now.
+// collectQueue appends to batch the frames of a stream that the windows allow to send now, and to sent the functions
+// to call after they were written.
 func (w *sender) collectQueue(stream uint32, q *sendQueue, batch []byte, sent []func()) ([]byte, []func()) {
 	// Take as many frames as fit into one write and into the windows of stream and connection.
 	for len(q.items) > 0 && len(batch) < maxBatch {

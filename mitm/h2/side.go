@@ -9,24 +9,29 @@ import (
 // relay itself are inserted between them.
 type side struct {
 	// conn is a buffered connection, or TLS on one.
-	conn     net.Conn
+	conn net.Conn
+	// buffered is conn itself, or the connection below its TLS; it can combine writes.
 	buffered *Conn
 
 	// sender writes changed bodies to this side; nil if rules change nothing.
 	sender *sender
 
+	// mu guards the fields below, and is locked during each write.
 	mu sync.Mutex
 
 	// between is signalled when no frame is incomplete any more, or when the connection ends.
 	between sync.Cond
-	ended   bool
+	// ended means that the connection has ended and writeBetween returns at once.
+	ended bool
 
-	// midFrame means that a frame or a header block was written only in part. queued are frames to be inserted
-	// after it.
+	// midFrame means that the last write ended within a frame or a header block, where no other frame may be
+	// inserted.
 	midFrame bool
-	queued   []byte
+	// queued are encoded frames of the relay itself that are written when no frame is incomplete.
+	queued []byte
 }
 
+// newSide returns the side for a connection that is a *Conn, or TLS on one.
 func newSide(conn net.Conn) *side {
 	e := &side{buffered: connBelow(conn), conn: conn}
 	e.between.L = &e.mu
@@ -80,7 +85,7 @@ func (e *side) writeBetween(frames []byte) error {
 	return err
 }
 
-// stopWaiting makes writeBetween return.
+// stopWaiting makes writeBetween fail, because the connection has ended.
 func (e *side) stopWaiting() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -26,13 +26,17 @@ type stream struct {
 	// change is the additional state if rules may change the bodies; nil otherwise.
 	change *change
 
-	method   string
-	ended    [2]bool // by direction
+	// method is the HTTP method of the request.
+	method string
+	ended  [2]bool // by direction
+	// answered means that the final response headers have arrived.
 	answered bool
 
+	// mu guards answer.
 	mu sync.Mutex
 
-	// answer detects the end of the response; nil until the final response headers have arrived.
+	// answer detects the end of the response from its content, such as the last envelope; nil until the final
+	// response headers have arrived.
 	answer *envelope.ResponseEnd
 }
 
@@ -49,8 +53,7 @@ func (s *stream) recordChunk(d captures.Direction, p []byte) {
 	}
 }
 
-// isAnswerComplete reports whether the client received all of the response's content, even if END_STREAM is
-// missing.
+// isAnswerComplete reports whether the whole content of the response has arrived, even if END_STREAM is missing.
 func (s *stream) isAnswerComplete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +70,7 @@ func (s *stream) answerLength() (received, declared int64) {
 	return s.answer.Received, s.answer.Declared
 }
 
-// isNewStream reports whether id is a new stream of the client.
+// isNewStream reports whether id is the number of a stream that the client has not opened before.
 func (r *Relay) isNewStream(id uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,8 +91,9 @@ func (r *Relay) findStream(id uint32) *stream {
 	return r.streams[id]
 }
 
-// openStream begins an exchange, for which Admit was called. It returns the number of exchanges that ended: one
-// if the connection has ended meanwhile.
+// openStream starts the recording of a new stream, for which Config.Admit has returned true. pushed means that the
+// server opens it with PUSH_PROMISE. It returns 1 if the exchange has ended at once, because the connection has
+// ended, and otherwise 0.
 func (r *Relay) openStream(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
 	s := &stream{method: fieldValue(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
@@ -158,7 +162,8 @@ func (r *Relay) noteHeaders(id uint32, d captures.Direction, fields []hpack.Head
 	}
 }
 
-// endDirection records the end of one direction of a stream. It returns the number of exchanges that ended.
+// endDirection marks one direction of a stream as ended, and ends the exchange if both are. It returns the number of
+// exchanges that ended, 0 or 1.
 func (r *Relay) endDirection(s *stream, id uint32, d captures.Direction) (ended int) {
 	r.mu.Lock()
 	if s == nil || r.streams[id] != s {
@@ -176,7 +181,8 @@ func (r *Relay) endDirection(s *stream, id uint32, d captures.Direction) (ended 
 	return 1
 }
 
-// removeStream ends an exchange at once. It returns the number of exchanges that ended.
+// removeStream ends the exchange of a stream at once with an outcome and an error. It returns the number of exchanges
+// that ended, 0 or 1.
 func (r *Relay) removeStream(s *stream, id uint32, o captures.Outcome, err error) (ended int) {
 	r.mu.Lock()
 	if r.streams[id] != s {

@@ -9,7 +9,8 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// maxHeld is how many bytes of bodies a pump withholds at most while it waits for the rest of a frame or of a body.
+// maxHeld is how many body bytes, over all streams, one direction of a connection withholds at most while it waits
+// for the rest of a frame or of a body.
 const maxHeld = 32 << 10
 
 // A watch is the state of one direction of a stream that rules may change, while no frame has matched a rule. The pump
@@ -22,16 +23,19 @@ const maxHeld = 32 << 10
 //
 // Shape: the pump's busy is locked while a watch is used.
 type watch struct {
+	// how is the way in which frames are examined: each alone, or the whole body at once. It is valid if begun is
+	// set.
 	how rewrite.Watch
 
-	// begun means that how is known: for a response, after its head.
+	// begun means that how was determined: for a request from the start, for a response when its head has arrived.
 	begun bool
 
-	// held is what is withheld; nil if nothing is.
+	// held are the received bytes that are not forwarded yet; nil if there are none.
 	held *held
 }
 
-// watched returns the watch of the pump's direction of a stream, or nil. c may be nil.
+// watched returns the watch of a stream in the pump's direction. It is nil if rules cannot change the stream (c is
+// nil), or if the direction's bytes go through an inbox.
 func (p *pump) watched(c *change) *watch {
 	if c == nil {
 		return nil
@@ -41,8 +45,9 @@ func (p *pump) watched(c *change) *watch {
 	return c.watches[p.dir]
 }
 
-// watchRequest handles the head of a request whose body is watched. It reports whether the head is not forwarded now.
-// ok is false if the body cannot be watched.
+// watchRequest handles the header block of a request whose body frames are examined before they are forwarded as
+// received. diverted means that the block is withheld or handled otherwise, so that the caller does not forward it.
+// ok is false if the body must go through an inbox instead.
 func (p *pump) watchRequest(c *change, b *headerBlock) (diverted, ok bool) {
 	w, body := c.watches[captures.Up], c.bodies[captures.Up]
 	last := b.has(flagEndStream)
@@ -71,8 +76,9 @@ func (p *pump) watchRequest(c *change, b *headerBlock) (diverted, ok bool) {
 	return true, true
 }
 
-// watchResponse handles the final head of a response whose body is watched. It reports whether the head is not forwarded
-// now. ok is false if the body cannot be watched.
+// watchResponse handles the final header block of a response whose body frames are examined before they are forwarded
+// as received. bodiless means that the response can have no body. diverted means that the caller does not forward the
+// block now. ok is false if the body must go through an inbox instead.
 func (p *pump) watchResponse(c *change, b *headerBlock, bodiless bool) (diverted, ok bool) {
 	w, body := c.watches[captures.Down], c.bodies[captures.Down]
 	last := b.has(flagEndStream)
@@ -96,7 +102,8 @@ func (p *pump) watchResponse(c *change, b *headerBlock, bodiless bool) (diverted
 	return !p.sendsHead(c), true
 }
 
-// sendsHead notes that the head of a response is forwarded. It returns false if a rule has ended the exchange.
+// sendsHead is called before the header block of a response is forwarded, and records that. It returns false if a
+// rule has ended the exchange, so that the block must not be forwarded.
 func (p *pump) sendsHead(c *change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +115,7 @@ func (p *pump) sendsHead(c *change) bool {
 	return true
 }
 
-// holdHead withholds the current header block.
+// holdHead returns the current header block as a held, to be forwarded later.
 func (p *pump) holdHead(c *change, b *headerBlock) *held {
 	p.startCopying()
 	return &held{
@@ -117,7 +124,9 @@ func (p *pump) holdHead(c *change, b *headerBlock) *held {
 	}
 }
 
-// watchData handles data of a watched direction. It reports whether the frame is not forwarded as it came.
+// watchData examines a DATA frame of a watched direction; data is its content without padding. diverted is false if
+// the caller forwards the frame as it came, and true if its bytes were withheld, forwarded in part, or put into an
+// inbox.
 func (p *pump) watchData(s *stream, w *watch, h frameHeader, data []byte) (diverted bool) {
 	c := s.change
 	body := c.bodies[p.dir]
@@ -153,7 +162,7 @@ func (p *pump) watchData(s *stream, w *watch, h frameHeader, data []byte) (diver
 	return true
 }
 
-// holdData withholds data, which is recorded.
+// holdData withholds body bytes of a stream until more of the frame or body has arrived. They are recorded already.
 func (p *pump) holdData(s *stream, w *watch, data []byte) {
 	p.startCopying()
 	p.addData(s, data)
@@ -166,7 +175,7 @@ func (p *pump) holdData(s *stream, w *watch, data []byte) {
 	p.heldBytes += len(data)
 }
 
-// dataOf returns the withheld data, and data behind it.
+// dataOf returns the withheld body bytes followed by data.
 func (w *watch) dataOf(data []byte) []byte {
 	if w.held == nil || len(w.held.data) == 0 {
 		return data
@@ -174,7 +183,7 @@ func (w *watch) dataOf(data []byte) []byte {
 	return slices.Concat(w.held.data, data)
 }
 
-// heldLen returns how many bytes are withheld.
+// heldLen returns the number of withheld body bytes.
 func (w *watch) heldLen() int {
 	if w.held == nil {
 		return 0
@@ -182,7 +191,8 @@ func (w *watch) heldLen() int {
 	return len(w.held.data)
 }
 
-// bodyPasses reports whether a body that ends with a frame passes, and can be forwarded at once.
+// bodyPasses reports whether the rules leave a body unchanged that is complete with this last frame, and the
+// receiver's window allows to forward it at once. If so, the window was taken.
 func (p *pump) bodyPasses(w *watch, body *rewrite.Body, h frameHeader, data []byte) bool {
 	mark := body.Mark()
 	if !body.ExamineBody(w.dataOf(data)) {
@@ -195,15 +205,17 @@ func (p *pump) bodyPasses(w *watch, body *rewrite.Body, h frameHeader, data []by
 	return true
 }
 
-// withholds reports whether n more bytes of a stream may be withheld.
+// withholds reports whether n more body bytes of a stream may be withheld within the limits and without blocking the
+// sender.
 func (p *pump) withholds(w *watch, n int, stream uint32) bool {
 	n += w.heldLen()
 	all := p.heldBytes - w.heldLen() + n
 	return n <= rewrite.MaxWatched && all <= maxHeld && p.dst.sender.canWithhold(stream, n, all)
 }
 
-// watchFrames handles data of a stream whose complete frames are forwarded as they come. ok is false if a frame does
-// not pass.
+// watchFrames examines the complete envelopes in DATA and forwards them as received if no rule matches one; an
+// incomplete envelope is withheld. diverted means that the caller does not forward the DATA frame. ok is false if a
+// rule matches, or if the bytes must go through an inbox for another reason.
 func (p *pump) watchFrames(s *stream, w *watch, h frameHeader, data []byte) (diverted, ok bool) {
 	body, last := s.change.bodies[p.dir], h.has(flagEndStream)
 	all := w.dataOf(data)
@@ -234,14 +246,16 @@ func (p *pump) watchFrames(s *stream, w *watch, h frameHeader, data []byte) (div
 	return false, false
 }
 
-// restWithheld takes the window for passed bytes, and reports whether rest bytes behind them may be withheld.
+// restWithheld takes passed bytes from the receiver's window, and reports whether the rest bytes of an incomplete
+// envelope behind them may be withheld. If it returns false, no window was taken.
 func (p *pump) restWithheld(w *watch, stream uint32, rest, passed int) bool {
 	all := p.heldBytes - w.heldLen() + rest
 	return passed > 0 && rest <= rewrite.MaxWatched && all <= maxHeld &&
 		p.dst.sender.canWithhold(stream, rest+passed, all+passed) && p.dst.sender.takeWindow(stream, passed)
 }
 
-// forwardHeld forwards what is withheld of a direction whose windows were taken.
+// forwardHeld forwards the withheld header block and body bytes of a stream. The caller has already taken them from
+// the receiver's windows.
 func (p *pump) forwardHeld(c *change, w *watch) {
 	h := w.held
 	if h == nil {
@@ -273,14 +287,15 @@ func (p *pump) forwardHeld(c *change, w *watch) {
 	p.forwardFrame(c.id, frames)
 }
 
-// removeHeld removes what is not withheld any more from the list of the pump.
+// removeHeld removes h from the pump's list of withheld parts.
 func (p *pump) removeHeld(h *held) {
 	if i := slices.Index(p.held, h); i >= 0 {
 		p.held = slices.Delete(p.held, i, i+1)
 	}
 }
 
-// divertWatched ends the watch of a direction, and starts to forward what was not forwarded through an inbox.
+// divertWatched ends the watch of a stream, because a rule matches or bytes have to wait. The withheld bytes are put
+// into a new inbox, from which a goroutine forwards them after the rules have changed them.
 func (p *pump) divertWatched(c *change) *inbox {
 	h := p.watched(c).held
 	in := p.unwatch(c)
@@ -307,7 +322,7 @@ func (p *pump) divertWatched(c *change) *inbox {
 	return in
 }
 
-// unwatch ends the watch of a direction, and returns the inbox that everything goes through from now on.
+// unwatch ends the watch of a stream, and returns the new inbox into which its body bytes are put from now on.
 func (p *pump) unwatch(c *change) *inbox {
 	p.startReencoding()
 	p.dst.sender.stopPassing(c.id)
@@ -321,7 +336,8 @@ func (p *pump) unwatch(c *change) *inbox {
 	return in
 }
 
-// watchTrailers handles trailers of a watched direction. It reports whether they are not forwarded now.
+// watchTrailers handles trailers of a watched direction. diverted means that the caller does not forward them,
+// because they go through an inbox.
 func (p *pump) watchTrailers(c *change, w *watch, b *headerBlock) (diverted bool) {
 	body := c.bodies[p.dir]
 	passes := w.heldLen() == 0 && w.how != rewrite.WatchBody
@@ -338,8 +354,8 @@ func (p *pump) watchTrailers(c *change, w *watch, b *headerBlock) (diverted bool
 	return true
 }
 
-// endWatch ends the watch of a direction of an exchange that a rule has ended: what is withheld is discarded. It returns
-// how many bytes were received. Everything that was forwarded has been written then.
+// endWatch discards the withheld bytes of a stream whose exchange a rule has ended, and writes everything that was
+// forwarded before. It returns how many body bytes were received.
 func (p *pump) endWatch(c *change) (received int64) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -366,8 +382,9 @@ func (p *pump) endWatch(c *change) (received int64) {
 	return received
 }
 
-// endWatchAtReset ends the withholding of a response that the server resets. It reports whether the reset waits for data
-// that does not pass.
+// endWatchAtReset handles the withheld part of a response that the server resets with err. If no rule can apply to it
+// any more, it is forwarded before the reset. diverted means that the reset is forwarded later, behind data that goes
+// through an inbox.
 func (p *pump) endWatchAtReset(c *change, w *watch, err error) (diverted bool) {
 	if w.held == nil {
 		return false
@@ -384,7 +401,7 @@ func (p *pump) endWatchAtReset(c *change, w *watch, err error) (diverted bool) {
 	return false
 }
 
-// dropWithheld discards what is withheld of the request that the client resets.
+// dropWithheld discards the withheld body bytes of a request that the client resets.
 func (p *pump) dropWithheld(c *change) {
 	if w := p.watched(c); w != nil && w.held != nil {
 		p.removeHeld(w.held)
@@ -393,7 +410,7 @@ func (p *pump) dropWithheld(c *change) {
 	}
 }
 
-// dropStale forgets what is withheld of streams that have ended.
+// dropStale discards the withheld parts of streams that have ended.
 func (p *pump) dropStale() {
 	for _, h := range slices.Clone(p.held) {
 		if p.relay.findStream(h.change.id) != h.change.stream {
@@ -407,7 +424,8 @@ func (p *pump) dropStale() {
 	}
 }
 
-// checkHeld ends the watches that withhold data if the connection's window becomes small.
+// checkHeld puts all withheld bytes into inboxes, which grant them back as window, if the withheld bytes leave the
+// sender too little of the connection's window.
 func (p *pump) checkHeld() {
 	if p.heldBytes == 0 || p.dst.sender.leavesWindow(p.heldBytes) {
 		return

@@ -44,30 +44,46 @@ const (
 
 // A request is the JSON object that the hook program reads from standard input for each frame.
 type request struct {
-	V        int    `json:"v"`
-	ID       int64  `json:"id"`
-	Exchange int64  `json:"exchange"`
-	Method   string `json:"method"`
-	URL      string `json:"url"`
-	Dir      string `json:"dir"`
-	Frame    int    `json:"frame"`
-	Flags    int    `json:"flags"`
-	JSON     bool   `json:"json"`
-	Data     []byte `json:"data"`
+	// V is the version of the format, always 1.
+	V int `json:"v"`
+	// ID is the number of the request, which the answer repeats.
+	ID int64 `json:"id"`
+	// Exchange is the number of the frame's exchange in the capture; 0 if it is not recorded.
+	Exchange int64 `json:"exchange"`
+	// Method is the RPC method, "/package.Service/Method"; "" if the exchange is not a call.
+	Method string `json:"method"`
+	// URL is the URL of the HTTP request.
+	URL string `json:"url"`
+	// Dir is the direction of the frame, "up" (from the client) or "down".
+	Dir string `json:"dir"`
+	// Frame is the number of the frame in its direction, from 0.
+	Frame int `json:"frame"`
+	// Flags are the flags of the frame's envelope; 0 without one.
+	Flags int `json:"flags"`
+	// JSON means that the message is JSON text, not protobuf.
+	JSON bool `json:"json"`
+	// Data is the message, decompressed; base64 in the JSON.
+	Data []byte `json:"data"`
 }
 
 // An answer is the JSON object that the hook program writes to standard output for each frame: what to do with
 // it.
 type answer struct {
-	ID       int64    `json:"id"`
-	Action   string   `json:"action"`
+	// ID is the number of the request to which this is the answer.
+	ID int64 `json:"id"`
+	// Action is what happens to the frame: "pass", "drop", "replace" or "reset"; "" means pass.
+	Action string `json:"action"`
+	// Messages are the messages to forward in place of the frame, if it is replaced; base64 in the JSON.
 	Messages [][]byte `json:"messages"`
-	Rule     string   `json:"rule"`
+	// Rule is added to the name "hook" under which the change is recorded; "" adds nothing.
+	Rule string `json:"rule"`
 }
 
 // A Hook is a running program of the user that decides what happens to each frame before it is forwarded.
 type Hook struct {
-	cmd   *exec.Cmd
+	// cmd is the running program.
+	cmd *exec.Cmd
+	// stdin is the program's standard input, to which requests are written.
 	stdin io.WriteCloser
 	// requests are written to the program by one goroutine, so that a program that does not read blocks no
 	// frame for longer than answerTimeout.
@@ -76,13 +92,15 @@ type Hook struct {
 	// ended is closed when the program's output has ended.
 	ended chan struct{}
 
+	// mu guards last, waiting and err.
 	mu sync.Mutex
 
-	// last is the id of the last request, waiting are the frames that wait for an answer by id, and err is the
-	// last error; mu guards them.
-	last    int64
+	// last is the id of the last request.
+	last int64
+	// waiting are the channels that receive the answers, by the id of the request.
 	waiting map[int64]chan answer
-	err     error
+	// err is the last error of the program; nil if there was none.
+	err error
 }
 
 // Start starts a hook program. Its standard error goes to stderr.

@@ -33,7 +33,12 @@ type Filter struct {
 
 // A pathPattern is a glob pattern for hosts and one for paths. Slashes in the pattern for paths are replaced by
 // slashMark, so that * in path.Match also matches slashes.
-type pathPattern struct{ host, path string }
+type pathPattern struct {
+	// host is a glob for host names.
+	host string
+	// path is a glob for paths, with slashMark instead of slashes.
+	path string
+}
 
 // slashMark replaces slashes. It occurs in no URL.
 const slashMark = "\x01"

@@ -28,6 +28,7 @@ const (
 // A Client connects to a recorder that holds frames, i.e. delays forwarding them until somebody decides about
 // them.
 type Client struct {
+	// http connects to the recorder's socket.
 	http *http.Client
 
 	// token is the secret that the server requires.

@@ -69,8 +69,9 @@ type Frame struct {
 	JSON bool `json:"json"`
 	// Rule is the name of the rule that holds the frame, or "intercept".
 	Rule string `json:"rule"`
-	// Since is when the frame arrived, and Until when it will be released unchanged.
+	// Since is when the frame arrived.
 	Since time.Time `json:"since"`
+	// Until is when the frame will be released unchanged if nobody decides about it.
 	Until time.Time `json:"until"`
 	// Data is the message, decompressed.
 	Data []byte `json:"data"`
@@ -106,23 +107,30 @@ func (d Decision) check() error {
 
 // A Holder contains the held frames of a recorder. It is safe for concurrent use.
 type Holder struct {
+	// o are the options of the holder.
 	o Options
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// changed is signalled when held changes.
 	changed sync.Cond
-	held    map[int64]*heldFrame
+	// held are the frames that are held at the moment, by ID.
+	held map[int64]*heldFrame
 
-	// last is the ID of the last frame, and bytes the size of all held frames.
-	last   int64
-	bytes  int64
+	// last is the ID of the last held frame.
+	last int64
+	// bytes is the total size of all held messages.
+	bytes int64
+	// closed means that no more frames are held.
 	closed bool
 }
 
 // A heldFrame is a held frame with the channel that receives the decision.
 type heldFrame struct {
+	// Frame is the held frame.
 	Frame
+	// decided receives the decision of the user.
 	decided chan Decision
 }
 

@@ -35,20 +35,27 @@ const (
 // An address is the JSON content of the file next to the capture. Network and Address are as for net.Dial;
 // Token is the secret that clients must send.
 type address struct {
+	// Network is the network of the server's address, such as "unix".
 	Network string `json:"network"`
+	// Address is the server's address in that network.
 	Address string `json:"address"`
-	Token   string `json:"token"`
+	// Token is the secret that clients must send.
+	Token string `json:"token"`
 }
 
 // A Server lets other programs of the same user list held frames and decide about them.
 type Server struct {
+	// holder has the held frames.
 	holder *Holder
-	http   *http.Server
+	// http serves the requests of clients.
+	http *http.Server
 
-	// file is the path of the file with the address, and folder that of the socket's folder.
-	file   string
+	// file is the path of the file that has the server's address, next to the capture.
+	file string
+	// folder is the path of the folder with the Unix socket.
 	folder string
-	token  string
+	// token is the secret that clients must send.
+	token string
 }
 
 // Serve starts a server for the held frames of the process that records to a capture.

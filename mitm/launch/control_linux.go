@@ -26,16 +26,20 @@ type message struct {
 	// Sockets are the kinds of the files that are sent with the message: tcp, udp, packets or questions.
 	Sockets []string `json:"sockets,omitempty"`
 
-	// Status is the exit status if the command was not started, and Error the reason.
-	Status int    `json:"status,omitempty"`
-	Error  string `json:"error,omitempty"`
+	// Status is the exit status to return if the command was not started; 0 otherwise.
+	Status int `json:"status,omitempty"`
+	// Error is the reason why the command was not started; "" if it was.
+	Error string `json:"error,omitempty"`
 
 	// Missing describes a system feature that is required and missing; "" if none is.
 	Missing string `json:"missing,omitempty"`
 }
 
 // A control is one end of the Unix socket between unwire and its child process in the network namespace.
-type control struct{ conn *net.UnixConn }
+type control struct {
+	// conn is this end of the socket.
+	conn *net.UnixConn
+}
 
 // controlPair returns both ends of a new control socket. The second one is to be passed to the child process.
 func controlPair() (*control, *os.File, error) {

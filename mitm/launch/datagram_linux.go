@@ -35,7 +35,8 @@ const (
 // A binder obtains sockets inside the network namespace from the process that runs in it.
 type binder struct {
 	// mu serialises requests to the child process.
-	mu      sync.Mutex
+	mu sync.Mutex
+	// control is the connection to the child process in the namespace.
 	control *control
 }
 
@@ -80,12 +81,15 @@ func udpConn(f *os.File) (*net.UDPConn, error) {
 type datagramRelay struct {
 	// inside receives all datagrams that are sent in the namespace.
 	inside *net.UDPConn
+	// binder obtains the sockets from which replies are sent.
 	binder *binder
 
 	// quic says which QUIC connections are refused and reported.
 	quic QUIC
 
-	mu     sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// closed means that no more datagrams are forwarded.
 	closed bool
 
 	// flows are the current flows; mu guards them and closed.
@@ -96,7 +100,12 @@ type datagramRelay struct {
 }
 
 // A flowKey identifies a flow by the addresses of the sender and the destination.
-type flowKey struct{ from, to netip.AddrPort }
+type flowKey struct {
+	// from is the address of the program that sends the datagrams.
+	from netip.AddrPort
+	// to is their destination.
+	to netip.AddrPort
+}
 
 // A flow is the pair of sockets for the datagrams between one sender in the namespace and one destination.
 type flow struct {
@@ -104,11 +113,13 @@ type flow struct {
 	// refused as QUIC.
 	outside *net.UDPConn
 
-	// answers is a socket in the namespace, bound to the destination's address, from which replies are sent to
-	// the program. from is the program's address, and idle how long the flow is kept without replies.
+	// answers is a socket in the namespace, bound to the destination's address, from which replies are sent to the
+	// program.
 	answers *net.UDPConn
-	from    netip.AddrPort
-	idle    time.Duration
+	// from is the address of the program that sends the datagrams.
+	from netip.AddrPort
+	// idle is how long the flow is kept without replies.
+	idle time.Duration
 }
 
 // newDatagramRelay returns a relay for the datagrams that the socket f, inside the namespace, receives.

@@ -79,7 +79,10 @@ func directEnvironment(o Options, dir string) ([]string, error) {
 }
 
 // An env is an environment as a list of NAME=value, each name only once.
-type env struct{ list []string }
+type env struct {
+	// list are the variables as NAME=value.
+	list []string
+}
 
 // newEnv returns an env with the last value of each name in list.
 func newEnv(list []string) *env {

@@ -61,9 +61,12 @@ type Options struct {
 	// QUIC controls how QUIC (HTTP/3) is treated if the command runs in a network namespace.
 	QUIC QUIC
 
-	// Stdin, Stdout and Stderr are the standard streams of the command.
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
+	// Stdin is the standard input of the command.
+	Stdin io.Reader
+	// Stdout is the standard output of the command.
+	Stdout io.Writer
+	// Stderr is the standard error of the command.
+	Stderr io.Writer
 
 	// Report, if not nil, receives observations about the command before Run returns.
 	Report *Report

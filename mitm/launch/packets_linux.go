@@ -79,14 +79,16 @@ type packetReader struct {
 	// payload is the number of bytes of TCP payload that were read so far.
 	payload atomic.Int64
 
-	// socket is the packet socket, and ring its mapped memory.
+	// socket is the file descriptor of the packet socket.
 	socket int
-	ring   []byte
+	// ring is the memory of the socket's ring buffer.
+	ring []byte
 
-	// stop ends the reading when closed, and done is closed when the reading has ended. counts are the packets
-	// so far.
-	stop   chan struct{}
-	done   chan struct{}
+	// stop ends the reading when it is closed.
+	stop chan struct{}
+	// done is closed when the reading has ended.
+	done chan struct{}
+	// counts are the numbers of packets so far.
 	counts Packets
 	// last is the time of the last recorded packet.
 	last time.Time

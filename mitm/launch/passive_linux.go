@@ -47,13 +47,15 @@ func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error)
 // A tcpForwarder forwards the TCP connections of a namespace to their original destinations, but not faster
 // than their packets are recorded.
 type tcpForwarder struct {
-	// forwarded and recorded count bytes of TCP payload that were forwarded, and whose packets were read.
+	// forwarded is the number of bytes of TCP payload that were forwarded so far.
 	forwarded atomic.Int64
-	recorded  *atomic.Int64
+	// recorded is the number of bytes of TCP payload whose packets were read so far.
+	recorded *atomic.Int64
 
 	// connection is Passive.Connection; it may be nil.
 	connection func(net.Conn, *process.Sockets)
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// running is the number of running connections.
 	running int

@@ -70,7 +70,10 @@ func ipv6() *family {
 }
 
 // A rulesError means that the kernel rejected the nf_tables rules.
-type rulesError struct{ err error }
+type rulesError struct {
+	// err is the error of the kernel.
+	err error
+}
 
 // Error returns the kernel's error.
 func (e *rulesError) Error() string { return fmt.Sprintf("nf_tables rules: %v", e.err) }

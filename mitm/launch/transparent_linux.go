@@ -34,7 +34,8 @@ type namespaceRun struct {
 
 	// environment returns the environment of the command. It may create files in dir.
 	environment func(o Options, dir string) ([]string, error)
-	server      *namespaceServer
+	// server serves the namespace's traffic from outside.
+	server *namespaceServer
 }
 
 // runInNamespace runs a command in a new network namespace, while n.server serves the namespace's traffic, and
@@ -178,8 +179,10 @@ func hasRoute6() bool {
 
 // A startError means that the command was not started. status is the exit status to return.
 type startError struct {
+	// status is the exit status to return.
 	status int
-	err    error
+	// err is the reason why the command was not started.
+	err error
 }
 
 // Error returns the reason.
@@ -191,17 +194,21 @@ func (e *startError) Unwrap() error { return e.err }
 // A namespaceServer serves, outside of a network namespace, the sockets that receive all traffic of the
 // namespace.
 type namespaceServer struct {
+	// control is the connection to the child process in the namespace.
 	control *control
 
 	// serve serves the TCP connections of a listener.
 	serve func(net.Listener, *process.Sockets)
-	quic  QUIC
+	// quic says which QUIC connections are refused and reported.
+	quic QUIC
 	// packets reads recorded packets; nil if packets are not recorded.
 	packets *packetReader
 
 	// sockets gives access to the sockets in the namespace; nil if the system does not support that.
-	sockets        *process.Sockets
-	listeners      []net.Listener
+	sockets *process.Sockets
+	// listeners are the listeners that receive the namespace's TCP connections.
+	listeners []net.Listener
+	// datagramRelays forward the namespace's UDP datagrams.
 	datagramRelays []*datagramRelay
 }
 

@@ -14,7 +14,12 @@ const maxName = 64
 // A product is the name and version by which a client identifies itself in a User-Agent header.
 //
 // Source: RFC 9110, section 10.1.5
-type product struct{ name, version string }
+type product struct {
+	// name is the name of the product; "" if the headers name none.
+	name string
+	// version is its version; "" if none is given.
+	version string
+}
 
 // browsers are the product names in User-Agent headers that identify browsers. Browsers based on
 // another one come first, because their User-Agent names that one too.
@@ -33,14 +38,17 @@ func (k *products) clientOf(h captures.Headers) product {
 
 // products caches the product of each User-Agent value, because a client repeats it in all requests.
 type products struct {
-	mu    sync.Mutex
+	// mu guards known.
+	mu sync.Mutex
+	// known maps values of User-Agent headers to the products that they name.
 	known map[string]product
 }
 
 // maxProducts limits the number of User-Agent values in the cache.
 const maxProducts = 16
 
-// of is like productOf, but uses the cache.
+// of returns the first product in a User-Agent value, or that of the browser for a browser's value. It caches the
+// results.
 func (k *products) of(agent string) product {
 	k.mu.Lock()
 	defer k.mu.Unlock()

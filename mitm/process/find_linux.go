@@ -44,10 +44,11 @@ var errNotTCP = errors.New("process: not a TCP connection")
 
 // A questioner queries the kernel, by netlink, for the sockets of a network namespace.
 type questioner struct {
-	// mu guards the fields below. file is the netlink socket; nil until the first query, unless it was passed
-	// in. fail is the error that prevents all queries.
-	mu   sync.Mutex
+	// mu guards the fields below, and is locked during a query.
+	mu sync.Mutex
+	// file is the netlink socket; nil until the first query, unless the caller has supplied it.
 	file *os.File
+	// fail is the error that prevents all queries; nil if there is none.
 	fail error
 	// question is the sequence number of the last netlink query.
 	question uint32

@@ -11,8 +11,11 @@ import (
 
 // questioner and search do nothing, because this package does not support looking up programs on this system.
 type (
-	questioner struct{ file *os.File }
-	search     struct{}
+	questioner struct {
+		// file is unused on this system.
+		file *os.File
+	}
+	search struct{}
 )
 
 // openQuestions returns an error, because this system offers no way to query sockets.

@@ -46,20 +46,26 @@ const (
 // A Finder finds the client programs of connections. Its methods may be called from several goroutines.
 type Finder struct {
 	// own are the sockets in the network namespace of this process.
-	own    Sockets
+	own Sockets
+	// search finds the program that has opened a socket.
 	search search
 
+	// mu guards waiting and running.
 	mu sync.Mutex
 	// idle is signalled when a search has ended.
 	idle sync.Cond
 
-	// waiting are the lookups for the next search, and running means that a search is running; mu guards both.
+	// waiting are the lookups for the next search.
 	waiting []*lookup
+	// running means that a search is running at the moment.
 	running bool
 }
 
 // A Sockets gives access to the sockets of a network namespace. The zero value is that of this process.
-type Sockets struct{ questioner questioner }
+type Sockets struct {
+	// questioner queries the kernel for the sockets of the namespace.
+	questioner questioner
+}
 
 // OpenSockets opens the file for NewSockets. It refers to the network namespace of the calling process.
 func OpenSockets() (*os.File, error) { return openQuestions() }
@@ -169,16 +175,24 @@ func (f *Finder) run() {
 }
 
 // A socket contains the kernel's data about a socket: the id of its user, and its inode.
-type socket struct{ uid, inode uint32 }
+type socket struct {
+	// uid is the id of the user who owns the socket.
+	uid uint32
+	// inode is the number of the socket's inode, by which its program is found.
+	inode uint32
+}
 
 // A lookup is the search for the client program of one connection, with its result.
 type lookup struct {
+	// socket is the client's socket of the connection.
 	socket socket
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
-	// done means that the search has ended, and process is the result; zero if it was not found.
-	done    bool
+	// done means that the search has ended.
+	done bool
+	// process is the program that was found, once done is set; zero if it was not found.
 	process captures.Process
 
 	// pending are called in order when the lookup is done.

@@ -8,15 +8,18 @@ import (
 
 // A Recorder is a captures.Recorder that adds the client program to the exchanges of one connection.
 type Recorder struct {
-	to       captures.Recorder
-	lookup   *lookup
+	// to is the recorder that stores the exchanges.
+	to captures.Recorder
+	// lookup is the search for the client program of the connection.
+	lookup *lookup
+	// products caches the products that the requests' User-Agent headers name.
 	products products
 }
 
 // Begin starts recording an exchange, as captures.Recorder does.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) { return r.begin(ex, r.to) }
 
-// begin is like Begin, for the recorder to instead of r.to.
+// begin starts the recording of an exchange in the recorder to, with the client program if it is known already.
 func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.Recording, error) {
 	began := time.Now()
 	client := r.products.clientOf(ex.RequestHeaders)
@@ -43,7 +46,9 @@ func (r *Recorder) Then(f func(captures.Process)) { r.lookup.then(f) }
 
 // A waiting is a Recording whose end is delayed until the client program is found.
 type waiting struct {
+	// Recording is the recording of the exchange in the wrapped recorder.
 	captures.Recording
+	// lookup is the search for the client program of the connection.
 	lookup *lookup
 
 	// began is when the exchange began.

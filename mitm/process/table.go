@@ -13,8 +13,10 @@ const maxTable = 1 << 16
 // A Table stores the client programs of connections for a recorder that learns of their exchanges later, from
 // packets. Its methods may be called from several goroutines.
 type Table struct {
+	// finder finds the client programs.
 	finder *Finder
 
+	// mu guards known and oldest.
 	mu sync.Mutex
 
 	// known maps the addresses of a connection to the recorder that knows its program; mu guards it and oldest.
@@ -24,7 +26,12 @@ type Table struct {
 }
 
 // An ends identifies a connection by the addresses of its client and server, each host:port.
-type ends struct{ client, server string }
+type ends struct {
+	// client is the address of the client, host:port.
+	client string
+	// server is the address of the server, host:port.
+	server string
+}
 
 // NewTable returns an empty Table, which finds programs with f.
 func NewTable(f *Finder) *Table { return &Table{finder: f, known: make(map[ends]*Recorder)} }
@@ -52,8 +59,10 @@ func (t *Table) Target(to captures.Target) captures.Target { return tableTarget{
 
 // A tableTarget is a captures.Target that adds the client program to exchanges.
 type tableTarget struct {
+	// Target is the wrapped recorder of exchanges.
 	captures.Target
 
+	// table has the client programs by the addresses of the connection.
 	table *Table
 }
 

@@ -11,7 +11,10 @@ import (
 
 // A changer forwards the chunks of one direction, changed by rewriting rules if there are any for the
 // connection.
-type changer struct{ body *rewrite.Body }
+type changer struct {
+	// body applies the rules to the chunks of the direction; nil until the first chunk, or without rules.
+	body *rewrite.Body
+}
 
 // write forwards the chunk p of direction dir to dst.
 //
@@ -32,7 +35,10 @@ func (c *changer) write(r *relay, dir captures.Direction, dst net.Conn, p []byte
 }
 
 // A sink forwards changed bytes to a connection.
-type sink struct{ io.Writer }
+type sink struct {
+	// Writer is the connection to which the bytes are written.
+	io.Writer
+}
 
 // Begin does nothing, because the bytes have no head.
 func (sink) Begin(int64) error { return nil }

@@ -40,8 +40,12 @@ func (c *Conn) ReadHello(ctx context.Context) (Hello, error) {
 // A helloReader is a connection that reads head and then from the wrapped connection, stores the bytes in seen,
 // and discards writes.
 type helloReader struct {
+	// Conn is the wrapped connection; only its deadlines and addresses are used directly.
 	net.Conn
-	head, seen []byte
+	// head are bytes that Read returns before it reads from the connection.
+	head []byte
+	// seen are all bytes that Read has returned.
+	seen []byte
 }
 
 // Read returns the next bytes and stores them.

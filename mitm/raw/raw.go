@@ -19,14 +19,15 @@ import (
 
 // A Conn is a connection whose bytes can be read ahead: peeked bytes are returned again by Read.
 type Conn struct {
+	// Conn is the underlying connection.
 	net.Conn
 
 	// peeked are the bytes that were read ahead and not consumed.
 	peeked []byte
 
-	// err is the error that ended reading; it is returned after the peeked bytes. ended means that the
-	// underlying connection has ended.
-	err   error
+	// err is the error that ended reading; it is returned after the peeked bytes.
+	err error
+	// ended means that the underlying connection has ended.
 	ended bool
 }
 

@@ -87,24 +87,32 @@ func Relay(ctx context.Context, c Config) {
 
 // A relay is the state of one call of Relay.
 type relay struct {
+	// Config has the connections to relay and the functions that record them.
 	Config
+	// ctx ends when the relaying has to stop.
 	ctx context.Context
 
 	// passed counts the pieces of data that were relayed, to detect silence.
 	passed atomic.Int64
 
-	// clientEnded means that the client has ended its direction, and clientTruncated that its TLS
-	// connection ended without close_notify.
-	clientEnded, clientTruncated atomic.Bool
+	// clientEnded means that the client has ended its direction.
+	clientEnded atomic.Bool
+	// clientTruncated means that the client's TLS connection ended without close_notify, so that its data may be
+	// truncated.
+	clientTruncated atomic.Bool
 
+	// mu guards the fields below.
 	mu sync.Mutex
 
-	// begun means that Begin was called. change are the rewriting rules, rec is the recording, and outcome and
-	// errText are how the exchange ended.
-	begun   bool
-	change  rewrite.Exchange
-	rec     Recorder
+	// begun means that the recording was started.
+	begun bool
+	// change applies the rewriting rules; nil if there are none for the connection.
+	change rewrite.Exchange
+	// rec is the recording of the connection; nil if it is not recorded.
+	rec Recorder
+	// outcome is how the exchange ended; "" before.
 	outcome captures.Outcome
+	// errText is the error with which the exchange ended; "" for none.
 	errText string
 }
 

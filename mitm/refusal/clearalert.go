@@ -21,15 +21,16 @@ const (
 //
 // Source: RFC 8446, section 6.2
 type Handshake struct {
+	// Conn is the client's connection.
 	net.Conn
 
 	// record holds the header of the TLS record that is being read, followed by its body if the record
 	// is an alert.
 	record []byte
 
-	// skip is the number of bytes of another record that are to be skipped. alert is the last cleartext alert;
-	// 0 if there was none.
-	skip  int
+	// skip is the number of bytes that are still to be skipped of a TLS record that is not an alert.
+	skip int
+	// alert is the last alert that the client sent in cleartext; 0 if there was none.
 	alert tls.AlertError
 }
 

@@ -78,7 +78,9 @@ type Log struct {
 	// Report, if not nil, is called once for each program and server.
 	Report func(Refusal)
 
-	mu       sync.Mutex
+	// mu guards reported.
+	mu sync.Mutex
+	// reported is the set of refusals that were reported, each as the name of the program and the host.
 	reported map[[2]string]bool
 }
 

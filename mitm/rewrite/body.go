@@ -31,7 +31,7 @@ type Sink interface {
 // copySize is the size of the buffer for large bodies that are not changed, in bytes.
 const copySize = 32 << 10
 
-// assembled is how many bytes all bodies have assembled at the moment.
+// assembled is the number of bytes, over all bodies of the process, in frames that are being collected at the moment.
 var assembled atomic.Int64
 
 // A Body applies rules to the body of one direction.
@@ -48,24 +48,29 @@ type Body struct {
 	// Declared is the content-length of the received body, or -1.
 	Declared int64
 
+	// framing is how the body is split into frames.
 	framing Framing
-	sink    Sink
+	// sink receives the forwarded body.
+	sink Sink
 
-	// at is the offset of the next received byte, number that of the next frame.
-	at     int64
+	// at is the offset in the received body, in bytes, behind the frames handled so far.
+	at int64
+	// number is the number of the next frame, from 0.
 	number int
 
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
 
-	// examined is the memory for a frame that is examined while the body is watched.
+	// examined is the memory for the frame that ExamineFrames examines.
 	examined Frame
 
 	// begun means that Sink.Begin was called.
 	begun bool
 
-	// gathered collects the forwarded bytes of a body whose length must be known first.
-	gathers  bool
+	// gathers means that the forwarded bytes are collected in gathered until the body is complete, because their
+	// total length must be declared before them.
+	gathers bool
+	// gathered are the forwarded bytes that were collected so far.
 	gathered bytes.Buffer
 }
 
@@ -106,7 +111,8 @@ func (b *Body) Run(ctx context.Context, r io.Reader, w Sink) error {
 	return err
 }
 
-// begin calls Sink.Begin once, with the length of the body or -1.
+// begin calls Sink.Begin unless it was called before. length is the length of the forwarded body in bytes, Unchanged
+// or Unknown.
 func (b *Body) begin(length int64) error {
 	if b.begun {
 		return nil
@@ -252,7 +258,7 @@ func (b *Body) runWhole(ctx context.Context, r io.Reader) error {
 	return b.frame(ctx, f)
 }
 
-// frame decides about a frame and forwards the result.
+// frame asks the rules about a frame and forwards the result.
 func (b *Body) frame(ctx context.Context, f *Frame) error {
 	f.Dir, f.Number = b.Dir, b.number
 	b.number++
@@ -279,14 +285,15 @@ func (b *Body) frame(ctx context.Context, f *Frame) error {
 	return b.write(ctx, out)
 }
 
-// record records that the received bytes from start to here were replaced.
+// record stores in the recording that a rule replaced the received bytes from offset start up to the current offset
+// with data.
 func (b *Body) record(start int64, rule string, data []byte) {
 	if b.Recorder != nil {
 		b.Recorder.Edit(b.Dir, start, b.at, rule, data)
 	}
 }
 
-// encode returns messages in the framing and the compression of the frame that they replace.
+// encode encodes messages in the framing and the compression of the frame f that they replace.
 func (b *Body) encode(f *Frame, messages [][]byte) ([]byte, error) {
 	var out []byte
 	for _, m := range messages {

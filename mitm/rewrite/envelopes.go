@@ -8,7 +8,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// errBudget means that all bodies together have assembled too much.
+// errBudget means that the frames being collected in all bodies together exceed maxAssembled bytes.
 var errBudget = errors.New("too many frames are being assembled")
 
 const (
@@ -46,7 +46,8 @@ func readFrame(p []byte, r io.Reader, n int) (out []byte, release func(), err er
 	return p, release, nil
 }
 
-// runEnvelopes forwards a body of envelopes. Bytes that are no envelopes pass unchanged.
+// runEnvelopes forwards a body that consists of envelopes, i.e. length-prefixed messages, and applies the rules to
+// each. Bytes that are not an envelope are forwarded unchanged.
 func (b *Body) runEnvelopes(ctx context.Context, r io.Reader) error {
 	if b.framing.Base64 {
 		b.Exchange.Passed(b.Dir, "grpc-web-text is not changed")

@@ -60,7 +60,7 @@ func (b *Body) runEvents(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// endsLine reports whether p is at the beginning of a line.
+// endsLine reports whether p is empty or ends with a line break.
 func endsLine(p []byte) bool { return len(p) == 0 || p[len(p)-1] == '\n' }
 
 // event applies rules to one server-sent event, including the empty line at its end.
@@ -78,7 +78,7 @@ func (b *Body) event(ctx context.Context, event []byte) error {
 	return b.frame(ctx, &Frame{Received: event, Raw: p, Data: p})
 }
 
-// withData returns an event with other data. The other lines stay.
+// withData returns a server-sent event with its data lines replaced by data. Its other lines stay.
 func withData(event, data []byte) []byte {
 	var out []byte
 	written := false

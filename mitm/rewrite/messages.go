@@ -25,10 +25,13 @@ const deflateTail = "\x00\x00\xff\xff\x01\x00\x00\xff\xff"
 //
 // Source: RFC 6455, section 5; RFC 7692, section 7
 type messageReader struct {
+	// body is the body to which the messages belong.
 	body *Body
-	r    io.Reader
+	// r is the source of the received bytes.
+	r io.Reader
 
-	// window is the end of what was decompressed, to which the next compressed message may refer.
+	// window is the end of the decompressed messages so far, at most 32 KiB, to which the next compressed message may
+	// refer.
 	window []byte
 
 	// diverged means that the receiver's window differs from the sender's, because a compressed message was
@@ -85,11 +88,18 @@ func (m *messageReader) readHeader() (h ws.Header, raw []byte, err error) {
 
 // A gathering is a WebSocket message of which some frames have not arrived yet.
 type gathering struct {
+	// frame is the message, as it is passed to the rules when it is complete.
 	frame *Frame
-	// wire are the frames as they arrived, and payload is the unmasked content.
-	wire, payload      []byte
-	masked, compressed bool
-	reserved           int64
+	// wire are the bytes of the frames as they arrived.
+	wire []byte
+	// payload is the unmasked content so far, perhaps compressed.
+	payload []byte
+	// masked means that the sender masks the payload, as clients do.
+	masked bool
+	// compressed means that the payload is compressed (permessage-deflate).
+	compressed bool
+	// reserved is the number of bytes that the message has added to the count of all bytes being collected.
+	reserved int64
 }
 
 // next processes one message, and the control frames between its fragments.

@@ -126,9 +126,10 @@ type Frame struct {
 	// Number is the number of the frame in its direction, from 0.
 	Number int
 
-	// Framed means that the frame has an envelope, whose flags are in Flags.
+	// Framed means that the frame has an envelope, i.e. a prefix of flags and length.
 	Framed bool
-	Flags  envelope.Flags
+	// Flags are the flags of the frame's envelope; 0 without one.
+	Flags envelope.Flags
 
 	// Opcode is the type of a WebSocket message, with the flags OpFinal and OpCompressed; 0 for other frames.
 	Opcode captures.Opcode
@@ -136,8 +137,10 @@ type Frame struct {
 	// Received is the frame as received, including its envelope.
 	Received []byte
 
-	// Raw is the payload as it was received, Data the payload after decompression.
-	Raw, Data []byte
+	// Raw is the payload as it was received, perhaps compressed.
+	Raw []byte
+	// Data is the payload after decompression.
+	Data []byte
 }
 
 // An Action is what a rule does with a frame, such as forwarding or dropping it.
@@ -190,8 +193,12 @@ type Response struct {
 
 // A Stop is the error that ends the processing of a body because a Verdict ends the whole exchange
 // (Answer or Reset).
-type Stop struct{ Verdict }
+type Stop struct {
+	// Verdict is the decision that ended the exchange, with the name of the rule.
+	Verdict
+}
 
+// Error names the rule that ended the exchange.
 func (s *Stop) Error() string { return fmt.Sprintf("ended by the rule %s", s.Rule) }
 
 // A Recorder stores the differences between received and forwarded bytes; a captures.Recording is one.

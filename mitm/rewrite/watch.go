@@ -25,8 +25,8 @@ const (
 	WatchBody
 )
 
-// Watch returns how the body can be watched. Its Declared must be set. A relay that stops to watch calls Run, with a
-// reader for the bytes that were not examined.
+// Watch returns how a relay can forward the body as it arrives while the rules change nothing. b.Declared must be set
+// before. When a rule matches, the relay calls Run with a reader for the bytes that were not examined yet.
 func (b *Body) Watch() Watch {
 	b.framing = b.Exchange.Framing(b.Dir)
 	switch kind := b.framing.Kind; {
@@ -42,24 +42,26 @@ func (b *Body) Watch() Watch {
 	return WatchNot
 }
 
-// A Mark is a position in a body that is watched.
+// A Mark is a position in a body, to which Body.Reset returns.
 type Mark struct {
-	at     int64
+	// at is the offset in the received body, in bytes.
+	at int64
+	// number is the number of the next frame, from 0.
 	number int
 }
 
-// Mark returns the position behind what was examined. Reset returns to it.
+// Mark returns the position behind the bytes that were examined or skipped.
 func (b *Body) Mark() Mark { return Mark{b.at, b.number} }
 
-// Reset moves the body back to a position.
+// Reset moves the body back to a position that Mark returned.
 func (b *Body) Reset(m Mark) { b.at, b.number = m.at, m.number }
 
-// Skip notes that n bytes were forwarded.
+// Skip moves the position by n bytes that were forwarded without being examined.
 func (b *Body) Skip(n int) { b.at += int64(n) }
 
-// ExamineFrames examines the complete frames at the beginning of p, which continues the body behind what was examined
-// before. passed is how many bytes of p they have. ok is false if a frame does not pass or is too large; the body then
-// stays where it was.
+// ExamineFrames checks whether the rules leave the complete envelopes at the beginning of p unchanged; p continues
+// the body behind what was examined before. passed is the total length of these envelopes in bytes. ok is false if a
+// rule would change one or if one is too large; the position then stays.
 func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 	mark := b.Mark()
 	for len(p)-passed >= envelope.PrefixLen {
@@ -77,7 +79,8 @@ func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 	return passed, true
 }
 
-// examineEnvelope reports whether a complete envelope passes. If so, the body moves behind it.
+// examineEnvelope reports whether the rules leave a complete envelope p unchanged. If so, the position moves behind
+// it.
 func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
 	f := &b.examined
 	*f = Frame{
@@ -98,7 +101,8 @@ func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
 	return true
 }
 
-// ExamineBody reports whether a complete body passes. If so, the body has ended; otherwise it stays at its beginning.
+// ExamineBody reports whether the rules leave the complete body p unchanged. If so, the position moves to its end;
+// otherwise it stays at the beginning.
 func (b *Body) ExamineBody(p []byte) bool {
 	if b.Declared >= 0 && int64(len(p)) != b.Declared {
 		return false

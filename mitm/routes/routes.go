@@ -52,19 +52,23 @@ func (e *TakenError) Error() string {
 //
 // Source: mitm/README.md#node-hook
 type Table struct {
-	mu     sync.Mutex
+	// mu guards the fields below, and those of all slots.
+	mu sync.Mutex
+	// closed means that the table accepts no more connections and routes.
 	closed bool
 
-	// slots are indexed by the client's port. waiting counts those that lack the connection or the route.
-	slots   map[int]*Slot
+	// slots are the entries by the client's port.
+	slots map[int]*Slot
+	// waiting is the number of slots that still lack the connection or the route.
 	waiting int
 }
 
 // A Slot is an entry of the Table in which a redirected connection and its destination are matched. The
 // table's mutex guards its fields.
 type Slot struct {
-	// to is the destination; "" until it is announced. announced is closed when it is set.
-	to        string
+	// to is the destination, host:port; "" until it is announced.
+	to string
+	// announced is closed when to is set.
 	announced chan struct{}
 
 	// connected means that the redirected connection has arrived.

@@ -17,7 +17,7 @@ import (
 // Source: https://connectrpc.com/docs/protocol#error-codes
 var statuses = [...]int{200, 499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401}
 
-// end returns the verdict of a rule that ends an exchange.
+// end returns the verdict that ends the exchange as a rule's action requires: with an answer, an error or a reset.
 func (x *exchange) end(r *rule) rewrite.Verdict {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -33,7 +33,7 @@ func (x *exchange) end(r *rule) rewrite.Verdict {
 	return v
 }
 
-// failureOf returns an error in the protocol of a call.
+// failureOf encodes an error as a response in the protocol of a call (Connect, gRPC or gRPC-Web).
 func failureOf(ex *captures.Exchange, call decode.Call, e envelope.Error) *rewrite.Response {
 	number, _ := envelope.CodeNumber(e.Code)
 	text, _ := json.Marshal(e)
@@ -58,7 +58,8 @@ func failureOf(ex *captures.Exchange, call decode.Call, e envelope.Error) *rewri
 	}
 }
 
-// answer returns an answer in the protocol of a call: the body becomes the only message, and the call succeeds.
+// answer encodes the response that a rule gives in place of the server's, in the protocol of the call: the rule's
+// body becomes the only message, and the call succeeds.
 func (x *exchange) answer(a *answer) *rewrite.Response {
 	out := &rewrite.Response{Status: a.status, Header: a.headers, Body: a.body}
 	if a.headers.Get("content-type") == "" && a.status == 200 {
@@ -81,7 +82,7 @@ func (x *exchange) answer(a *answer) *rewrite.Response {
 	return out
 }
 
-// contentType returns the header with the content type of an answer: that of the request.
+// contentType returns a Content-Type header for an answer, with the value of the request's.
 func contentType(ex *captures.Exchange) captures.Headers {
 	if v := ex.RequestHeaders.Get("content-type"); v != "" {
 		return captures.Headers{{Name: "content-type", Value: v}}
@@ -92,7 +93,7 @@ func contentType(ex *captures.Exchange) captures.Headers {
 	return nil
 }
 
-// trailerFrame returns trailers as gRPC-Web has them.
+// trailerFrame encodes trailers as the final envelope of a gRPC-Web response.
 func trailerFrame(h captures.Headers) []byte {
 	var b strings.Builder
 	for _, f := range h {

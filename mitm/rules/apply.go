@@ -17,33 +17,40 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// interceptName is the name under which frames are held that no rule names.
+// interceptName is the rule name reported for frames that are held because Options.Intercept selects them.
 const interceptName = "intercept"
 
-// maxKeptNodes limits the nodes for which an exchange keeps memory from one frame to the next.
+// maxKeptNodes is the number of nodes of a decoded message up to which its memory is reused for the next frame.
 const maxKeptNodes = 4096
 
 // A change is the state of one frame while the rules apply to it.
 type change struct {
+	// exchange is the exchange of the frame.
 	exchange *exchange
-	frame    *rewrite.Frame
-	shown    filter.Frame
+	// frame is the frame as it was received.
+	frame *rewrite.Frame
+	// shown is the decoded frame that filters examine.
+	shown filter.Frame
 
-	// view is now, the exchange as it was when the frame arrived.
+	// view points to now.
 	view *filter.Exchange
-	now  filter.Exchange
+	// now is the exchange as filters examine it, at the time when the frame arrived.
+	now filter.Exchange
 
-	// messages are what is forwarded at the moment.
+	// messages are the decompressed messages that would be forwarded in place of the frame, as the rules so far have
+	// left them; empty if a rule dropped it.
 	messages [][]byte
-	names    []string
+	// names are the names of the rules that have changed the frame.
+	names []string
 }
 
-// Passes reports whether Frame would do nothing about a frame.
+// Passes reports whether Frame would forward a frame unchanged at once.
 func (x *exchange) Passes(f *rewrite.Frame) bool {
 	return x.excludes(f) || x.selected(f).none()
 }
 
-// excludes reports whether it is certain, without the evaluation of filters, that nothing matches a frame.
+// excludes reports whether the index already shows that no rule matches a frame. false means that the filters must be
+// evaluated.
 func (x *exchange) excludes(f *rewrite.Frame) bool {
 	index := x.indexes[f.Dir]
 	switch {
@@ -58,16 +65,21 @@ func (x *exchange) excludes(f *rewrite.Frame) bool {
 	return index.excludes(codec, f.Data)
 }
 
-// A selection is what applies to a frame.
+// A selection lists the rules, and other interventions, that apply to a frame.
 type selection struct {
-	rules               []*rule
-	intercepted, hooked bool
+	// rules are the rules of the file that match the frame, in the order of the file.
+	rules []*rule
+	// intercepted means that Options.Intercept selects the frame, so that it is held until a user decides about it.
+	intercepted bool
+	// hooked means that Options.Hook decides about the frame.
+	hooked bool
 }
 
 // none reports whether nothing applies.
 func (s selection) none() bool { return len(s.rules) == 0 && !s.intercepted && !s.hooked }
 
-// selected returns what applies to a frame. The state of the frame is in x.changes.
+// selected evaluates the filters for a frame and returns what applies to it. The decoded frame is kept in x.changes
+// until the next frame of the direction.
 func (x *exchange) selected(f *rewrite.Frame) selection {
 	c := &x.changes[f.Dir]
 	*c = change{exchange: x, frame: f, now: x.viewNow()}
@@ -132,7 +144,7 @@ func (c *change) matching() (rules []*rule) {
 	return rules
 }
 
-// decode returns a message as the filters see it.
+// decode decodes a message for the filters.
 func (c *change) decode(data []byte) *decode.Frame {
 	f := c.frame
 	out := &c.exchange.frames[f.Dir]
@@ -155,10 +167,10 @@ func (c *change) decode(data []byte) *decode.Frame {
 	return out
 }
 
-// isEnd reports whether the frame is the end of a stream.
+// isEnd reports whether the frame ends a stream: an end-of-stream or trailer envelope, or a WebSocket control frame.
 func (c *change) isEnd() bool { return isEnd(c.frame) }
 
-// isEnd reports whether a frame is the end of a stream.
+// isEnd reports whether a frame ends a stream: an end-of-stream or trailer envelope, or a WebSocket control frame.
 func isEnd(f *rewrite.Frame) bool {
 	return f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0 || f.Opcode.Kind() >= captures.OpClose
 }
@@ -177,7 +189,7 @@ func (c *change) isJSON(data []byte) bool {
 	return err == nil
 }
 
-// messageType returns the type of the frame's message, or nil.
+// messageType returns the definition of the frame's message, or nil if it is not known or the rules do not need it.
 func (c *change) messageType() protoreflect.MessageDescriptor {
 	o := c.exchange.policy.o
 	if !c.exchange.typed || c.view.RPC == "" {
@@ -186,7 +198,8 @@ func (c *change) messageType() protoreflect.MessageDescriptor {
 	return o.Type("/"+c.view.Service+"/"+c.view.RPC, c.frame.Dir)
 }
 
-// apply applies a rule that matches. over means that the verdict is final.
+// apply carries out the actions of a rule that matches the frame. over means that v is final, because the rule ends
+// the exchange.
 func (c *change) apply(ctx context.Context, r *rule) (v rewrite.Verdict, over bool) {
 	if len(r.edits) > 0 {
 		c.edit(r)
@@ -250,7 +263,7 @@ func (c *change) edit(r *rule) {
 	c.messages, c.names = edited, append(c.names, r.Name)
 }
 
-// held returns the frame for somebody who decides about it.
+// held describes the frame for the user or program who decides about it. rule is the name of the rule that holds it.
 func (c *change) held(rule string) Held {
 	h := Held{Exchange: c.view.Exchange, Call: c.view.Call, Frame: c.frame, Rule: rule}
 	if len(c.messages) > 0 {
@@ -260,7 +273,8 @@ func (c *change) held(rule string) Held {
 	return h
 }
 
-// hold waits until somebody has decided about the frame.
+// hold blocks until a user has decided about the frame, and applies the decision. rule is the name of the rule that
+// holds it.
 func (c *change) hold(ctx context.Context, rule string) {
 	o := c.exchange.policy.o
 	if o.Hold == nil {
@@ -271,7 +285,7 @@ func (c *change) hold(ctx context.Context, rule string) {
 	}
 }
 
-// hook asks the hook about the frame.
+// hook lets Options.Hook decide about the frame. over means that v is final, because the hook ends the exchange.
 func (c *change) hook(ctx context.Context) (v rewrite.Verdict, over bool) {
 	x, o := c.exchange, c.exchange.policy.o
 	if len(c.messages) != 1 {

@@ -12,27 +12,32 @@ import (
 )
 
 const (
-	// maxCandidates limits the calls whose rules a Set remembers.
+	// maxCandidates is the number of calls for which a Set caches the rules that may apply; then the cache is
+	// emptied.
 	maxCandidates = 1000
 
-	// maxCallKey limits the length of a callKey that is remembered, in bytes.
+	// maxCallKey is the length, in bytes, of the longest key of that cache; calls with a longer one are not cached.
 	maxCallKey = 4 << 10
 )
 
 // directions are both directions.
 var directions = [...]captures.Direction{captures.Up, captures.Down}
 
-// A condition is what is left of a filter for the frames of one direction of an exchange.
+// A condition is the part of a rule's filter that remains to be evaluated for the frames of one direction, after
+// everything that depends only on the exchange was decided.
 type condition struct {
-	// value is Yes or No if it is the same for all frames. Otherwise rest decides.
+	// value is Yes or No if the filter has the same result for all frames; if it is Unknown, rest decides.
 	value filter.Truth
-	rest  *filter.Filter
+	// rest is the filter without the parts that are already decided; it is evaluated for each frame. nil if value
+	// decides.
+	rest *filter.Filter
 
-	// need is a field that a message must have.
+	// need is a field that a message must have so that rest can match; its Name is "" if there is none.
 	need filter.Need
 }
 
-// conditionOf returns the part of a filter that depends on the frame; nil matches no frame.
+// conditionOf evaluates the parts of a filter that depend only on the exchange and the direction, and returns the
+// rest as a condition for frames. A nil filter matches no frame.
 func conditionOf(f *filter.Filter, view *filter.Exchange, d captures.Direction) condition {
 	if f == nil {
 		return condition{value: filter.No}
@@ -45,12 +50,13 @@ func conditionOf(f *filter.Filter, view *filter.Exchange, d captures.Direction) 
 	return c
 }
 
-// fieldSet is a set of field numbers. Different numbers may have the same element.
+// fieldSet is an approximate set of field numbers: a bit mask in which numbers that are equal modulo 64 share a bit.
 type fieldSet uint64
 
+// elementOf returns the set with one field number.
 func elementOf(number uint64) fieldSet { return 1 << (number % 64) }
 
-// fieldsOf returns the fields at the top of a message.
+// fieldsOf returns the numbers of a message's top-level fields; all numbers if t is nil.
 func fieldsOf(t *wire.Tree) (all fieldSet) {
 	if t == nil {
 		// Nothing is known.
@@ -62,7 +68,8 @@ func fieldsOf(t *wire.Tree) (all fieldSet) {
 	return all
 }
 
-// holds reports whether the condition is true for a frame.
+// holds reports whether the condition is true for a frame. view is the frame's exchange as filters examine it, and
+// shown the decoded frame.
 func (c condition) holds(view *filter.Exchange, shown filter.Frame) bool {
 	if c.value == filter.Unknown {
 		return c.rest.Frame(view, shown) == filter.Yes
@@ -72,29 +79,34 @@ func (c condition) holds(view *filter.Exchange, shown filter.Frame) bool {
 
 // A candidate is a rule that may change the exchanges of a call, with its condition for each direction.
 type candidate struct {
+	// rule is the rule.
 	rule *rule
+	// when is the condition for frames of each direction, by direction.
 	when [len(directions)]condition
 }
 
 // A frameRule is a rule that may change frames of one direction, if when holds.
 type frameRule struct {
+	// rule is the rule.
 	rule *rule
+	// when is the condition that a frame must fulfil.
 	when condition
 }
 
-// A plan is what rules may do to an exchange.
+// A plan lists the rules that may affect one exchange.
 type plan struct {
 	// rules are those that may change frames, by direction, in the order of the file.
 	rules [len(directions)][]frameRule
 
-	// ending ends the exchange before the request is sent. It may be nil.
+	// ending is the rule that ends the exchange before the request is sent; nil if there is none.
 	ending *rule
 
-	// indexes exclude rules quickly, by direction.
+	// indexes quickly detect frames that no rule matches, by direction. An entry is nil if a rule may match any
+	// frame.
 	indexes [len(directions)]*index
 }
 
-// newPlan returns what candidates may do.
+// newPlan returns the plan for an exchange that the rules of list may change.
 func newPlan(list []candidate) *plan {
 	p := &plan{}
 	for _, c := range list {
@@ -115,21 +127,26 @@ func newPlan(list []candidate) *plan {
 	return p
 }
 
-// A knownCall is what is remembered of a call: the rules that may change it, and what they may do if that is the same
-// for all exchanges of the call.
+// A knownCall is the cached result of matching the rules with one call, i.e. with requests of the same URL, method
+// and content type.
 type knownCall struct {
+	// candidates are the rules that may change exchanges of the call. Rules with ofCall unset have no conditions yet;
+	// those are determined for each exchange.
 	candidates []candidate
-	plan       *plan
+	// plan is what the rules may do; nil if that depends on the exchange.
+	plan *plan
 }
 
 // A candidateCache remembers, for each call, the rules that may change it: most rules match no call at all, and to
 // evaluate a hundred filters would cost more than to relay a small call.
 type candidateCache struct {
-	mu    sync.RWMutex
+	// mu guards known.
+	mu sync.RWMutex
+	// known are the entries by the key that appendCallKey returns. It is emptied when it has maxCandidates entries.
 	known map[string]knownCall
 }
 
-// get returns what is remembered of a call.
+// get returns the cached entry for a key of appendCallKey.
 func (c *candidateCache) get(key []byte) (call knownCall, known bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -138,7 +155,7 @@ func (c *candidateCache) get(key []byte) (call knownCall, known bool) {
 	return call, known
 }
 
-// put remembers a call.
+// put stores the entry for a key of appendCallKey.
 func (c *candidateCache) put(key []byte, call knownCall) {
 	if len(key) > maxCallKey {
 		return
@@ -151,16 +168,18 @@ func (c *candidateCache) put(key []byte, call knownCall) {
 	c.known[string(key)] = call
 }
 
-// ofCall are the keys of a filter whose value is the same for all exchanges with the same callKey, or that concern
-// frames.
+// ofCall are the filter keys whose value is the same for all exchanges with the same appendCallKey, or that concern
+// only frames.
 var ofCall = map[string]bool{
 	"host": true, "method": true, "verb": true, "http": true, "dir": true, "frame": true, "type": true, "len": true, "path": true, "text": true,
 }
 
-// termKey finds what may be the key of a term. What it finds in quotes or values only makes a rule be evaluated anew.
+// termKey matches the keys of terms in the text of a filter, such as "host" in host:api.*. It also matches within
+// quotes and values; then the rule is only evaluated anew for each exchange.
 var termKey = regexp.MustCompile(`([A-Za-z]+)[:=<>!]`)
 
-// dependsOnCall reports whether a filter has the same value for all exchanges with the same callKey.
+// dependsOnCall reports whether the filter with this text has the same value for all exchanges with the same
+// appendCallKey.
 func dependsOnCall(text string) bool {
 	for _, m := range termKey.FindAllStringSubmatch(text, -1) {
 		if !ofCall[m[1]] {
@@ -170,7 +189,8 @@ func dependsOnCall(text string) bool {
 	return true
 }
 
-// appendCallKey appends a key that is equal for exchanges for which filters of a call have the same value.
+// appendCallKey appends to key a cache key for an exchange: its URL without query, HTTP method and version, and the
+// headers that determine the protocol.
 func appendCallKey(key []byte, ex *captures.Exchange) []byte {
 	u, query, _ := strings.Cut(ex.URL, "?")
 	h := ex.RequestHeaders
@@ -187,7 +207,7 @@ func appendCallKey(key []byte, ex *captures.Exchange) []byte {
 	return key
 }
 
-// matchesNone reports whether it is remembered that no rule may change the exchanges of a call.
+// matchesNone reports whether the cache shows that no rule may change an exchange.
 func (s *Set) matchesNone(ex *captures.Exchange) bool {
 	if !s.ofCalls {
 		return false
@@ -197,7 +217,7 @@ func (s *Set) matchesNone(ex *captures.Exchange) bool {
 	return known && len(call.candidates) == 0
 }
 
-// planFor returns what the rules may do to an exchange.
+// planFor returns which rules may affect an exchange, from the cache if possible.
 func (s *Set) planFor(view *filter.Exchange) *plan {
 	key := appendCallKey(nil, view.Exchange)
 	call, known := s.cache.get(key)
@@ -233,7 +253,7 @@ func (s *Set) planFor(view *filter.Exchange) *plan {
 	return newPlan(list)
 }
 
-// appendCandidate appends a rule, unless it cannot match a frame of the exchange.
+// appendCandidate appends a rule to list, unless its filter cannot match any frame of the exchange.
 func appendCandidate(list []candidate, r *rule, view *filter.Exchange) []candidate {
 	c := candidate{rule: r}
 	for _, d := range directions {

@@ -10,28 +10,33 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxHexValue limits the values that an index compares in hexadecimal, in bytes. Longer ones are left to the filters.
+// maxHexValue is the length in bytes up to which an index compares values in hexadecimal. Longer ones are left to the
+// filters.
 const maxHexValue = 64
 
-// An index finds out, by one look at the fields at the top of a message, that no rule of a direction matches it. Most
-// frames match no rule, and to evaluate a hundred filters for each would cost more than to relay it. The index applies
-// if each rule needs a field (filter.Need) and the types of messages are not known.
+// An index determines, by one look at the top-level fields of a message, that no rule of a direction can match it.
+// Most frames match no rule, and evaluating a hundred filters for each would cost more than relaying it. There is an
+// index only if the filter of each rule requires some field (filter.Need); it is not used if filters need message
+// types.
 type index struct {
-	// numbers are the needed fields of protobuf; has is the same as a set. names are the needed members of JSON.
+	// numbers are the required values of protobuf fields, by field number.
 	numbers map[uint64]*neededField
-	has     fieldSet
-	names   map[string]*neededField
+	// has is the set of the keys of numbers.
+	has fieldSet
+	// names are the required values of fields by name, for JSON messages.
+	names map[string]*neededField
 
-	// matchesEnd means that a rule matches the end of a stream.
+	// matchesEnd means that a rule also matches frames that end a stream.
 	matchesEnd bool
 }
 
-// A neededField is what rules need of one field.
+// A neededField lists the values of one field of which rules require one.
 type neededField struct {
-	// any means that a rule needs the field with any value. Otherwise, texts are the values that rules need, and
-	// lengths the lengths of these in bytes.
-	any     bool
-	texts   map[string]struct{}
+	// any means that a rule requires only that the field is present.
+	any bool
+	// texts are the values, as text, that rules require.
+	texts map[string]struct{}
+	// lengths are the lengths of texts in bytes.
 	lengths map[int]struct{}
 }
 
@@ -60,7 +65,8 @@ func newIndex(rules []frameRule) *index {
 	return x
 }
 
-// excludes reports whether no rule matches a message. false means that the filters decide.
+// excludes reports whether no rule can match a message with a codec ("proto" or "json"). false means that the filters
+// must be evaluated.
 func (x *index) excludes(codec string, data []byte) bool {
 	switch codec {
 	case "proto":
@@ -71,7 +77,7 @@ func (x *index) excludes(codec string, data []byte) bool {
 	return false
 }
 
-// excludesProto is excludes for a message of protobuf.
+// excludesProto reports whether no rule can match a protobuf message. false means that the filters must be evaluated.
 func (x *index) excludesProto(data []byte) bool {
 	for len(data) > 0 {
 		tag, n := protowire.ConsumeVarint(data)
@@ -114,7 +120,8 @@ func (x *index) excludesProto(data []byte) bool {
 	return true
 }
 
-// mayBe reports whether a length-delimited value may be one that a rule needs, as text or in hexadecimal.
+// mayBe reports whether a length-delimited field value may be one that a rule requires, compared as text and in
+// hexadecimal.
 func (f *neededField) mayBe(payload []byte) bool {
 	if f.any {
 		return true
@@ -134,7 +141,7 @@ func (f *neededField) mayBe(payload []byte) bool {
 	return ok
 }
 
-// mayBeNumber reports whether a number may be one that a rule needs.
+// mayBeNumber reports whether a numeric field value of a wire type may be one that a rule requires.
 func (f *neededField) mayBeNumber(typ wire.Type, value uint64) bool {
 	if f.any {
 		return true
@@ -147,7 +154,7 @@ func (f *neededField) mayBeNumber(typ wire.Type, value uint64) bool {
 	return false
 }
 
-// excludesJSON is excludes for JSON text.
+// excludesJSON reports whether no rule can match a JSON message. false means that the filters must be evaluated.
 func (x *index) excludesJSON(data []byte) bool {
 	root, err := jsontree.Parse(data)
 	if err != nil || root.Kind() != jsontree.Object {

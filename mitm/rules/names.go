@@ -15,10 +15,11 @@ import (
 	"unwire/replay/edit"
 )
 
-// maxShownNames limits the fields that an error lists.
+// maxShownNames is the number of field names that an error message lists at most.
 const maxShownNames = 12
 
-// HasNames reports whether a rule names fields by name, which needs definitions if the messages are protobuf.
+// HasNames reports whether a rule refers to protobuf fields by name instead of number, so that message definitions
+// are needed.
 func (s *Set) HasNames() bool {
 	return slices.ContainsFunc(s.rules, func(r *rule) bool {
 		return r.match.Needs()&filter.Types != 0 || slices.ContainsFunc(r.edits, func(e placedEdit) bool { return e.HasNames() })
@@ -70,7 +71,8 @@ func CheckFilter(f *filter.Filter, services iter.Seq[protoreflect.ServiceDescrip
 	return nil
 }
 
-// types returns the messages that the rule may match. It returns none if the rule may match calls of any method.
+// types returns the message types that the rule may match; nil if the rule may match calls of any method, or changes
+// no frames.
 func (r *rule) types(services iter.Seq[protoreflect.ServiceDescriptor]) []protoreflect.MessageDescriptor {
 	if !r.changesFrames() {
 		return nil
@@ -78,7 +80,7 @@ func (r *rule) types(services iter.Seq[protoreflect.ServiceDescriptor]) []protor
 	return typesOf(r.match, services)
 }
 
-// typesOf returns the messages that a filter may match. It returns none if the filter may match calls of any method.
+// typesOf returns the message types that a filter may match; nil if it may match calls of any method.
 func typesOf(match *filter.Filter, services iter.Seq[protoreflect.ServiceDescriptor]) (types []protoreflect.MessageDescriptor) {
 	for _, d := range directions {
 		// No method has this name, so a filter that may match it does not depend on methods.
@@ -106,7 +108,8 @@ func typesOf(match *filter.Filter, services iter.Seq[protoreflect.ServiceDescrip
 	return types
 }
 
-// fitsOne returns nil if one of the types passes a check, or else an error.
+// fitsOne returns nil if check succeeds for one of the message types, or else the error of the type that is probably
+// meant, with a suggestion.
 func fitsOne(types []protoreflect.MessageDescriptor, check func(protoreflect.MessageDescriptor) error) error {
 	var all []error
 	for _, md := range types {
@@ -144,7 +147,8 @@ func namesOf(md protoreflect.MessageDescriptor) (names []string) {
 	return names
 }
 
-// suggestField names the fields that a misspelt name may mean, or all.
+// suggestField returns the end of an error message that names the field that is probably meant, or else lists the
+// fields of the message.
 func suggestField(e *edit.NameError) string {
 	names := namesOf(e.Type)
 	distance := func(name string) int { return editDistance(strings.ToLower(e.Name), strings.ToLower(name)) }

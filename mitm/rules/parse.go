@@ -28,13 +28,20 @@ import (
 
 // Limits of a file.
 const (
-	maxBytes     = 1 << 20
-	maxRules     = 1000
-	maxFaults    = 10
-	maxContent   = 16 << 20
-	maxDelay     = 10 * time.Minute
+	// maxBytes is the size of a rules file in bytes.
+	maxBytes = 1 << 20
+	// maxRules is the number of rules in a file.
+	maxRules = 1000
+	// maxFaults is the number of errors that are reported for a file.
+	maxFaults = 10
+	// maxContent is the size in bytes of a file that a rules file names.
+	maxContent = 16 << 20
+	// maxDelay is the longest delay of a frame.
+	maxDelay = 10 * time.Minute
+	// maxDuplicate is the number of additional copies of a frame.
 	maxDuplicate = 100
-	maxName      = 64 // bytes
+	// maxName is the length of a rule's name.
+	maxName = 64 // bytes
 )
 
 // ErrRules is wrapped by the errors of a rules file.
@@ -90,20 +97,24 @@ func parse(path string, data []byte) (*Set, error) {
 	return p.set, nil
 }
 
-// A parser reads the nodes of a file and collects what is wrong with them.
+// A parser reads the YAML nodes of a rules file and collects the errors in them.
 type parser struct {
-	set    *Set
-	now    time.Time
+	// set is the result.
+	set *Set
+	// now is the current time, to which relative times in filters refer.
+	now time.Time
+	// faults are the errors found so far, at most maxFaults.
 	faults []error
 }
 
+// fault adds an error at the line of a node.
 func (p *parser) fault(n *yaml.Node, format string, args ...any) {
 	if len(p.faults) < maxFaults {
 		p.faults = append(p.faults, fmt.Errorf("%s:%d: %s", p.set.Path, n.Line, fmt.Sprintf(format, args...)))
 	}
 }
 
-// document reads the top of the file.
+// document reads the root node of the file.
 func (p *parser) document(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		// The file has only comments.
@@ -130,7 +141,7 @@ func (p *parser) document(n *yaml.Node) {
 	}})
 }
 
-// rule reads one rule.
+// rule reads one rule; i is its index in the file, from 0.
 func (p *parser) rule(n *yaml.Node, i int) *rule {
 	r := &rule{Name: "rule " + strconv.Itoa(i+1), Line: n.Line}
 	edits := func(op string) func(*yaml.Node) {
@@ -178,6 +189,7 @@ func (p *parser) rule(n *yaml.Node, i int) *rule {
 	return r
 }
 
+// count returns how many of its arguments are true.
 func count(all ...bool) (n int) {
 	for _, b := range all {
 		if b {
@@ -214,7 +226,7 @@ func (p *parser) checkLoops() {
 	}
 }
 
-// members reads a mapping whose keys are those of known.
+// members reads a mapping: for each key it calls the function in known, and reports unknown keys.
 func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 	if !p.plain(n, yaml.MappingNode, "a mapping, such as 'set: 1.7=fast'") {
 		return
@@ -235,7 +247,7 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 	}
 }
 
-// suggest names the known words that are similar to an unknown one, or all of them.
+// suggest returns the end of an error message that names the known words similar to an unknown one, or all of them.
 func suggest[V any](name string, known map[string]V) string {
 	var names, similar []string
 	for k := range known {
@@ -272,7 +284,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// plain checks the kind of a node, and that it is written out: no alias, anchor or tag.
+// plain reports whether a node has a kind and is written out, i.e. without alias, anchor or tag. Otherwise it reports
+// an error that says what is wanted.
 func (p *parser) plain(n *yaml.Node, kind yaml.Kind, want string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
@@ -287,7 +300,7 @@ func (p *parser) plain(n *yaml.Node, kind yaml.Kind, want string) bool {
 	return false
 }
 
-// text returns the value of a text.
+// text returns the value of a string node.
 func (p *parser) text(n *yaml.Node) string {
 	if p.plain(n, yaml.ScalarNode, "a text") && n.Tag == "!!null" {
 		p.fault(n, "a value is missing")
@@ -295,7 +308,7 @@ func (p *parser) text(n *yaml.Node) string {
 	return n.Value
 }
 
-// yes reads the value of an action without parameters.
+// yes reads the value of an action without parameters, which must be true.
 func (p *parser) yes(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Value != "true" {
 		p.fault(n, "expected true; leave the word out for false")
@@ -303,7 +316,7 @@ func (p *parser) yes(n *yaml.Node) bool {
 	return true
 }
 
-// number reads an integer.
+// number reads an integer from least to most.
 func (p *parser) number(n *yaml.Node, least, most int) int {
 	v, err := strconv.Atoi(n.Value)
 	if err != nil || n.Tag != "!!int" || v < least || v > most {
@@ -312,7 +325,7 @@ func (p *parser) number(n *yaml.Node, least, most int) int {
 	return v
 }
 
-// duration reads a duration.
+// duration reads a duration such as 2s, up to maxDelay.
 func (p *parser) duration(n *yaml.Node) time.Duration {
 	d, err := time.ParseDuration(p.text(n))
 	if err != nil || d <= 0 || d > maxDelay {
@@ -321,7 +334,7 @@ func (p *parser) duration(n *yaml.Node) time.Duration {
 	return d
 }
 
-// filter reads a filter.
+// filter reads a filter. matchesEnd means that the filter mentions the end of a stream.
 func (p *parser) filter(n *yaml.Node) (f *filter.Filter, matchesEnd bool) {
 	f, err := filter.Parse(p.text(n), p.now)
 	if err != nil {
@@ -331,7 +344,7 @@ func (p *parser) filter(n *yaml.Node) (f *filter.Filter, matchesEnd bool) {
 	return f, strings.Contains(n.Value, "is:end")
 }
 
-// edits reads the text of one edit, or a list of them.
+// edits reads one edit, or a list of edits, of an action op such as "set".
 func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -359,7 +372,8 @@ func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 	return out
 }
 
-// content reads the bytes of a message: text, or after hex:, base64:, json: or file: what that says.
+// content reads the bytes of a message: a text, or a value with a prefix that says how it is given: hex:, base64:,
+// json:, or file: for a file with the bytes.
 func (p *parser) content(n *yaml.Node) []byte {
 	text := p.text(n)
 	form, rest, _ := strings.Cut(text, ":")
@@ -390,7 +404,7 @@ func (p *parser) content(n *yaml.Node) []byte {
 	return data
 }
 
-// short returns the beginning of a text.
+// short returns the beginning of a text for an error message.
 func short(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"
@@ -398,7 +412,7 @@ func short(s string) string {
 	return s
 }
 
-// answer reads an answer: a message, or a mapping.
+// answer reads the value of the action answer: a message, or a mapping with status, headers and body.
 func (p *parser) answer(n *yaml.Node) *answer {
 	a := &answer{status: http.StatusOK}
 	if n.Kind == yaml.ScalarNode {
@@ -427,7 +441,7 @@ func (p *parser) answer(n *yaml.Node) *answer {
 	return a
 }
 
-// failure reads an error: a code, or a mapping.
+// failure reads the value of the action fail: an error code, or a mapping with the code and a message.
 func (p *parser) failure(n *yaml.Node) *failure {
 	f := &failure{}
 	code := n

@@ -21,15 +21,17 @@ import (
 
 // Options are the options of New. The zero value applies the rules only.
 type Options struct {
-	// Intercept selects further frames that are held, as by a rule named "intercept".
+	// Intercept selects frames that are held, in addition to those of rules with the action hold; nil selects none.
 	Intercept *filter.Filter
 
 	// Hold waits until somebody decides about a held frame. It returns the messages that are forwarded, or false to
 	// forward the frame unchanged. nil means that no frame is held.
 	Hold func(ctx context.Context, h Held) (messages [][]byte, changed bool)
 
-	// Hook decides about each frame that HookMatch selects, after the rules. nil means that there is none.
-	Hook      func(ctx context.Context, h Held) (rewrite.Verdict, error)
+	// Hook decides about each frame that HookMatch selects, after the rules were applied; for example, it asks a
+	// program of the user. nil means that there is none.
+	Hook func(ctx context.Context, h Held) (rewrite.Verdict, error)
+	// HookMatch selects the frames for Hook; nil selects all.
 	HookMatch *filter.Filter
 
 	// Pace waits until n bytes of a direction may be forwarded. nil forwards at once.
@@ -66,16 +68,21 @@ type Held struct {
 
 // A Policy applies the rules of a Set to exchanges. It is safe for concurrent use.
 type Policy struct {
-	o   Options
+	// o are the options.
+	o Options
+	// set is the current set of rules.
 	set atomic.Pointer[Set]
 
+	// mu guards used and reported.
 	mu sync.Mutex
-	// used counts the frames that a rule has changed, reported the failures that were reported.
-	used     map[*rule]int
+	// used counts the frames that each rule with a limit was applied to.
+	used map[*rule]int
+	// reported are the messages that were passed to Options.Report.
 	reported map[string]bool
 }
 
-// needsTypes reports whether the rules of a Set, or what selects further frames, depend on the types of messages.
+// needsTypes reports whether the rules of a Set, Intercept or HookMatch refer to fields by name, and definitions are
+// available.
 func (p *Policy) needsTypes(s *Set) bool {
 	if p.o.Type == nil {
 		return false
@@ -106,7 +113,7 @@ func (p *Policy) Replace(s *Set) {
 	p.set.Store(s)
 }
 
-// report reports a text once.
+// report passes a text to Options.Report, unless it was reported before.
 func (p *Policy) report(text string) {
 	p.mu.Lock()
 	known := p.reported[text]
@@ -120,7 +127,7 @@ func (p *Policy) report(text string) {
 	}
 }
 
-// take reports whether a rule may change another frame.
+// take counts an application of a rule, and reports whether the rule's limit (times) permits it.
 func (p *Policy) take(r *rule) bool {
 	if r.times == 0 {
 		return true
@@ -139,7 +146,7 @@ func (p *Policy) Server(scheme, host string) string {
 	return ""
 }
 
-// server returns the first rule that maps a server, or nil.
+// server returns the first rule with the action map that matches a server's URL, or nil.
 func (s *Set) server(serverURL string) *rule {
 	for _, r := range s.rules {
 		if r.mapTo == "" {
@@ -153,7 +160,7 @@ func (s *Set) server(serverURL string) *rule {
 	return nil
 }
 
-// MapTargets returns the hosts to which rules map others.
+// MapTargets returns the host names of the servers to which rules with the action map redirect connections.
 func (s *Set) MapTargets() (hosts []string) {
 	for _, r := range s.rules {
 		if u, err := url.Parse(r.mapTo); err == nil && r.mapTo != "" {
@@ -181,7 +188,7 @@ func (p *Policy) Begin(ex *captures.Exchange) rewrite.Exchange {
 	return x
 }
 
-// addOthers adds what changes the exchange in addition to rules.
+// addOthers determines which frames Intercept and HookMatch may select.
 func (x *exchange) addOthers(view *filter.Exchange) {
 	o := x.policy.o
 	for _, d := range directions {
@@ -204,31 +211,41 @@ func (r *rule) changesOnlyEnd() bool {
 	return len(r.edits) == 0 && r.replace == nil && r.duplicate == 0 && !r.hold && r.delay == 0
 }
 
-// An exchange is one to which rules apply.
+// An exchange applies the rules to one request and its response.
 type exchange struct {
+	// policy is the policy whose rules apply.
 	policy *Policy
 
-	// plan is what the rules may do. intercept and hook select frames in addition, by direction.
+	// plan lists the rules that may affect the exchange.
 	*plan
-	intercept, hook [len(directions)]condition
+	// intercept is the condition of Options.Intercept, by direction.
+	intercept [len(directions)]condition
+	// hook is the condition of Options.HookMatch, by direction.
+	hook [len(directions)]condition
 
-	// typed means that the types of messages are needed.
+	// typed means that filters or edits refer to fields by name, so that the definitions of messages are needed.
 	typed bool
 
-	// changes, frames and trees are the memory for the current frame of each direction, which one goroutine examines.
+	// changes is the memory for the state of the current frame, by direction.
 	changes [len(directions)]change
-	frames  [len(directions)]decode.Frame
-	trees   [len(directions)]wire.Tree
+	// frames is the memory for the decoded current frame, by direction.
+	frames [len(directions)]decode.Frame
+	// trees is the memory for the fields of the current frame's message, by direction.
+	trees [len(directions)]wire.Tree
 
-	mu   sync.Mutex
-	ex   captures.Exchange
+	// mu guards the fields below.
+	mu sync.Mutex
+	// ex is the recorded exchange, as far as it is known.
+	ex captures.Exchange
+	// call is the RPC that the exchange calls; zero if the exchange is not an RPC.
 	call decode.Call
 
-	// shown is what filters examine, until ex or call change.
+	// shown is ex and call in the form that filters examine; nil if they have changed since it was made.
 	shown *filter.Exchange
 }
 
-// view returns what filters examine. The caller has locked mu, or is alone.
+// view returns the exchange in the form that filters examine. The caller has locked mu, or no other goroutine uses
+// the exchange yet.
 func (x *exchange) view() *filter.Exchange {
 	if x.shown == nil {
 		ex := x.ex
@@ -237,7 +254,7 @@ func (x *exchange) view() *filter.Exchange {
 	return x.shown
 }
 
-// viewNow returns what filters examine at the moment.
+// viewNow returns a copy of the exchange in the form that filters examine, with the current time.
 func (x *exchange) viewNow() filter.Exchange {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -251,7 +268,8 @@ func (x *exchange) Changes(d captures.Direction) bool {
 	return len(x.rules[d]) > 0 || x.intercept[d].value != filter.No || x.hook[d].value != filter.No
 }
 
-// Diverts reports whether anything may happen to a direction.
+// Diverts reports whether frames of a direction may be changed, held or slowed down, or the exchange may be ended.
+// Otherwise its bytes may be forwarded as they come.
 func (x *exchange) Diverts(d captures.Direction) bool {
 	switch {
 	case x.Changes(d), x.policy.o.Pace != nil:
@@ -263,7 +281,8 @@ func (x *exchange) Diverts(d captures.Direction) bool {
 	return x.hook[captures.Up].value != filter.No || slices.ContainsFunc(x.rules[captures.Up], func(r frameRule) bool { return r.rule.endsAtHead() })
 }
 
-// Request ends the exchange if a rule needs only the head for that.
+// Request returns the verdict before the request is sent: it ends the exchange if a rule can decide that by the
+// request's head alone.
 func (x *exchange) Request(context.Context) rewrite.Verdict {
 	if x.ending == nil || !x.policy.take(x.ending) {
 		return rewrite.Verdict{}
@@ -271,7 +290,7 @@ func (x *exchange) Request(context.Context) rewrite.Verdict {
 	return x.end(x.ending)
 }
 
-// Response notes the head of the response.
+// Response stores the status and the headers of the response, which filters may examine.
 func (x *exchange) Response(status int, h captures.Headers) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -344,14 +363,14 @@ func (x *exchange) noTakeover(d captures.Direction) bool {
 	return strings.Contains(strings.ToLower(x.ex.ResponseHeaders.Get("sec-websocket-extensions")), name)
 }
 
-// Recorded notes the number of the exchange in the capture.
+// Recorded stores the number of the exchange in the capture.
 func (x *exchange) Recorded(id int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ex.ID, x.shown = id, nil
 }
 
-// Paces reports whether the bandwidth is limited.
+// Paces reports whether the bandwidth is limited, i.e. whether Pace may wait.
 func (x *exchange) Paces() bool { return x.policy.o.Pace != nil }
 
 // Pace waits until n bytes may be forwarded.
@@ -361,7 +380,7 @@ func (x *exchange) Pace(ctx context.Context, d captures.Direction, n int) {
 	}
 }
 
-// Passed reports a body that cannot be changed.
+// Passed reports that a body, which rules might have changed, is forwarded unchanged for a reason.
 func (x *exchange) Passed(d captures.Direction, reason string) {
 	if x.Changes(d) {
 		x.policy.report("not changed (" + x.name() + ", " + d.String() + "): " + reason)

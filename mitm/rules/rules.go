@@ -38,18 +38,20 @@ import (
 //go:embed rules.schema.json
 var SchemaJSON string
 
-// A Set is the rules of a file.
+// A Set is the parsed content of a rules file.
 type Set struct {
-	// Path is that of the file.
+	// Path is the path of the rules file.
 	Path string
 
+	// rules are the rules in the order of the file.
 	rules []*rule
+	// cache remembers which rules may apply to which calls.
 	cache candidateCache
 
-	// ofCalls means that the rule.ofCall of all rules is set.
+	// ofCalls means that the filters of all rules have the same value for all exchanges of a call (see rule.ofCall).
 	ofCalls bool
 
-	// hasNames is the result of HasNames.
+	// hasNames means that a rule refers to fields by name, not only by number.
 	hasNames bool
 }
 
@@ -64,33 +66,47 @@ type rule struct {
 	// Line is where the rule begins in the file.
 	Line int
 
+	// match selects the frames to which the rule applies.
 	match *filter.Filter
 
-	// matchLine is where match is in the file.
+	// matchLine is the line of match in the file.
 	matchLine int
 
-	// ofCall means that the filter has the same value for all exchanges of a call, before their frames are seen.
+	// ofCall means that the filter examines only what is the same for all exchanges of a call (URL, method,
+	// protocol), and frames.
 	ofCall bool
 
 	// times is how many frames the rule changes at most; 0 means all.
 	times int
 
-	// matchesEnd means that the filter names the end of a stream, which rules do not change otherwise.
+	// matchesEnd means that the filter mentions the end of a stream; other rules do not apply to the frames that end
+	// one.
 	matchesEnd bool
 
-	edits     []placedEdit
-	replace   *content
-	delay     time.Duration
-	hold      bool
-	drop      bool
+	// edits are the changes to fields of a message (set, add, delete, retype, set-raw), in order.
+	edits []placedEdit
+	// replace is the message that replaces that of the frame; nil to keep it.
+	replace *content
+	// delay is how long the frame is delayed; 0 for none.
+	delay time.Duration
+	// hold means that the frame waits until a user has decided about it.
+	hold bool
+	// drop means that the frame is not forwarded.
+	drop bool
+	// duplicate is how many additional copies of the frame are forwarded.
 	duplicate int
-	answer    *answer
-	fail      *failure
-	reset     bool
-	mapTo     string
+	// answer is the response that ends the exchange in place of the server's; nil for none.
+	answer *answer
+	// fail is the error with which the exchange ends; nil for none.
+	fail *failure
+	// reset means that the exchange is reset in both directions.
+	reset bool
+	// mapTo is the URL of the server to which connections are redirected, scheme://host; "" for none.
+	mapTo string
 }
 
-// endsAtHead reports whether the rule decides about an exchange when its head is known.
+// endsAtHead reports whether the rule ends the exchange (answer, fail or reset), for which the request's head may
+// suffice.
 func (r *rule) endsAtHead() bool { return r.answer != nil || r.fail != nil || r.reset }
 
 // changesFrames reports whether the rule has an action for frames.
@@ -98,24 +114,35 @@ func (r *rule) changesFrames() bool {
 	return r.endsAtHead() || len(r.edits) > 0 || r.replace != nil || r.delay > 0 || r.hold || r.drop || r.duplicate > 0
 }
 
-// A placedEdit is an edit with its place in the file.
+// A placedEdit is an edit of a message with its position in the rules file, for error messages.
 type placedEdit struct {
+	// Edit is the change to a field of a message.
 	edit.Edit
 
-	// line is the line, and text the action as it is written.
+	// line is the line in the file, from 1.
 	line int
+	// text is the action as it is written in the file.
 	text string
 }
 
-// A content is the bytes of a message as the file has them.
-type content struct{ data []byte }
-
-// An answer is given to the client in place of the server's.
-type answer struct {
-	status  int
-	headers captures.Headers
-	body    []byte
+// A content is a message that a rule supplies.
+type content struct {
+	// data is the uncompressed message, without an envelope.
+	data []byte
 }
 
-// A failure is an error of a call.
-type failure struct{ envelope.Error }
+// An answer is a response that a rule sends to the client in place of the server's.
+type answer struct {
+	// status is the HTTP status of the answer.
+	status int
+	// headers are additional headers of the answer.
+	headers captures.Headers
+	// body is the uncompressed message or body of the answer.
+	body []byte
+}
+
+// A failure is the RPC error with which a rule ends a call.
+type failure struct {
+	// Error is the code and message of the RPC error.
+	envelope.Error
+}

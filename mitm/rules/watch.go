@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// reloadInterval is how often Watch looks at the file.
+// reloadInterval is how often Watch checks whether the file has changed.
 const reloadInterval = 250 * time.Millisecond
 
 // Watch loads a file whenever it changes, until ctx ends. changed gets the rules, or the errors of the file.

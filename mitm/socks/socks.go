@@ -54,9 +54,10 @@ const (
 
 // An Error is a refused SOCKS request, with the reply code for the client.
 type Error struct {
-	// Reply is the reply code of RFC 1928, and Text describes it.
+	// Reply is the reply code for the client (RFC 1928, section 6).
 	Reply byte
-	Text  string
+	// Text describes the refusal.
+	Text string
 }
 
 // Error returns the text.

@@ -29,6 +29,7 @@ type Limit struct {
 	// Latency is the delay added to each piece of data; 0 means none.
 	Latency time.Duration
 
+	// mu guards free.
 	mu sync.Mutex
 	// free is the time at which the bandwidth of each direction is available again.
 	free [2]time.Time

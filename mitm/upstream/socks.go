@@ -101,7 +101,10 @@ func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 }
 
 // An existingConn passes an existing connection to the SOCKS library, in place of dialing one.
-type existingConn struct{ conn net.Conn }
+type existingConn struct {
+	// conn is the connection that Dial returns.
+	conn net.Conn
+}
 
 // Dial returns the connection.
 func (f existingConn) Dial(string, string) (net.Conn, error) { return f.conn, nil }
@@ -112,7 +115,10 @@ func (f existingConn) DialContext(context.Context, string, string) (net.Conn, er
 }
 
 // A greetingError means that the SOCKS proxy did not respond to the greeting.
-type greetingError struct{ err error }
+type greetingError struct {
+	// err is the error of reading the response.
+	err error
+}
 
 // Error returns the text of the underlying error.
 func (e *greetingError) Error() string { return e.err.Error() }
@@ -121,10 +127,13 @@ func (e *greetingError) Error() string { return e.err.Error() }
 // the proxy selects it, greetingConn sends the ids in via, and the SOCKS library sees the selection of no
 // authentication instead.
 type greetingConn struct {
+	// Conn is the connection to the SOCKS proxy.
 	net.Conn
 
-	// via are the ids to be sent, and greeted means that the greeting was sent.
-	via     string
+	// via are the ids, separated by commas, of the unwire proxies that the connection has passed through; they are
+	// sent to a SOCKS proxy that is itself unwire.
+	via string
+	// greeted means that the client's greeting was sent.
 	greeted bool
 
 	// deadline is the deadline for the whole SOCKS handshake.

@@ -15,17 +15,22 @@ const (
 // Spares are open connections to servers that were not used yet and may be used by the next request. The zero
 // value is empty.
 type Spares struct {
-	mu     sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// closed means that no more connections are kept.
 	closed bool
 
-	// n is the number of connections, and byAddr the connections by the key passed to Keep.
-	n      int
+	// n is the number of open connections.
+	n int
+	// byAddr are the connections by the key passed to Keep.
 	byAddr map[string][]*spareConn
 }
 
 // A spareConn is a spare connection that expiry closes after spareLifetime.
 type spareConn struct {
+	// Conn is the unused connection.
 	net.Conn
+	// expiry closes the connection when it was not used for spareLifetime.
 	expiry *time.Timer
 }
 

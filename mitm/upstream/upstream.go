@@ -61,6 +61,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // A proxiedConn is a connection through the user's proxy, or to a proxy that forwards requests.
 type proxiedConn struct {
+	// Conn is the connection to the proxy, or through it to the server.
 	net.Conn
 
 	// proxy is the URL of the proxy without user and password.

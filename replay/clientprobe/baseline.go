@@ -27,8 +27,10 @@ type Baseline struct {
 	// slowest is the duration of the slowest unedited run.
 	slowest time.Duration
 
-	// stdout and stderr are the lines that the client printed in the unedited runs.
-	stdout, stderr lines
+	// stdout are the lines that the client printed to stdout in the unedited runs.
+	stdout lines
+	// stderr are the lines that it printed to stderr.
+	stderr lines
 
 	// ignore are the paths of request fields that differ between unedited runs, by method.
 	ignore map[string][]string
@@ -58,7 +60,7 @@ type Effect struct {
 type lines struct {
 	// stable are the lines that every run prints, each with how often every run prints it at least.
 	stable map[string]int
-	// volatile are the lines that only some runs print, with their numbers masked.
+	// volatile are the lines that only some runs print, with identifiers and numbers replaced by "#".
 	volatile map[string]bool
 }
 
@@ -118,8 +120,8 @@ func count(list []string) map[string]int {
 	return n
 }
 
-// effects returns the lines that a run printed in addition, and those that it did not print, as effects
-// of kind what ("stdout" or "stderr").
+// effects compares the lines that a run printed with those of the unedited runs. Lines in addition, and missing
+// lines, are returned as effects with what ("stdout" or "stderr") as their What.
 func (l *lines) effects(what string, run []string) []Effect {
 	var out []Effect
 	n := count(run)
@@ -176,8 +178,8 @@ func (b *Baseline) fails(o *observation) bool {
 	return o.timedOut || o.exit != 0 && !slices.ContainsFunc(b.runs, func(r *observation) bool { return r.exit != 0 })
 }
 
-// requestEffects compares the requests of a run with those of the first unedited run. For each method,
-// the nth request is compared with the nth.
+// requestEffects compares the requests of a run with those of the first unedited run: for each method, the first
+// request with the first, the second with the second, and so on.
 func (b *Baseline) requestEffects(o *observation) []Effect {
 	var out []Effect
 	was, is := byMethod(b.runs[0]), byMethod(o)
@@ -217,7 +219,7 @@ func changeText(c *diff.Change) string {
 	return text(c.New) + " instead of " + text(c.Old)
 }
 
-// byMethod returns the indexes of a run's requests, by method.
+// byMethod returns the indexes in o.requests of a run's requests, by method.
 func byMethod(o *observation) map[string][]int {
 	out := map[string][]int{}
 	for i := range o.requests {

@@ -22,7 +22,7 @@ import (
 	"unwire/replay/mock"
 )
 
-// A profilePath is the path of a field, as profiles store it.
+// A profilePath is the path of a field in a profile, i.e. in a description of an API that the user supplies.
 type profilePath = []profile.Step
 
 // An Op is a way to edit a field of the server's responses, in order to see how the client reacts.
@@ -51,7 +51,7 @@ const (
 
 // A change edits all occurrences of one field in the responses of a run.
 type change struct {
-	// Target is the field; nil for opControl, which applies to every message.
+	// Target is the field to edit; its zero value for opControl, which applies to every message.
 	Target *Target
 
 	// Op is how the field is edited.
@@ -60,9 +60,12 @@ type change struct {
 
 // A place is one occurrence of a field in a message.
 type place struct {
-	// path is the field's path without list indexes. kind and value describe its value for display; see
-	// Target.
-	path, kind, value string
+	// path is the field's path without list indexes.
+	path string
+	// kind is the apparent type of the value (see Target.Kind).
+	kind string
+	// value is the value for display.
+	value string
 
 	// json is the field's value in a JSON text; unset for protobuf.
 	json jsontree.Value
@@ -73,11 +76,12 @@ type place struct {
 	// at is the index of the field in that object, from 0.
 	at int
 
-	// hasMembers means that the value is a message, object or array, or may be one because it is empty.
+	// hasMembers means that the value is a message, object or array, or an empty field that may be a message.
 	hasMembers bool
 }
 
-// changes returns the ways in which this field can be edited.
+// changes returns the ways in which the field can be edited: a value with members is only removed or replaced by
+// another type.
 func (p *place) changes() []Op {
 	if p.hasMembers {
 		return []Op{opRemove, opRetype}
@@ -85,9 +89,9 @@ func (p *place) changes() []Op {
 	return []Op{opRemove, opChange, opRetype}
 }
 
-// placesOf returns the fields of a message, in the order of their bytes. s has statistics about all
-// messages of the method. It decides which length-delimited fields are messages, because short texts
-// parse as messages too.
+// placesOf returns all fields of a message, including nested ones, in the order of their bytes. s has statistics
+// about all messages of the method; by these it decides which length-delimited fields are messages, since short texts
+// can be parsed as messages too.
 func placesOf(f *decode.Frame, s *shape.Shape) []place {
 	if f.Tree != nil {
 		return protoPlaces(f.Tree, 0, s, s.Locate(f.Tree, nil, false))
@@ -99,8 +103,8 @@ func placesOf(f *decode.Frame, s *shape.Shape) []place {
 	return jsonPlaces(root, nil)
 }
 
-// protoPlaces returns the fields below the node parent of a protobuf message. at are the positions of
-// the nodes in s.
+// protoPlaces returns the fields below the node parent of a decoded protobuf message t, including nested ones. s has
+// statistics about all messages of the method, and at are the positions of the nodes in s.
 func protoPlaces(t *wire.Tree, parent int32, s *shape.Shape, at []shape.Path) (out []place) {
 	for c := range t.Children(parent) {
 		n := t.Node(c)
@@ -202,8 +206,8 @@ func (p *Probe) edit(c *change, id int64, f *decode.Frame) ([]byte, bool) {
 // maxOccurrences limits how many occurrences of a field in one message are changed.
 const maxOccurrences = 1000
 
-// applyProto returns a protobuf message with all occurrences of the field changed; false if it does not
-// have the field.
+// applyProto returns a protobuf message with up to maxOccurrences occurrences of the field edited; false if it does
+// not have the field.
 func (c *change) applyProto(t *wire.Tree) ([]byte, bool) {
 	path, rest, err := fieldpath.Cut(c.Target.Path)
 	if err != nil || rest != "" {
@@ -230,8 +234,7 @@ func (c *change) applyProto(t *wire.Tree) ([]byte, bool) {
 	return out, err == nil && len(edits) > 0
 }
 
-// otherValue returns the encoding of a value that differs from the node's current value, for opChange.
-// It is of the same wire type.
+// otherValue returns the encoding, in the same wire type, of a value that differs from the one of the node.
 func (c *change) otherValue(t *wire.Tree, node int32) []byte {
 	v := t.Uint(node)
 	switch t.Node(node).Type {
@@ -263,8 +266,8 @@ func (c *change) otherValue(t *wire.Tree, node int32) []byte {
 // usual in programs; otherwise the bits are probably an integer.
 func isPlausible(x float64) bool { return math.Abs(x) > 1e-9 && math.Abs(x) < 1e15 }
 
-// applyJSON returns a JSON text with all occurrences of the member changed, the last one first, so that
-// the offsets of the others stay valid.
+// applyJSON returns a JSON message with up to maxOccurrences occurrences of the field edited. It edits the last one
+// first, so that the positions of the others stay valid.
 func (c *change) applyJSON(f *decode.Frame) (data []byte, changed bool) {
 	data = f.Data
 	for n := range maxOccurrences {
@@ -292,7 +295,7 @@ func (c *change) applyJSON(f *decode.Frame) (data []byte, changed bool) {
 	return data, changed
 }
 
-// applyJSON returns the JSON text with this member changed.
+// applyJSON returns the JSON text in which this occurrence of the field is edited in the way op.
 func (p *place) applyJSON(op Op) ([]byte, error) {
 	switch op {
 	case opRemove:
@@ -318,7 +321,8 @@ func (p *place) applyJSON(op Op) ([]byte, error) {
 	return p.json.Replace([]byte(`"~"`)), nil
 }
 
-// addControl returns a message with the field of opControl added.
+// addControl returns a message with a field added that no client can know; false if the message is neither protobuf
+// nor a JSON object.
 func addControl(f *decode.Frame) ([]byte, bool) {
 	if f.Tree != nil {
 		return edit.AppendField(bytes.Clone(f.Data), controlNumber, wire.Len, []byte("control")), true

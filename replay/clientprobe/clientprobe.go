@@ -57,7 +57,7 @@ const (
 // against a mock server that returns recorded responses with one field edited, and compares the
 // client's behaviour.
 type Probe struct {
-	// Mock is the mock server for the capture. For each run, a copy is made with Mock.Another.
+	// Mock is the mock server that answers from the capture. For each run, a copy is made with Mock.Another.
 	Mock *mock.Server
 
 	// Argv is the client's command with its arguments. The journal identifies the client by it.
@@ -74,20 +74,24 @@ type Probe struct {
 	// unedited.
 	AllowExecute bool
 
-	// Methods and Paths restrict the fields that are edited; empty means all. A method is given by its
-	// name with or without its service. A path includes all fields below it.
-	Methods, Paths []string
+	// Methods restricts the edited fields to responses of these methods, each given with or without its service;
+	// empty means all.
+	Methods []string
+	// Paths restricts the edited fields to these paths and all fields below them; empty means all.
+	Paths []string
 
-	// Repeats is the number of unedited runs, and Budget limits the number of all runs; 0 means the
-	// default.
-	Repeats, Budget int
+	// Repeats is the number of unedited runs; 0 means DefaultRepeats.
+	Repeats int
+	// Budget limits the number of all runs; 0 means DefaultBudget.
+	Budget int
 
-	// MaxTime limits the duration of all runs together. Timeout limits a single run; by default, it is
-	// five times the slowest unedited run, and at least 10 seconds.
-	MaxTime, Timeout time.Duration
+	// MaxTime limits the duration of all runs together; 0 means DefaultMaxTime.
+	MaxTime time.Duration
+	// Timeout limits a single run; 0 means five times the slowest unedited run, and at least 10 seconds.
+	Timeout time.Duration
 
-	// Journal, if set, stores the outcome of each run. Outcomes that it has already are not measured
-	// again.
+	// Journal, if set, stores the outcome of each edited run. An outcome that is in it already is reused instead of
+	// running the client.
 	Journal *Journal
 
 	// Progress, if set, is called before each edited run, with its number, the number of planned runs
@@ -95,20 +99,22 @@ type Probe struct {
 	Progress func(run, of int, what string)
 }
 
-// A Run is what Probe.Client needs for one run of the client.
+// A Run is the argument of Probe.Client: what the client needs for one run.
 type Run struct {
 	// Server is the server that the client must connect to.
 	Server *mock.Server
 
-	// Stdout and Stderr receive the client's output.
-	Stdout, Stderr io.Writer
+	// Stdout receives the client's standard output.
+	Stdout io.Writer
+	// Stderr receives the client's standard error.
+	Stderr io.Writer
 }
 
 // ErrBaseline reports that the unedited runs cannot be compared with: the client made no request that
 // the mock could answer, or did not end.
 var ErrBaseline = errors.New("the unedited client cannot be probed")
 
-// defaults replaces limits that are not set by their defaults.
+// defaults sets limits that are 0 to their defaults.
 func (p *Probe) defaults() {
 	if p.Repeats <= 0 {
 		p.Repeats = DefaultRepeats

@@ -11,26 +11,36 @@ import (
 	"unwire/replay/journal"
 )
 
-// A Journal is an append-only record of the outcomes of runs, as JSON Lines, so that a probe that was ended can go
-// on. Its lines have the form of those of package probe. Its methods may be called on nil, which keeps nothing.
+// A Journal stores the outcomes of runs as JSON Lines, so that an interrupted probe can be continued. A nil Journal
+// stores nothing.
 type Journal struct {
-	w        io.Writer
-	capture  string
+	// w is the file to which outcomes are appended.
+	w io.Writer
+	// capture identifies the capture; it is part of each key.
+	capture string
+	// outcomes are the outcomes so far by key.
 	outcomes map[string]*Evidence
 }
 
 // An entry is a line of a journal.
 type entry struct {
-	V      int       `json:"v"`
-	Event  string    `json:"event"`
-	Key    string    `json:"key"`
-	Time   time.Time `json:"time"`
-	Method string    `json:"method,omitempty"`
-	Path   string    `json:"path,omitempty"`
+	// V is the version of the format, always 1.
+	V int `json:"v"`
+	// Event is "answer" for the outcome of a run; other entries are ignored.
+	Event string `json:"event"`
+	// Key identifies the run: a hash of the capture, the client's command, and the edit.
+	Key string `json:"key"`
+	// Time is when the run ended, in UTC.
+	Time time.Time `json:"time"`
+	// Method is the method of the edited field.
+	Method string `json:"method,omitempty"`
+	// Path is the path of the edited field.
+	Path string `json:"path,omitempty"`
+	// Answer is the outcome of the run.
 	Answer *Evidence `json:"answer,omitempty"`
 }
 
-// maxLine is the length of a line of a journal in bytes.
+// maxLine is the maximum length of a line of a journal in bytes.
 const maxLine = 1 << 20
 
 // NewJournal continues a journal: the outcomes that f has are not asked again. capture identifies the capture;
@@ -50,7 +60,7 @@ func NewJournal(f io.ReadWriteSeeker, capture string) (*Journal, error) {
 	return j, nil
 }
 
-// key identifies a run: the capture, the command and the change.
+// key returns a hash that identifies a run by the capture, the client's command, and the edit.
 func (j *Journal) key(p *Probe, c *change) string {
 	if j == nil {
 		return ""
@@ -61,7 +71,7 @@ func (j *Journal) key(p *Probe, c *change) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// recorded returns the outcome of an earlier run, or nil.
+// recorded returns the outcome of an earlier run with a key, or nil if there is none.
 func (j *Journal) recorded(key string) *Evidence {
 	if j == nil {
 		return nil
@@ -69,7 +79,7 @@ func (j *Journal) recorded(key string) *Evidence {
 	return j.outcomes[key]
 }
 
-// note appends an outcome.
+// note appends the outcome of the run with a key and the edit c.
 func (j *Journal) note(key string, c *change, e *Evidence) error {
 	if j == nil {
 		return nil

@@ -25,15 +25,18 @@ type observation struct {
 	// took is the duration of the run.
 	took time.Duration
 
-	// stdout and stderr are the lines that the client printed.
-	stdout, stderr []string
+	// stdout are the lines that the client printed to stdout.
+	stdout []string
+	// stderr are the lines that it printed to stderr.
+	stderr []string
 
 	// requests are the client's requests, in order, each with the recorded exchange that answered it.
 	requests []mock.Answer
 
-	// answered is the number of requests that got a recorded response; applied is the number of
-	// messages that were edited.
-	answered, applied int
+	// answered is the number of requests that got a recorded response.
+	answered int
+	// applied is the number of response messages that were edited.
+	applied int
 }
 
 // run runs the client once. The mock's responses are edited by the change edit; nil leaves them as
@@ -121,14 +124,14 @@ func (o *output) lines() []string {
 	return strings.Split(strings.TrimRight(o.b.String(), "\n"), "\n")
 }
 
-// numbers matches the parts of a line that may differ in each run: identifiers, addresses, times and
-// counts.
+// numbers matches the parts of a line that may differ in each run: decimal numbers, and identifiers of eight or more
+// hexadecimal digits.
 var numbers = regexp.MustCompile(`[0-9a-fA-F]{8}[0-9a-fA-F-]*|[0-9]+`)
 
-// masked returns a line with such numbers replaced by "#".
+// masked returns a line with the parts that numbers matches replaced by "#".
 func masked(line string) string { return numbers.ReplaceAllString(line, "#") }
 
-// upOnly returns the request that a mock answered, without the response, as an exchange that package
+// upOnly returns the request that the mock server has answered, without the response, as an exchange that package
 // diff can compare.
 func upOnly(a *mock.Answer) *decode.Exchange {
 	ex := *a.Request

@@ -53,10 +53,10 @@ type Target struct {
 
 // A SkippedField is a field that is not edited, with the reason.
 type SkippedField struct {
-	// Method is as in Target.
+	// Method is "/package.Service/Method", or the HTTP method and the path for requests that are not RPCs.
 	Method string `json:"method"`
 
-	// Path is as in Target; "" means all fields of some of the method's messages.
+	// Path is the path of the field without list indexes; "" means all fields of some of the method's messages.
 	Path string `json:"path,omitempty"`
 
 	// Reason explains why the field is not edited, as a sentence without a full stop.
@@ -124,7 +124,8 @@ func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 	return plan, nil
 }
 
-// answers returns the numbers of the recorded exchanges whose responses are edited.
+// answers returns the numbers of the recorded exchanges whose responses are edited: those that the first unedited run
+// requested, or all if b is nil.
 func (p *Probe) answers(b *Baseline) (ids []int64) {
 	if b == nil {
 		return p.Mock.Exchanges()
@@ -210,8 +211,8 @@ func (plan *Plan) skip(s SkippedField) {
 	}
 }
 
-// selects reports whether the field at a path should be edited, i.e. whether Paths is empty or has the
-// path or a part of it.
+// selects reports whether the field at a path should be edited: whether Paths is empty, or contains the path or that
+// of a field around it.
 func (p *Probe) selects(path string) bool {
 	return len(p.Paths) == 0 || slices.ContainsFunc(p.Paths, func(want string) bool {
 		want = edit.WithoutIndexes(want)

@@ -86,7 +86,7 @@ type Field struct {
 	Evidence []Evidence `json:"evidence"`
 }
 
-// An Evidence is the outcome of one way of editing a field.
+// An Evidence is what was observed when a field was edited in one way.
 type Evidence struct {
 	// Change is how the field was edited.
 	Change Op `json:"change"`
@@ -155,7 +155,7 @@ func (p *Probe) Run(ctx context.Context, b *Baseline, plan *Plan) (*Result, erro
 	return r, err
 }
 
-// judge sets Verdict and Typed from the evidence.
+// judge sets Verdict and Typed from the observations in Evidence.
 func (f *Field) judge() {
 	tested := map[Op]bool{}
 	for _, e := range f.Evidence {
@@ -188,7 +188,7 @@ type execution struct {
 	// p is the probe.
 	p *Probe
 
-	// b are the unedited runs, with which edited ones are compared.
+	// b has the unedited runs, with which edited ones are compared.
 	b *Baseline
 
 	// r is the result so far.
@@ -245,8 +245,8 @@ func (x *execution) once(ctx context.Context, c *change, limit time.Duration) ([
 	return x.b.effects(o, limit), o, nil
 }
 
-// common returns the effects in a that also occur in b: with the same What, Where and, apart from
-// numbers, Text.
+// common returns the effects in a that also occur in b, with the same What and Where, and the same Text apart from
+// numbers.
 func common(a, b []Effect) []Effect {
 	out := []Effect{}
 	for _, e := range a {

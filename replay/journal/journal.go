@@ -49,7 +49,7 @@ func Continue[Entry any](f io.ReadSeeker, maxLine int, read func(Entry)) error {
 	return nil
 }
 
-// readLine returns a complete line, with its end; io.EOF for one that is not terminated.
+// readLine returns the next complete line, including its line break. It returns io.EOF if the file ends without one.
 func readLine(r *bufio.Reader, maxLine int) ([]byte, error) {
 	var line []byte
 	for {

@@ -13,25 +13,28 @@ import (
 	"unwire/decode/envelope"
 )
 
-// closeEnough is the difference in similarity below which two recorded requests count as equally similar.
+// closeEnough is the difference in score, from 0 to 1, up to which two recorded requests count as equally similar.
 const closeEnough = 0.02
 
-// A candidate is a recorded call that may answer a request.
+// A candidate is a recorded call whose response may be sent to a request, with the similarity of the two requests.
 type candidate struct {
+	// call identifies the recorded call.
 	call
+	// tape is the recorded exchange with its messages.
 	tape *tape
 
-	// sum is the similarity of the frames up to seen, added up.
-	sum  float64
+	// sum is the sum of the similarities, each from 0 to 1, of the request's messages compared so far with the
+	// recorded ones.
+	sum float64
+	// seen is the number of messages of the request that were compared so far.
 	seen int
 
-	// score is the similarity of the request so far.
+	// score is the similarity, from 0 to 1, of the request so far and the recorded one.
 	score float64
 }
 
-// candidates returns the recorded calls that a request may be answered from.
-//
-// Errors: an envelope.Error's message and code in refusal; those of reading.
+// candidates returns the recorded calls of the request's method, protocol and codec. refusal is the RPC error to
+// answer with if there are none; err is an error of reading the capture.
 func (x *session) candidates() (list []*candidate, refusal *envelope.Error, err error) {
 	l := x.s.library
 	all := l.find(x.key)
@@ -63,11 +66,13 @@ func (x *session) candidates() (list []*candidate, refusal *envelope.Error, err 
 	return list, nil, nil
 }
 
+// nameProtocol returns a protocol and its codec for a message, such as "connect and proto".
 func nameProtocol(p decode.Protocol, codec string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s and %s", p, codec), " and ")
 }
 
-// suggest returns a remark with the recorded method that is the most like a key.
+// suggest returns the end of an error message that names a recorded method whose last path segment is equal to that
+// of key; "" if there is none.
 func (l *library) suggest(key string) string {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	var found []string
@@ -82,8 +87,8 @@ func (l *library) suggest(key string) string {
 	return "; it has " + slices.Min(found)
 }
 
-// update computes how similar the recorded request is to what came so far. ended means that nothing more comes,
-// target is what of the request's URL counts; see targetOf.
+// update computes the score from the messages of the request that have arrived. ended means that the request is
+// complete. target is the request's URL path and query as a message; nil for an RPC.
 func (c *candidate) update(frames []decode.Frame, ended bool, target *decode.Frame) {
 	for ; c.seen < len(frames); c.seen++ {
 		if c.seen < len(c.tape.up) {
@@ -104,8 +109,8 @@ func (c *candidate) update(frames []decode.Frame, ended bool, target *decode.Fra
 	}
 }
 
-// targetOf returns the path and the parameters of a URL as a message; nil for an RPC, whose parameters are in its
-// messages.
+// targetOf returns the path and the query of a URL as a JSON message, for comparison; nil for an RPC, which is
+// identified by its method.
 func targetOf(text string, c decode.Call) *decode.Frame {
 	u, err := url.Parse(text)
 	if err != nil || c.Service != "" {
@@ -118,8 +123,8 @@ func targetOf(text string, c decode.Call) *decode.Frame {
 	return &decode.Frame{Frame: envelope.Frame{Data: b}}
 }
 
-// best returns the candidate that answers the request; nil if Repeat forbids all. Among equally similar
-// ones, used decides.
+// best returns the candidate whose response is sent; nil if repeat is Never and all were used. Of candidates that are
+// about equally similar, it prefers the one that was used least often; used counts the uses by exchange.
 func best(list []*candidate, repeat Repeat, used map[int64]int) *candidate {
 	// The caller's list stays: more frames may change the order.
 	list = slices.Clone(list)

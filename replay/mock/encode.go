@@ -11,8 +11,8 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// cut finds the bytes of each frame in the recorded body. What is between two frames, such as the comments of an
-// event stream, belongs to the one behind it.
+// cut assigns the bytes of the recorded response body to its frames. Bytes between two frames, such as comments in an
+// event stream, belong to the later one.
 func (p *player) cut() {
 	p.spans = map[int][]byte{}
 
@@ -41,7 +41,8 @@ func (p *player) cut() {
 	}
 }
 
-// encode returns the bytes of a frame with data as its message. An unchanged frame is sent as it was recorded.
+// encode returns the bytes to send for a frame with data as its message. If changed is false, these are the recorded
+// bytes.
 func (p *player) encode(f *decode.Frame, data []byte, changed bool) ([]byte, error) {
 	span := p.spans[f.Seq]
 	if !changed || f.Err != nil {
@@ -77,19 +78,24 @@ func encodeEvent(event, data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// An eventSink collects a rewritten body.
-type eventSink struct{ bytes.Buffer }
+// An eventSink is a rewrite.Sink that collects the rewritten body in memory.
+type eventSink struct {
+	// Buffer collects the bytes.
+	bytes.Buffer
+}
 
 // Begin does nothing: the length of a body of events is not declared.
 func (*eventSink) Begin(int64) error { return nil }
 
-// A newEvent replaces the data of an event.
+// A newEvent is a rewrite.Exchange that replaces the data of each server-sent event.
 type newEvent struct {
+	// Exchange is nil; it only makes newEvent implement the methods that are never called.
 	rewrite.Exchange
+	// data is the new data of the event.
 	data []byte
 }
 
-// Framing returns that of server-sent events.
+// Framing declares the body to be server-sent events.
 func (*newEvent) Framing(captures.Direction) rewrite.Framing {
 	return rewrite.Framing{Kind: rewrite.Events}
 }
@@ -102,5 +108,5 @@ func (e *newEvent) Frame(context.Context, *rewrite.Frame) rewrite.Verdict {
 // Pace does not wait.
 func (*newEvent) Pace(context.Context, captures.Direction, int) {}
 
-// Passed is not called: an event that is larger than the limit of the package stays as it is.
+// Passed does nothing.
 func (*newEvent) Passed(captures.Direction, string) {}

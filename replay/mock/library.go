@@ -30,53 +30,67 @@ const (
 	cacheBytes = 128 << 20
 )
 
-// noTypes are the types of messages whose schema is unknown.
+// noTypes are two nil descriptors, for request and response: the mock decodes messages without definitions.
 var noTypes [2]protoreflect.MessageDescriptor
 
-// A call is what the index has of a recorded exchange.
+// A call is the index entry of a recorded exchange that can answer requests.
 type call struct {
-	id   int64
+	// id is the number of the exchange in the capture.
+	id int64
+	// host is the host of the request's URL in lower case, with its port if it has one.
 	host string
 
-	// protocol and codec are those of the request.
+	// protocol is the protocol of the request, such as Connect or gRPC.
 	protocol decode.Protocol
-	codec    string
+	// codec is the encoding of its messages, such as "proto" or "json".
+	codec string
 }
 
-// A library is the index of a capture's calls, with a cache of those that were used last.
+// A library is the index of a capture's calls, with a cache of the decoded ones.
 //
 // Limits: maxCalls, maxCandidates, cacheBytes.
 type library struct {
+	// src is the capture, as its clients saw it: after changes that rules made.
 	src *store.ClientView
 
-	// byKey are the calls by method, and order are all of them.
-	byKey   map[string][]call
-	order   []int64
+	// byKey are the calls by the name that keyOf returns.
+	byKey map[string][]call
+	// order are the numbers of all calls, in recorded order.
+	order []int64
+	// skipped are the exchanges that cannot answer requests, with the reason.
 	skipped []Skipped
 
+	// mu guards the fields below.
 	mu sync.Mutex
-	// cache are tapes by exchange; lru has their numbers, the last used ones first. bytes is their size.
+	// cache are the elements of lru by exchange.
 	cache map[int64]*list.Element
-	lru   list.List
+	// lru is a list of *tape, the most recently used first.
+	lru list.List
+	// bytes is the total size of the tapes in lru, in bytes.
 	bytes int64
 }
 
-// A tape is a recorded exchange in the form in which it is played.
+// A tape is a recorded exchange that was read and decoded in order to send its response.
 type tape struct {
+	// ex is the recorded exchange, decoded.
 	ex *decode.Exchange
 
-	// swapped is ex with the client and the server in each other's place.
+	// swapped is ex with the directions exchanged, so that the mock server appears as the client: package live then
+	// schedules the recorded responses like requests.
 	swapped *decode.Exchange
 
-	// target is what counts of the URL; see targetOf.
+	// target is the path and the query of the request's URL as a message; nil for an RPC.
 	target *decode.Frame
 
-	// up are the client's messages. first is how many of them precede the server's first frame.
-	up    []*decode.Frame
+	// up are the messages of the recorded client.
+	up []*decode.Frame
+	// first is the number of messages in up that precede the server's first frame.
 	first int
 
-	// body is the body of the response, after compression of the whole body was undone.
+	// body is the body of the response as recorded; for server-sent events, without the compression of the whole
+	// body.
 	body []byte
+	// size is the memory of body and messages, in bytes.
 	size int64
 }
 
@@ -110,7 +124,7 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 	return l, nil
 }
 
-// unplayable returns why an exchange cannot answer requests; "" if it can.
+// unplayable returns the reason why a recorded exchange cannot answer requests; "" if it can.
 func unplayable(ex *captures.Exchange) string {
 	switch {
 	case ex.Transport == captures.WebSocket:
@@ -134,7 +148,8 @@ func requestCall(ex *captures.Exchange) decode.Call {
 	return decode.Classify(&request)
 }
 
-// keyOf returns the name under which a call is found: the RPC method, or the HTTP method and the path.
+// keyOf returns the name by which recorded calls are found: "/package.Service/Method" for an RPC, otherwise the HTTP
+// method and the path, as "GET /path".
 func keyOf(ex *captures.Exchange, c decode.Call) string {
 	if c.Service != "" {
 		return "/" + c.Service + "/" + c.RPC
@@ -146,6 +161,7 @@ func keyOf(ex *captures.Exchange, c decode.Call) string {
 	return ex.Method + " " + u.EscapedPath()
 }
 
+// hostOf returns the host, and port if any, of a URL in lower case; "" if the URL is invalid.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -154,7 +170,8 @@ func hostOf(text string) string {
 	return strings.ToLower(u.Host)
 }
 
-// find returns the recorded calls of a method. Without any, those of a path that differs in identifiers only.
+// find returns the recorded calls with a name that keyOf returned. For plain HTTP without such a call, it returns
+// those whose paths differ only in identifiers.
 func (l *library) find(key string) []call {
 	if calls := l.byKey[key]; len(calls) > 0 || strings.HasPrefix(key, "/") {
 		return calls
@@ -187,9 +204,9 @@ func samePath(a, b string) bool {
 // isID reports whether a segment of a path may be an identifier.
 func isID(s string) bool { return values.IsDigits(s) || values.ClassOf(s) != "" }
 
-// load returns a recorded exchange.
+// load returns a recorded exchange by its number, from the cache or the capture.
 //
-// Errors: those of reading.
+// Errors: those of reading the capture.
 func (l *library) load(ctx context.Context, id int64) (*tape, error) {
 	l.mu.Lock()
 	if e, ok := l.cache[id]; ok {
@@ -221,7 +238,7 @@ func (l *library) load(ctx context.Context, id int64) (*tape, error) {
 	return t, nil
 }
 
-// read decodes a recorded exchange.
+// read reads and decodes a recorded exchange.
 func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 	ex, err := decode.Decode(ctx, l.src, id, decode.Options{})
 	if err != nil {
@@ -252,7 +269,7 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 	return t, nil
 }
 
-// readBody reads the bytes of the response.
+// readBody reads the recorded response body from the capture.
 func (t *tape) readBody(ctx context.Context, src captures.Source) error {
 	for c, err := range src.Chunks(ctx, t.ex.ID, 0) {
 		if err != nil {
@@ -273,7 +290,7 @@ func (t *tape) readBody(ctx context.Context, src captures.Source) error {
 	return nil
 }
 
-// wholeEncoding returns the compression of the whole body.
+// wholeEncoding returns the Content-Encoding of the response; "" if there is none.
 func (t *tape) wholeEncoding() string {
 	if e := strings.ToLower(t.ex.ResponseHeaders.Get("content-encoding")); e != "identity" {
 		return e
@@ -300,7 +317,8 @@ func requestHead(ex *captures.Exchange) captures.Headers {
 	return h
 }
 
-// sortMaps sorts the maps in the messages of a direction, so that the paths of equal values are equal.
+// sortMaps sorts the entries of protobuf maps in the messages of a direction by key, so that equal messages compare
+// as equal.
 func sortMaps(frames []decode.Frame, dir captures.Direction) {
 	for i := range frames {
 		f := &frames[i]

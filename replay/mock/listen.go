@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// handshakeTime is how long a client may take until its first byte, and for a handshake.
+// handshakeTime is the time limit for a client's first byte, and for the headers of a request.
 const handshakeTime = 10 * time.Second
 
-// recordHandshake is the first byte of TLS.
+// recordHandshake is the first byte of a TLS connection: the record type of handshake messages.
 const recordHandshake = 0x16
 
 // serveWith creates the HTTP servers: one in clear, one with TLS.
@@ -85,7 +85,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return all
 }
 
-// dispatch passes a connection to the server that its first byte is for.
+// dispatch passes a new connection to the HTTP server with or without TLS, depending on its first byte.
 func dispatch(conn net.Conn, clear, secure *queue) {
 	c := &peeked{Conn: conn, r: bufio.NewReader(conn)}
 	// A connection that has ended meanwhile fails when it is read.
@@ -103,27 +103,35 @@ func dispatch(conn net.Conn, clear, secure *queue) {
 	clear.push(c)
 }
 
-// A peeked connection was read ahead.
+// A peeked is a connection whose first bytes were read ahead; Read returns them again.
 type peeked struct {
+	// Conn is the connection.
 	net.Conn
+	// r reads from Conn; it has the bytes that were read ahead.
 	r *bufio.Reader
 }
 
 // Read reads what was read ahead first.
 func (c *peeked) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// A queue is a listener of connections that another one has accepted.
+// A queue is a net.Listener that returns connections which were accepted elsewhere and passed to push.
 type queue struct {
-	ln     net.Listener
-	conns  chan net.Conn
+	// ln is the listener that accepts the connections.
+	ln net.Listener
+	// conns passes connections from push to Accept.
+	conns chan net.Conn
+	// closed is closed when the queue is closed.
 	closed chan struct{}
-	once   sync.Once
+	// once closes the channel closed only once.
+	once sync.Once
 }
 
+// newQueue returns a queue for connections that ln accepts.
 func newQueue(ln net.Listener) *queue {
 	return &queue{ln: ln, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
+// push passes a connection to Accept, or closes it if the queue is closed.
 func (q *queue) push(c net.Conn) {
 	select {
 	case q.conns <- c:
@@ -142,7 +150,7 @@ func (q *queue) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept, and the listener that accepts for it.
+// Close makes Accept fail, and closes the underlying listener.
 func (q *queue) Close() error {
 	q.once.Do(func() { close(q.closed) })
 	_ = q.ln.Close() // the other queue may have closed it

@@ -58,11 +58,12 @@ type Options struct {
 	// Repeat decides between equally similar calls; the default is Cycle.
 	Repeat Repeat
 
-	// Wait is how long an answer waits for the client's next frame; the default is 60 seconds.
+	// Wait is how long the server waits for a message of the client that precedes the next recorded one of the
+	// server; the default is 60 seconds.
 	Wait time.Duration
 
-	// Quiet is how long a client that sends other frames than recorded must be silent until the next frame is due;
-	// the default is 50 ms.
+	// Quiet is how long a client that sends other messages than the recorded ones must be silent until the next
+	// recorded message is sent; the default is 50 ms.
 	Quiet time.Duration
 
 	// Edit, if set, changes a message of a recorded answer before it is sent. It returns the new message, or false
@@ -76,12 +77,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// DefaultSimilarity is the default of Options.MinSimilarity. Messages of one type with other values are above it.
+// DefaultSimilarity is the default of Options.MinSimilarity. Two messages of the same type are usually more similar
+// than this, even if all values differ.
 const DefaultSimilarity = 0.2
 
 // Limits of a server.
 const (
-	// maxSessions is the number of requests in progress.
+	// maxSessions is the number of requests that are answered at the same time; further ones are refused.
 	maxSessions = 1024
 	// maxRequest is the size of a request's body in bytes.
 	maxRequest = 256 << 20
@@ -89,7 +91,7 @@ const (
 	maxFrame = 64 << 20
 )
 
-// An Answer is what the server did with one request.
+// An Answer reports how the server answered one request.
 type Answer struct {
 	// Method is "/package.Service/Method", or the HTTP method and the path.
 	Method string
@@ -100,15 +102,22 @@ type Answer struct {
 	// Exchange is the recorded call that answered; 0 if none did.
 	Exchange int64
 
-	// Similarity is that of the two requests, from 0 to 1.
+	// Similarity is that of the request and the recorded one, from 0 to 1.
 	Similarity float64
 
-	// FramesUp and FramesDown count messages. Substituted counts those sent with values of the client.
-	FramesUp, FramesDown, Substituted int
+	// FramesUp is the number of messages from the client.
+	FramesUp int
+	// FramesDown is the number of messages sent to the client.
+	FramesDown int
+	// Substituted is how many messages and header values were sent with values of this client in place of recorded
+	// ones.
+	Substituted int
 
-	// Code and Reason are those of the error that the client got from this package; "" if it got the recorded
-	// answer.
-	Code, Reason string
+	// Code is the RPC error code, such as "unimplemented", that the server itself answered with; "" if it sent the
+	// recorded response.
+	Code string
+	// Reason is the text of that error; "" if there is none.
+	Reason string
 
 	// Complete means that the recorded answer was sent to its end.
 	Complete bool
@@ -120,10 +129,12 @@ type Answer struct {
 	Request *decode.Exchange
 }
 
-// A Report is the sum of what a server did.
+// A Report sums up the requests that a server has handled.
 type Report struct {
-	// Answered and Refused count requests.
-	Answered, Refused int
+	// Answered is the number of requests that got a recorded response.
+	Answered int
+	// Refused is the number of requests that got an error instead.
+	Refused int
 
 	// Used counts the answers by recorded exchange.
 	Used map[int64]int
@@ -145,20 +156,26 @@ type Skipped struct {
 
 // A Server answers requests from a capture. Its methods may be called concurrently.
 type Server struct {
-	o       Options
+	// o are the options, with defaults filled in.
+	o Options
+	// library has the recorded calls.
 	library *library
-	http    [2]*http.Server
+	// http are the HTTP servers without TLS (index 0) and with TLS (1).
+	http [2]*http.Server
 
-	// sessions bounds the requests in progress.
+	// sessions limits the number of requests in progress; each one puts a value into it.
 	sessions chan struct{}
 
-	mu     sync.Mutex
+	// mu guards report and ids.
+	mu sync.Mutex
+	// report counts the requests so far.
 	report Report
 
-	// ids are the client's identifiers in the capture, with those that it issued in requests so far.
+	// ids map identifiers that clients generated in the capture, such as a session id, to those that clients have
+	// sent in their place so far.
 	ids live.IDs
 
-	// answering serialises Options.Answered.
+	// answering makes calls of Options.Answered run one at a time.
 	answering sync.Mutex
 }
 
@@ -231,7 +248,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
-// done counts a request, and reports it.
+// done counts a request that has ended, and passes it to Options.Answered.
 func (s *Server) done(x *session) {
 	a := x.finish()
 	s.mu.Lock()
@@ -248,7 +265,8 @@ func (s *Server) done(x *session) {
 	}
 }
 
-// learn notes which identifiers a client issues now in place of the recorded ones.
+// learn compares a request with the recorded one, and stores which identifiers the client has sent in place of the
+// recorded ones.
 func (s *Server) learn(t *tape, request *decode.Exchange) {
 	var ids live.IDs
 	ids.Learn(live.NewServerLinks(t.swapped, noTypes), live.Swap(request))
@@ -257,8 +275,7 @@ func (s *Server) learn(t *tape, request *decode.Exchange) {
 	s.ids.Update(&ids)
 }
 
-// withIDs returns a recorded exchange, client and server swapped, with identifiers that clients issued in other
-// requests in place of the recorded ones.
+// withIDs returns tape.swapped with the identifiers replaced that clients have sent so far in place of recorded ones.
 func (s *Server) withIDs(t *tape) *decode.Exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()

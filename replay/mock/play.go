@@ -57,7 +57,7 @@ func (x *session) play() {
 	}
 }
 
-// learnIDs notes the identifiers that the client issued, for later requests.
+// learnIDs stores the identifiers that this request has in place of recorded ones, for later requests.
 func (x *session) learnIDs() {
 	x.mu.Lock()
 	request := &decode.Exchange{Exchange: x.ex, Call: x.call, Frames: slices.Clone(x.messages)}
@@ -68,29 +68,34 @@ func (x *session) learnIDs() {
 
 // A player sends a recorded answer.
 type player struct {
+	// x is the request that is answered.
 	x *session
 
-	// ex is the recorded exchange, client and server swapped, with identifiers of other requests.
+	// ex is the recorded exchange with the directions exchanged (see tape.swapped), and with identifiers that clients
+	// have sent in place of recorded ones.
 	ex *decode.Exchange
 
-	// frames are the server's messages, uploads the same for the schedule. rest are the frames that carry none,
-	// such as the end of a stream.
-	frames  []*decode.Frame
+	// frames are the recorded server's frames with a message, in order.
+	frames []*decode.Frame
+	// uploads are the same messages in the form in which package live schedules them; they may be edited.
 	uploads []live.Upload
-	rest    []*decode.Frame
+	// rest are the recorded server's frames without a message, such as the end of a stream; they are sent last.
+	rest []*decode.Frame
 
-	// spans are the frames' bytes in the body, by their number, with what precedes them.
+	// spans are the recorded bytes of each frame by its number, including those that precede it.
 	spans map[int][]byte
-	// tail are the bytes behind the last frame.
+	// tail are the bytes of the recorded body behind the last frame.
 	tail []byte
 
-	// single means that the answer is one message without a stream around it.
+	// single means that the response is a single message, so that its Content-Length is known before it is sent.
 	single bool
 
 	// failed is the error of writing to the client.
 	failed error
 }
 
+// newPlayer returns a player for the response of ex, a recorded exchange with the directions exchanged. links are the
+// causal relations between its messages.
 func newPlayer(x *session, ex *decode.Exchange, links *live.Links) *player {
 	p := &player{x: x, ex: ex}
 
@@ -125,10 +130,10 @@ func newPlayer(x *session, ex *decode.Exchange, links *live.Links) *player {
 	return p
 }
 
-// recorded returns a frame of the server as it was recorded.
+// recorded returns the server's frame with number seq as it was recorded.
 func (x *session) recorded(seq int) *decode.Frame { return x.tape.ex.Frame(captures.Down, seq) }
 
-// streams reports whether the body consists of frames.
+// streams reports whether the response's protocol splits the body into frames.
 func (p *player) streams() bool {
 	switch p.x.tape.ex.Protocol {
 	case decode.ConnectStream, decode.GRPC, decode.GRPCWeb, decode.GRPCWebText, decode.SSE:
@@ -137,7 +142,8 @@ func (p *player) streams() bool {
 	return false
 }
 
-// warn notes what the capture lacks.
+// warn adds remarks to the report if the recorded response is incomplete: truncated, not decodable, or with redacted
+// secrets.
 func (p *player) warn() {
 	recorded := p.x.tape.ex
 	if recorded.Truncated() {
@@ -154,14 +160,15 @@ func (p *player) warn() {
 	}
 }
 
-// hopHeaders are the headers of a response that belong to the recorded connection, or would lead the client away
-// from this server.
+// hopHeaders are the response headers that are not sent, because they belong to the recorded connection or would lead
+// the client away from this server.
 var hopHeaders = map[string]bool{
 	"connection": true, "keep-alive": true, "transfer-encoding": true, "content-length": true, "trailer": true, "te": true,
 	"upgrade": true, "alt-svc": true, "proxy-connection": true,
 }
 
-// writeHead sends the head of the answer. length is that of the body, or -1.
+// writeHead sends the status and headers of the response, unless they were sent. length is the length of the body in
+// bytes, or -1 if it is unknown.
 func (p *player) writeHead(length int64) {
 	x := p.x
 	if x.began {
@@ -206,7 +213,7 @@ func (p *player) bodyless() bool {
 	return p.x.r.Method == http.MethodHead || p.x.tape.ex.Status == http.StatusNotModified
 }
 
-// cutOff reports whether the recorded answer ended in the middle.
+// cutOff reports whether the recorded response was not received completely.
 func (p *player) cutOff() bool {
 	switch p.x.tape.ex.Outcome {
 	case captures.Reset, captures.Incomplete, captures.Failed, captures.InFlight:
@@ -215,7 +222,8 @@ func (p *player) cutOff() bool {
 	return false
 }
 
-// echoes returns the values of the recorded request's headers that the client sends otherwise now.
+// echoes maps header values of the recorded request to the values that the client sends in their place, since the
+// response may repeat them.
 func (p *player) echoes() map[string]string {
 	const shortest = 8 // bytes of a value that is not equal by chance
 	out := map[string]string{}
@@ -228,7 +236,8 @@ func (p *player) echoes() map[string]string {
 	return out
 }
 
-// localURL returns the path of a redirection to the recorded server, so that it leads to this one.
+// localURL returns the URL of a redirect, made relative if it leads to the recorded server, so that the client stays
+// with the mock.
 func (p *player) localURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, hostOf(p.x.tape.ex.URL)) {
@@ -238,7 +247,8 @@ func (p *player) localURL(text string) string {
 	return u.String()
 }
 
-// write sends a message, for the schedule.
+// write sends a message when the schedule says that it is due. changed means that data differs from the recorded
+// message.
 func (p *player) write(u *live.Upload, data []byte, changed bool) error {
 	if changed || string(p.frames[u.Index].Data) != string(p.x.recorded(u.Seq).Data) {
 		p.x.answer.Substituted++
@@ -266,12 +276,13 @@ func (p *player) send(b []byte) error {
 	return nil
 }
 
+// flush sends buffered bytes to the client at once.
 func (p *player) flush() {
 	// A client that has gone shows when the next frame is written.
 	_ = http.NewResponseController(p.x.w).Flush()
 }
 
-// end ends the answer as the recorded server did.
+// end sends the frames without a message and the trailers, and ends the response as the recorded server did.
 func (p *player) end() {
 	x := p.x
 	if x.tape.ex.Outcome == captures.Canceled {
@@ -313,10 +324,11 @@ func (x *session) writeTrailers(trailers captures.Headers) {
 	}
 }
 
-// drainTime is how long a request may go on after its answer has ended.
+// drainTime is how long the server waits for the end of a request after it has sent the response.
 const drainTime = 100 * time.Millisecond
 
-// drain gives the client a moment to end its request: net/http resets what is not read.
+// drain waits up to drainTime for the end of an HTTP/2 request, because net/http resets a stream whose request was
+// not read to its end.
 func (p *player) drain() {
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()

@@ -17,41 +17,57 @@ import (
 	"unwire/replay/live"
 )
 
-// hesitation is how long the choice waits for the client's first frame if the recorded server answered without one.
+// hesitation is how long the server waits for the client's first message before it chooses a recorded call whose
+// server had responded without one.
 const hesitation = 500 * time.Millisecond
 
 // errTooLarge ends a request whose body is larger than maxRequest.
 var errTooLarge = errors.New("the request is larger than the limit")
 
-// A session is one request in progress.
+// A session handles one request in progress.
 type session struct {
+	// s is the server.
 	s *Server
+	// w writes the response.
 	w http.ResponseWriter
+	// r is the HTTP request.
 	r *http.Request
 
-	// ex and call describe the request, key is its method, and stream decodes its body.
-	ex     captures.Exchange
-	call   decode.Call
-	key    string
+	// ex is the request in the form of a captured exchange.
+	ex captures.Exchange
+	// call is the request's protocol, service and method.
+	call decode.Call
+	// key is the name by which recorded calls are found; see keyOf.
+	key string
+	// stream decodes the request's body into frames.
 	stream *decode.Stream
 
+	// mu guards the fields from frames to links.
 	mu sync.Mutex
-	// frames are all frames that came, and messages those that carry a message.
-	frames, messages []decode.Frame
-	// ended means that the request's body has ended, failed that it broke off or was too large.
-	ended  bool
+	// frames are all frames of the request that have arrived.
+	frames []decode.Frame
+	// messages are those of them that carry a message.
+	messages []decode.Frame
+	// ended means that no more of the request's body arrives.
+	ended bool
+	// failed is the error with which reading the request's body ended; nil if it has not ended, or has ended
+	// normally.
 	failed error
-	wake   chan struct{}
+	// wake is closed, and replaced, when frames have arrived or the body has ended.
+	wake chan struct{}
 
-	// links and dialogue pass the messages on to the player, once the recorded call is chosen.
-	links    *live.Links
+	// links are the causal relations between the recorded messages; nil until the recorded call is chosen.
+	links *live.Links
+	// dialogue has the messages that the client has sent so far, for the schedule of the response.
 	dialogue *live.Dialogue
 
 	// read is closed when the body was read.
 	read chan struct{}
 
-	began  bool // the head of the answer was sent
-	tape   *tape
+	began bool // the head of the answer was sent
+	// tape is the recorded exchange that answers; nil until it is chosen.
+	tape *tape
+	// answer is the report about this request.
 	answer Answer
 }
 
@@ -82,7 +98,7 @@ func newSession(s *Server, w http.ResponseWriter, r *http.Request) *session {
 	return x
 }
 
-// note adds a remark.
+// note adds a remark to the report about the request, at most 100.
 func (x *session) note(format string, args ...any) {
 	const most = 100
 	if len(x.answer.Notes) < most {
@@ -136,7 +152,8 @@ func (x *session) readBody() {
 	}
 }
 
-// add passes on frames that came; err ends the request.
+// add stores frames that have arrived, and passes them to the schedule of the response. err, if not nil, is the error
+// with which the body ended; io.EOF for a normal end.
 func (x *session) add(frames []decode.Frame, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -163,7 +180,8 @@ func (x *session) add(frames []decode.Frame, err error) {
 	x.wake = make(chan struct{})
 }
 
-// connect passes the client's messages, also those that came before, on to the dialogue.
+// connect passes the client's messages, past and future, to the schedule of the response. l are the causal relations
+// between the recorded messages.
 func (x *session) connect(l *live.Links) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,8 +190,9 @@ func (x *session) connect(l *live.Links) {
 	x.dialogue.AddFrames(l, live.SwapFrames(x.messages))
 }
 
-// choose finds the recorded call that answers the request. It decides as late as the recorded answers permit: when
-// the first frame of the best one is due.
+// choose returns the recorded call that answers the request, or the RPC error to answer with; neither if the client
+// has disconnected. It decides when the first frame of the best recorded response is due, so that as many messages as
+// possible are compared.
 func (x *session) choose() (*candidate, *envelope.Error) {
 	list, refusal, err := x.candidates()
 	if err != nil {
@@ -227,7 +246,8 @@ func (x *session) choose() (*candidate, *envelope.Error) {
 	}
 }
 
-// refuse answers with an error in the protocol of the request, or ends an answer that has begun with it.
+// refuse answers with an RPC error in the protocol of the request. If the response has begun, it is ended with that
+// error.
 func (x *session) refuse(code, message string) {
 	x.answer.Code, x.answer.Reason = code, message
 	f := rules.Failure(&x.ex, envelope.Error{Code: code, Message: "unwire mock: " + message})
@@ -253,13 +273,13 @@ func (x *session) refuse(code, message string) {
 	x.writeTrailers(f.Trailers)
 }
 
-// abort cuts the answer off, as the recorded server did.
+// abort resets the response. It panics with http.ErrAbortHandler.
 func (x *session) abort() {
 	x.answer.Notes = append(x.answer.Notes, "the answer was cut off")
 	panic(http.ErrAbortHandler)
 }
 
-// finish returns what happened.
+// finish completes the report about the request, and returns it.
 func (x *session) finish() Answer {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -192,7 +192,8 @@ func (f *failure) text() string {
 	return term.CleanText(withoutRepeats(plainText(f.err)))
 }
 
-// ExactArgs is like cobra.ExactArgs, but its error names the arguments that are missing.
+// ExactArgs returns a check that a command gets exactly one argument for each name. Its error names the argument that
+// is missing.
 func ExactArgs(names ...string) cobra.PositionalArgs { return ArgsBetween(len(names), names...) }
 
 // ArgsBetween returns a check that a command gets at least the first least arguments of names, and at

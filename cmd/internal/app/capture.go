@@ -48,8 +48,9 @@ func (a *App) OpenCapture(path string) (*query.Capture, error) {
 	return openCapture(path, a.Profile(), a.Budget)
 }
 
-// OpenForwarded is like OpenCapture, but returns forwarded instead of received bytes for some directions
-// (0: client to server, 1: server to client). The two differ where rewriting rules changed the traffic.
+// OpenForwarded opens a capture file for reading. For the directions that are set in forwarded (0: client to server,
+// 1: server to client), its bodies are those that the proxy forwarded, instead of those that it received; the two
+// differ where rewriting rules changed the traffic.
 func (a *App) OpenForwarded(path string, forwarded [2]bool) (*query.Capture, error) {
 	return openForwarded(path, a.Profile(), a.Budget, forwarded)
 }
@@ -59,8 +60,9 @@ func openCapture(path string, p *profile.Profile, b *budget.Budget) (*query.Capt
 	return openForwarded(path, p, b, [2]bool{})
 }
 
-// openForwarded is like openCapture; forwarded has the same meaning as for App.OpenForwarded. It refuses
-// "-", since a capture cannot be read from standard input.
+// openForwarded opens a capture file for reading, with profile p and budget b, both of which may be nil. For the
+// directions that are set in forwarded, its bodies are those that the proxy forwarded instead of those that it
+// received. It refuses "-", since a capture cannot be read from standard input.
 func openForwarded(path string, p *profile.Profile, b *budget.Budget, forwarded [2]bool) (*query.Capture, error) {
 	if path == "-" {
 		return nil, Fail(ExitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),

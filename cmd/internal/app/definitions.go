@@ -65,8 +65,9 @@ func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...stri
 	return withWellKnown(s), nil
 }
 
-// NeedDefinitions is like LoadDefinitions, for a command that cannot work without definitions. verb
-// completes the error message "cannot … without definitions".
+// NeedDefinitions loads the protobuf definitions that --proto (name) or the captures determine, as LoadDefinitions
+// does, for a command that cannot work without definitions. verb completes the error message "cannot … without
+// definitions".
 //
 // Errors: if no definitions apply.
 func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures ...string) (*schema.Schema, error) {
@@ -86,9 +87,9 @@ func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures .
 	return withWellKnown(s), err
 }
 
-// FindDefinitions is like LoadDefinitions, for a command whose input names the definitions that it needs:
-// types are full names of types, services or methods in that input. The schema is nil if no definitions
-// apply to types or to the captures.
+// FindDefinitions loads protobuf definitions in the order of LoadDefinitions, for a command whose input names the
+// definitions that it needs: types are full names of types, services or methods in that input. The schema is nil if
+// no definitions apply to types or to the captures.
 func (a *App) FindDefinitions(ctx context.Context, name string, types []string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -196,8 +197,8 @@ func (a *App) projectSourceError(err error) error {
 // named returns the value of --proto or, if the flag is not set, of UNWIRE_PROTO.
 func named(name string) string { return cmp.Or(name, os.Getenv(protoVariable)) }
 
-// Remembered is like LoadDefinitions, but never returns the built-in definitions. It returns nil if there
-// are no others.
+// Remembered loads the protobuf definitions that --proto (name), the captures or the configuration determine, but
+// never the built-in ones. It returns nil if there are none.
 func (a *App) Remembered(ctx context.Context, name string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -443,9 +444,8 @@ func (a *App) LoadSource(ctx context.Context, name string) (*schema.Schema, erro
 	return s, SourceError(name, err)
 }
 
-// LoadVersion is like LoadSource, for one of two client versions to compare: name may also be shipped
-// client code, from which definitions are extracted. See schema.LoadVersion. progress is called during
-// the extraction.
+// LoadVersion loads the definitions of one of two client versions to compare. name is a source that LoadSource reads,
+// or shipped client code, from which definitions are extracted; progress is called during the extraction.
 func (a *App) LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*schema.Schema, error) {
 	if reflected.Names(name) || NamesCapture(name) {
 		return a.LoadSource(ctx, name)

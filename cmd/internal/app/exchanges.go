@@ -77,8 +77,8 @@ func NeedCall(ctx context.Context, c *query.Capture, at query.Address, command s
 		"'unwire ls F.uwc' lists the protocols; 'unwire show' and 'unwire schema infer' support this exchange")
 }
 
-// NeedCalls is like NeedCall, and for a whole capture prints how many of its exchanges the command skips
-// because they are not RPCs.
+// NeedCalls returns an error if the exchange at an address is not an RPC, for a command that supports only RPCs. If
+// the address names a whole capture, it prints how many of its exchanges the command skips because they are not RPCs.
 func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address, command string) error {
 	if at.Exchange != 0 {
 		return NeedCall(ctx, c, at, command)

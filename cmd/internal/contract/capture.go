@@ -15,6 +15,7 @@ import (
 
 // An Exchange is one line of `unwire ls`: a recorded request with its response, or a connection.
 type Exchange struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// ID is the number of the exchange in the capture.
@@ -227,6 +228,7 @@ type Frame struct {
 
 // Edited describes bytes that the proxy forwarded instead of a received frame.
 type Edited struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "added" if the bytes were inserted and replace no received frame.
@@ -273,6 +275,7 @@ type callStatus struct {
 
 // A statusDetail is one detail message of an error status, with its decoded fields.
 type statusDetail struct {
+	// Detail is the detail message as it was received; its fields become members of the JSON object.
 	envelope.Detail
 
 	// Tree are the fields of the detail message.
@@ -328,6 +331,7 @@ func Anomalies(c *conversation.Conversation, f *decode.Frame) (before, after []s
 
 // A Reading is one line of `unwire show --choices`: the type that the user chose for a field.
 type Reading struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Method is the service and the method, with slashes.
@@ -345,6 +349,7 @@ type Reading struct {
 
 // An Explanation is a line of `--explain`: the evidence for the type by which a field is read.
 type Explanation struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Path is the path of the field.
@@ -413,6 +418,7 @@ type ExplainedReading struct {
 
 // A Match is one line of `unwire grep`: a place where the pattern was found.
 type Match struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Address is the address of the frame, or of the exchange for a match outside frames.
@@ -451,6 +457,7 @@ type Match struct {
 
 // A MatchedExchange is a line of `unwire grep -l` and `-c`: an exchange that has matches.
 type MatchedExchange struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Address is the address of the exchange.
@@ -466,6 +473,7 @@ type MatchedExchange struct {
 // A TimelineLine is a line of `unwire show --timeline`: a run of similar frames of one exchange and
 // direction.
 type TimelineLine struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Exchange is the number of the exchange.

@@ -4,6 +4,7 @@ import "unwire/decode/diff"
 
 // Change is one difference between two frames or exchanges.
 type Change struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Change is the difference. Of a pair of exchanges in two captures, its path begins
@@ -22,7 +23,9 @@ type Change struct {
 
 // Variation is a path whose values were compared over a series of messages or exchanges.
 type Variation struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Variation is the path with its values; its fields become members of the JSON object.
 	diff.Variation
 
 	// Name is the path with field names; missing if there are no definitions.

@@ -7,6 +7,7 @@ import (
 
 // Listening is the first event of a command that serves requests.
 type Listening struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "listening".
@@ -30,6 +31,7 @@ type Listening struct {
 
 // Also is the event of each further server to which capture --reverse forwards.
 type Also struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "also".
@@ -45,6 +47,7 @@ type Also struct {
 // RouteConflict is the event of a second destination address that was announced for a connection, and
 // rejected.
 type RouteConflict struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "route-conflict".
@@ -63,6 +66,7 @@ type RouteConflict struct {
 // RefusedUser is the event of the first connection from another user of this machine, whose connections
 // are rejected.
 type RefusedUser struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "refused-user".
@@ -77,6 +81,7 @@ type RefusedUser struct {
 
 // RefusedCertificate is the event of a program that does not accept the proxy's certificate for a server.
 type RefusedCertificate struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "refused-certificate".
@@ -94,6 +99,7 @@ type RefusedCertificate struct {
 
 // QUIC is the event of the first QUIC connection to an address, which is not recorded.
 type QUIC struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "quic".
@@ -108,6 +114,7 @@ type QUIC struct {
 
 // Unsearched is the event of the first payload that a recording cannot search for secrets.
 type Unsearched struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "unsearched".
@@ -122,6 +129,7 @@ type Unsearched struct {
 
 // Uncaptured is the event of a server that a response names and whose traffic is not captured.
 type Uncaptured struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "uncaptured".
@@ -136,6 +144,7 @@ type Uncaptured struct {
 
 // ExchangeEnded is the event of an exchange that has ended, with the members of a line of `unwire ls`.
 type ExchangeEnded struct {
+	// Exchange is the exchange that has ended; its fields become members of the JSON object.
 	*Exchange
 
 	// Event is "exchange".
@@ -175,6 +184,7 @@ type FailureCount struct {
 
 // Ended is the last event of `unwire capture`: a summary of the recording.
 type Ended struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "ended".
@@ -208,6 +218,7 @@ type Ended struct {
 
 // Uploaded is the event of a segment that capture --upload moved to an object store.
 type Uploaded struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "uploaded".
@@ -231,6 +242,7 @@ type Uploaded struct {
 
 // NotUploaded is the event of a segment that capture --upload could not move to an object store.
 type NotUploaded struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "not-uploaded".
@@ -249,6 +261,7 @@ type NotUploaded struct {
 
 // HeldEvent is the event of `unwire capture` when a frame is held or is no longer held.
 type HeldEvent struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "held" or "released".
@@ -272,12 +285,15 @@ type HeldEvent struct {
 
 // A HeldFrame is one line of 'unwire intercept': a frame that the proxy holds until the user decides.
 type HeldFrame struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Frame is the held frame; its fields become members of the JSON object.
 	intercept.Frame
 }
 
 // Decided reports a decision about held frames that 'unwire intercept' has sent to the proxy.
 type Decided struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "decided".

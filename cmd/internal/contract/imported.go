@@ -7,10 +7,12 @@ import (
 
 // Connection is the event of a TCP connection that an import found in a packet file.
 type Connection struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "connection".
 	Event string `json:"event"`
+	// Connection describes the TCP connection; its fields become members of the JSON object.
 	pcap.Connection
 }
 
@@ -21,10 +23,12 @@ func NewConnection(c pcap.Connection) *Connection {
 
 // ImportedPackets is the last event of an import of a packet file.
 type ImportedPackets struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "imported".
 	Event string `json:"event"`
+	// Summary counts what the import found in the packet file; its fields become members of the JSON object.
 	pcap.Summary
 }
 
@@ -35,6 +39,7 @@ func NewImportedPackets(s pcap.Summary) *ImportedPackets {
 
 // Imported is the last event of an import from a format that contains whole exchanges, such as HAR.
 type Imported struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "imported".

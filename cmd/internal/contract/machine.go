@@ -2,6 +2,7 @@ package contract
 
 // CA describes unwire's local certificate authority.
 type CA struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// File is the path of the certificate.
@@ -20,6 +21,7 @@ type CA struct {
 
 // Build describes the program's version, commit and platform.
 type Build struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Version is the module's; "(devel)" for a build from a folder.
@@ -37,6 +39,7 @@ type Build struct {
 
 // Check is the result of one check of `unwire doctor`.
 type Check struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Check is what was checked.

@@ -2,6 +2,7 @@ package contract
 
 // MockAnswer is the event of a request that mock has answered or rejected.
 type MockAnswer struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "answered" or "refused".
@@ -44,6 +45,7 @@ type MockAnswer struct {
 
 // MockReport is the last event of mock.
 type MockReport struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "ended".

@@ -32,6 +32,7 @@ func NewPlaceNote(n *captures.Note) *PlaceNote {
 
 // A Note is one line of `unwire note`: a note with its address.
 type Note struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Address is the address of the exchange or frame that the note is about, as `unwire show` accepts it.
@@ -46,6 +47,7 @@ type Note struct {
 	// Frame is the number of the frame; missing for an exchange.
 	Frame *int `json:"frame,omitempty"`
 
+	// PlaceNote is the text and the mark of the note; its fields become members of the JSON object.
 	PlaceNote
 }
 
@@ -74,6 +76,7 @@ func (l *Exchange) AddNote(n *captures.Note) {
 // A ProjectFile is the output of `unwire config`: the settings in the unwire.yaml of the working
 // folder.
 type ProjectFile struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// File is the path of unwire.yaml. If there is no such file, all members are empty.
@@ -119,6 +122,7 @@ type ProjectKey struct {
 // A KeptDefinition is a line of `unwire use --list`: a part of the definitions that a capture
 // keeps.
 type KeptDefinition struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Kind is "proto" or "descriptors".

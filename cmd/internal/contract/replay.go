@@ -9,18 +9,23 @@ import (
 
 // ReplayPlan describes the requests that a replay would send.
 type ReplayPlan struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Description describes the requests that would be sent; its fields become members of the JSON object.
 	*replay.Description
 }
 
 // ReplayResult is the outcome of a replay.
 type ReplayResult struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Result is the outcome of the replay; its fields become members of the JSON object.
 	*replay.Result
 }
 
 // CallFailure is the error that a call of `unwire call` ended with, on stderr.
 type CallFailure struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Code is the name of the Connect or gRPC code: "not_found".
@@ -57,6 +62,7 @@ type FailureDetail struct {
 // Credential describes where a secret is read from and when it expires. It never contains the secret
 // itself.
 type Credential struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Reference names the credentials, such as the name of a profile.
@@ -89,6 +95,7 @@ type Credential struct {
 
 // Experiment is the result of one experiment of a replay suite.
 type Experiment struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// File is the path of the experiment.

@@ -16,19 +16,27 @@ import (
 // SchemaCheck is the output of `unwire schema check`: how far definitions explain captures. Package check
 // reads this object back as the list of known findings.
 type SchemaCheck struct {
+	// escapedVersion adds the member v, the version number of the JSON format, and makes the encoder escape <, > and
+	// & in strings.
 	escapedVersion
+	// Report is the result of the check; its fields become members of the JSON object.
 	*check.Report
 }
 
 // FieldProposal is a field that captures contain and definitions do not declare.
 type FieldProposal struct {
+	// escapedVersion adds the member v, the version number of the JSON format, and makes the encoder escape <, > and
+	// & in strings.
 	escapedVersion
+	// Proposal is the undeclared field with a proposed declaration; its fields become members of the JSON object.
 	check.Proposal
 }
 
 // SchemaChange is a difference between two versions of definitions.
 type SchemaChange struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Change is the difference; its fields become members of the JSON object.
 	compare.Change
 
 	// Captures are the addresses of the exchanges that contain the element.
@@ -46,12 +54,15 @@ const Outdated = "outdated"
 
 // SchemaUpdate is a change of `unwire schema update` to .proto files, or a conflict that prevents one.
 type SchemaUpdate struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Change is the change of a .proto file, or the conflict; its fields become members of the JSON object.
 	update.Change
 }
 
 // SchemaMatch is a message or field in captured traffic, with the known types that fit its values.
 type SchemaMatch struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Target is the field's message, or the method with its direction; "" if the inputs are files of
@@ -67,6 +78,7 @@ type SchemaMatch struct {
 	// Frames are the addresses of the first frames that contain the message or field.
 	Frames []string `json:"frames"`
 
+	// Result lists the known types that fit the values; its fields become members of the JSON object.
 	*match.Result
 }
 
@@ -77,6 +89,7 @@ func NewSchemaMatch(t *match.Target, r *match.Result) *SchemaMatch {
 
 // SchemaExtraction counts the definitions extracted from one input.
 type SchemaExtraction struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Input is the path of the input.
@@ -140,6 +153,7 @@ type unresolvedElement struct {
 
 // Definition is the text of the definition of a type or service, or of a whole file.
 type Definition struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Element is the full name of the element, or the path of a file.
@@ -154,38 +168,50 @@ type Definition struct {
 
 // DefinitionListing is one line of `unwire schema ls`: an element of the definitions.
 type DefinitionListing struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Listing is the element of the definitions; its fields become members of the JSON object.
 	compare.Listing
 }
 
 // DefinitionHit is one element of the definitions that a search found.
 type DefinitionHit struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Hit is the element that the search found; its fields become members of the JSON object.
 	compare.Hit
 }
 
 // DefinitionRef is a field or a method that uses a type.
 type DefinitionRef struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Ref is the field or method that uses the type; its fields become members of the JSON object.
 	compare.Ref
 }
 
 // FieldJoin is a field number with the name that the field has in JSON. Package align reads this object
 // back.
 type FieldJoin struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Join is the field number with its JSON name; its fields become members of the JSON object.
 	align.Join
 }
 
 // FieldDoubt is a set of field numbers and names that can be matched in more than one way. Package
 // align reads this object back.
 type FieldDoubt struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Doubt is the ambiguous set of field numbers and names; its fields become members of the JSON object.
 	align.Doubt
 }
 
 // HistoryChange is a line of `unwire schema history`: what changed between two versions of a client.
 type HistoryChange struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// Change is the difference between the two versions; its fields become members of the JSON object.
 	history.Change
 }

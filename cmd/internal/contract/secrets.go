@@ -5,6 +5,7 @@ import "unwire/decode/secret"
 // Finding is a value that may be a secret, or data that could not be searched for secrets. It never
 // contains the value.
 type Finding struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// File is the path of the capture.
@@ -59,6 +60,7 @@ func NewFinding(file, frame string, f *secret.Finding) *Finding {
 
 // Redacted is the result of `unwire redact`.
 type Redacted struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// File is the path of the redacted copy.

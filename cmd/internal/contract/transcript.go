@@ -18,10 +18,12 @@ import (
 
 // Transcript is the output of `unwire chat`: the conversation with a model that was found in an exchange.
 type Transcript struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Exchange is the number of the exchange.
 	Exchange int64 `json:"exchange"`
+	// Transcript is the conversation; its fields become members of the JSON object.
 	*transcript.Transcript
 
 	// Error is the error of the exchange. It replaces the member of the embedded transcript, since its
@@ -37,6 +39,7 @@ func NewTranscript(exchange int64, tr *transcript.Transcript, defs *schema.Schem
 
 // A callError is the error with which an exchange ended.
 type callError struct {
+	// Failure is the error as the transcript has it; its fields become members of the JSON object.
 	*transcript.Failure
 
 	// Details replaces the member of the embedded failure, with decoded messages.
@@ -45,6 +48,7 @@ type callError struct {
 
 // An errorDetail is one detail message of an error.
 type errorDetail struct {
+	// Detail is the detail message as it was received; its fields become members of the JSON object.
 	envelope.Detail
 
 	// Text is the detail as JSON or text. It is decoded by the definitions, by the types that this program
@@ -92,6 +96,7 @@ func detailText(d envelope.Detail, defs *schema.Schema) string {
 
 // AnswerDelta is a part of a model's answer in an exchange that is being recorded.
 type AnswerDelta struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Event is "delta" if Delta continues the answer, and "reset" if what was printed before was not the
@@ -107,12 +112,15 @@ type AnswerDelta struct {
 
 // Weights are the weights with which transcripts are scored, in the format of a weights file.
 type Weights struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 	*transcript.Weights // which writes the version itself
 }
 
 // WeightsFit says how well fitted weights predict the labels that they were fitted to.
 type WeightsFit struct {
+	// version adds the member v, the version number of the JSON format.
 	version
+	// FitReport says how well the weights predict the labels; its fields become members of the JSON object.
 	*transcript.FitReport
 }

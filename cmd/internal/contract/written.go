@@ -2,6 +2,7 @@ package contract
 
 // Encoded is the result of `unwire encode`.
 type Encoded struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Bytes is the size of the encoded message.
@@ -16,6 +17,8 @@ type Encoded struct {
 
 // InferredFile is one .proto file that `unwire schema infer` has generated.
 type InferredFile struct {
+	// escapedVersion adds the member v, the version number of the JSON format, and makes the encoder escape <, > and
+	// & in strings.
 	escapedVersion
 
 	// File is the path of the .proto file relative to the import root.
@@ -42,6 +45,7 @@ type InferredFile struct {
 
 // MergedEvidence is the output of `unwire schema merge-evidence`, which has written a file.
 type MergedEvidence struct {
+	// version adds the member v, the version number of the JSON format.
 	version
 
 	// Output is the path of the evidence file that was written.

@@ -46,7 +46,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 }
 
 // A noClose is a writer with a Close method that does nothing, because the caller owns the writer.
-type noClose struct{ io.Writer }
+type noClose struct {
+	// Writer is the wrapped writer.
+	io.Writer
+}
 
 // Close does nothing.
 func (noClose) Close() error { return nil }
@@ -55,6 +58,7 @@ func (noClose) Close() error { return nil }
 // SDK cancels running requests at the end of input. Requests piped from a file would otherwise get no
 // answer.
 type drainingTransport struct {
+	// IOTransport is the SDK's transport over an input and an output stream.
 	sdk.IOTransport
 
 	// conn is the wrapped connection, once it is open.
@@ -102,6 +106,7 @@ func (e *inputError) Unwrap() error { return e.err }
 // A drainingConnection counts the requests that have not been answered yet, and reports the end of its
 // input only when there are none.
 type drainingConnection struct {
+	// Connection is the wrapped connection of the SDK.
 	sdk.Connection
 
 	// answered receives a value each time a response is written.

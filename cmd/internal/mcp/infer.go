@@ -16,11 +16,18 @@ import (
 
 // inferArguments are the arguments of the tool infer.
 type inferArguments struct {
+	// Captures is the argument captures: captures or exchanges to infer from; default: all captures.
 	Captures []string `json:"captures,omitempty" jsonschema:"captures or exchanges to infer from; default: all captures"`
-	Package  string   `json:"package,omitempty" jsonschema:"package of all definitions; default: the packages of the methods"`
-	Message  string   `json:"message,omitempty" jsonschema:"only the fields of messages whose full name begins with this"`
-	NoNames  bool     `json:"no_names,omitempty" jsonschema:"do not take field names from definitions"`
-	Framing  string   `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// Package is the argument package: package of all definitions; default: the packages of the methods.
+	Package string `json:"package,omitempty" jsonschema:"package of all definitions; default: the packages of the methods"`
+	// Message is the argument message: only the fields of messages whose full name begins with this.
+	Message string `json:"message,omitempty" jsonschema:"only the fields of messages whose full name begins with this"`
+	// NoNames is the argument no_names: do not take field names from definitions.
+	NoNames bool `json:"no_names,omitempty" jsonschema:"do not take field names from definitions"`
+	// Framing is the argument framing: for connections without HTTP: delimited, delimited32be, delimited32le or
+	// frames.
+	Framing string `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -88,6 +95,8 @@ func (c *call) inferFrom(addresses []query.Address, in inferArguments) (found *i
 type inferredField struct {
 	// V is the version of the format, always 1.
 	V int `json:"v"`
+	// FieldEvidence is the inferred declaration of the field, with the evidence for it; its fields become members of
+	// the JSON object.
 	*infer.FieldEvidence
 }
 

@@ -38,8 +38,12 @@ func inspectTools() []tool {
 
 // listArguments are the arguments of the tool list.
 type listArguments struct {
+	// Captures is the argument captures: captures to list; default: all.
 	Captures []string `json:"captures,omitempty" jsonschema:"captures to list; default: all"`
-	Filter   string   `json:"filter,omitempty" jsonschema:"terms such as host:api.* method:Run code:!ok status>=400 size>1KB duration>2s is:failed text:\"rate limit\" path:1.7=\"x*\" dir:down note:x"`
+	// Filter is the argument filter: terms such as host:api.* method:Run code:!ok status>=400 size>1KB duration>2s
+	// is:failed text:"rate limit" path:1.7="x*" dir:down note:x.
+	Filter string `json:"filter,omitempty" jsonschema:"terms such as host:api.* method:Run code:!ok status>=400 size>1KB duration>2s is:failed text:\"rate limit\" path:1.7=\"x*\" dir:down note:x"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -93,10 +97,18 @@ func parseFilter(text string) (*filter.Filter, error) {
 
 // showArguments are the arguments of the tool show.
 type showArguments struct {
-	Address string   `json:"address" jsonschema:"exchange or frame: F.uwc#7 or F.uwc#7/up/0; without the file if there is one capture: 7 or 7/up/0"`
-	ReadAs  []string `json:"read_as,omitempty" jsonschema:"how fields are read in this answer, such as 1.2:string or down:7.2:fixed64; the capture does not remember it"`
-	Parts   bool     `json:"parts,omitempty" jsonschema:"only this call, not the whole stream that it is part of"`
-	Framing string   `json:"framing,omitempty" jsonschema:"for connections without HTTP, how messages are delimited: delimited, delimited32be, delimited32le or frames"`
+	// Address is the argument address: exchange or frame: F.uwc#7 or F.uwc#7/up/0; without the file if there is one
+	// capture: 7 or 7/up/0.
+	Address string `json:"address" jsonschema:"exchange or frame: F.uwc#7 or F.uwc#7/up/0; without the file if there is one capture: 7 or 7/up/0"`
+	// ReadAs is the argument read_as: how fields are read in this answer, such as 1.2:string or down:7.2:fixed64; the
+	// capture does not remember it.
+	ReadAs []string `json:"read_as,omitempty" jsonschema:"how fields are read in this answer, such as 1.2:string or down:7.2:fixed64; the capture does not remember it"`
+	// Parts is the argument parts: only this call, not the whole stream that it is part of.
+	Parts bool `json:"parts,omitempty" jsonschema:"only this call, not the whole stream that it is part of"`
+	// Framing is the argument framing: for connections without HTTP, how messages are delimited: delimited,
+	// delimited32be, delimited32le or frames.
+	Framing string `json:"framing,omitempty" jsonschema:"for connections without HTTP, how messages are delimited: delimited, delimited32be, delimited32le or frames"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -159,11 +171,17 @@ func (c *call) noFrame(err error, at query.Address) error {
 
 // decodeArguments are the arguments of the tool decode.
 type decodeArguments struct {
-	Address  string `json:"address,omitempty" jsonschema:"frame to decode, such as F.uwc#7/up/0"`
-	Data     string `json:"data,omitempty" jsonschema:"bytes to decode instead of a frame"`
+	// Address is the argument address: frame to decode, such as F.uwc#7/up/0.
+	Address string `json:"address,omitempty" jsonschema:"frame to decode, such as F.uwc#7/up/0"`
+	// Data is the argument data: bytes to decode instead of a frame.
+	Data string `json:"data,omitempty" jsonschema:"bytes to decode instead of a frame"`
+	// Encoding is the argument encoding: encoding of data: auto (default), hex or base64.
 	Encoding string `json:"encoding,omitempty" jsonschema:"encoding of data: auto (default), hex or base64"`
-	As       string `json:"as,omitempty" jsonschema:"structure of the bytes: auto (default), message, frames or delimited"`
-	Type     string `json:"type,omitempty" jsonschema:"full name of the message type in the definitions"`
+	// As is the argument as: structure of the bytes: auto (default), message, frames or delimited.
+	As string `json:"as,omitempty" jsonschema:"structure of the bytes: auto (default), message, frames or delimited"`
+	// Type is the argument type: full name of the message type in the definitions.
+	Type string `json:"type,omitempty" jsonschema:"full name of the message type in the definitions"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -244,8 +262,12 @@ func (c *call) frameData(at query.Address, o *text.Options) (address string, dat
 
 // explainArguments are the arguments of the tool explain.
 type explainArguments struct {
+	// Address is the argument address: exchange or frame with the field: F.uwc#7 or F.uwc#7/up/0.
 	Address string `json:"address" jsonschema:"exchange or frame with the field: F.uwc#7 or F.uwc#7/up/0"`
-	Path    string `json:"path" jsonschema:"field numbers joined by dots, such as 7.2 or 1.2[0].5; with the prefix up: or down: for one direction"`
+	// Path is the argument path: field numbers joined by dots, such as 7.2 or 1.2[0].5; with the prefix up: or down:
+	// for one direction.
+	Path string `json:"path" jsonschema:"field numbers joined by dots, such as 7.2 or 1.2[0].5; with the prefix up: or down: for one direction"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -287,19 +309,34 @@ func explain(c *call, in explainArguments) error {
 // searchArguments are the arguments of the tool search. At most one of text, regexp, bytes and number can
 // be set.
 type searchArguments struct {
-	Captures   []string `json:"captures,omitempty" jsonschema:"captures, exchanges or frames to search; default: all captures"`
-	Text       string   `json:"text,omitempty" jsonschema:"text to find"`
-	Regexp     string   `json:"regexp,omitempty" jsonschema:"regular expression (RE2) to find"`
-	IgnoreCase bool     `json:"ignore_case,omitempty" jsonschema:"ignore case"`
-	Bytes      string   `json:"bytes,omitempty" jsonschema:"bytes to find, in hex"`
-	Number     string   `json:"number,omitempty" jsonschema:"number to find, in any encoding"`
-	Path       string   `json:"path,omitempty" jsonschema:"only fields with this path; * is one field, ** any number of fields; alone, it lists the fields with their values"`
+	// Captures is the argument captures: captures, exchanges or frames to search; default: all captures.
+	Captures []string `json:"captures,omitempty" jsonschema:"captures, exchanges or frames to search; default: all captures"`
+	// Text is the argument text: text to find.
+	Text string `json:"text,omitempty" jsonschema:"text to find"`
+	// Regexp is the argument regexp: regular expression (RE2) to find.
+	Regexp string `json:"regexp,omitempty" jsonschema:"regular expression (RE2) to find"`
+	// IgnoreCase is the argument ignore_case: ignore case.
+	IgnoreCase bool `json:"ignore_case,omitempty" jsonschema:"ignore case"`
+	// Bytes is the argument bytes: bytes to find, in hex.
+	Bytes string `json:"bytes,omitempty" jsonschema:"bytes to find, in hex"`
+	// Number is the argument number: number to find, in any encoding.
+	Number string `json:"number,omitempty" jsonschema:"number to find, in any encoding"`
+	// Path is the argument path: only fields with this path; * is one field, ** any number of fields; alone, it lists
+	// the fields with their values.
+	Path string `json:"path,omitempty" jsonschema:"only fields with this path; * is one field, ** any number of fields; alone, it lists the fields with their values"`
 
-	Dir     string `json:"dir,omitempty" jsonschema:"up or down; default: both"`
-	Method  string `json:"method,omitempty" jsonschema:"only calls of this method: Run or pkg.Service/Run; * is any text"`
-	Filter  string `json:"filter,omitempty" jsonschema:"only exchanges and frames that match this filter, as for list"`
-	Headers bool   `json:"headers,omitempty" jsonschema:"search URLs and headers, too"`
+	// Dir is the argument dir: up or down; default: both.
+	Dir string `json:"dir,omitempty" jsonschema:"up or down; default: both"`
+	// Method is the argument method: only calls of this method: Run or pkg.Service/Run; * is any text.
+	Method string `json:"method,omitempty" jsonschema:"only calls of this method: Run or pkg.Service/Run; * is any text"`
+	// Filter is the argument filter: only exchanges and frames that match this filter, as for list.
+	Filter string `json:"filter,omitempty" jsonschema:"only exchanges and frames that match this filter, as for list"`
+	// Headers is the argument headers: search URLs and headers, too.
+	Headers bool `json:"headers,omitempty" jsonschema:"search URLs and headers, too"`
+	// Framing is the argument framing: for connections without HTTP: delimited, delimited32be, delimited32le or
+	// frames.
 	Framing string `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -379,8 +416,12 @@ func searchFrames(c *call, in searchArguments) error {
 
 // transcriptArguments are the arguments of the tool transcript.
 type transcriptArguments struct {
+	// Address is the argument address: exchange, such as F.uwc#7, or a capture for all its exchanges; default: the
+	// only capture.
 	Address string `json:"address,omitempty" jsonschema:"exchange, such as F.uwc#7, or a capture for all its exchanges; default: the only capture"`
-	Parts   bool   `json:"parts,omitempty" jsonschema:"treat each call separately, even if several calls form one conversation"`
+	// Parts is the argument parts: treat each call separately, even if several calls form one conversation.
+	Parts bool `json:"parts,omitempty" jsonschema:"treat each call separately, even if several calls form one conversation"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 

@@ -19,10 +19,16 @@ func noteTools() []tool {
 
 // noteArguments are the arguments of the tool note.
 type noteArguments struct {
+	// Address is the argument address: place of the note: F.uwc#7, F.uwc#7/up/0, or F.uwc#7/up/0/1.2 for a field; to
+	// read, also a capture.
 	Address string `json:"address" jsonschema:"place of the note: F.uwc#7, F.uwc#7/up/0, or F.uwc#7/up/0/1.2 for a field; to read, also a capture"`
-	Text    string `json:"text,omitempty" jsonschema:"text of the note; it replaces the note at this place"`
-	Mark    string `json:"mark,omitempty" jsonschema:"mark, one word such as star"`
-	Remove  string `json:"remove,omitempty" jsonschema:"note, mark or both: remove these"`
+	// Text is the argument text: text of the note; it replaces the note at this place.
+	Text string `json:"text,omitempty" jsonschema:"text of the note; it replaces the note at this place"`
+	// Mark is the argument mark: mark, one word such as star.
+	Mark string `json:"mark,omitempty" jsonschema:"mark, one word such as star"`
+	// Remove is the argument remove: note, mark or both: remove these.
+	Remove string `json:"remove,omitempty" jsonschema:"note, mark or both: remove these"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 

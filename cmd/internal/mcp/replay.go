@@ -42,18 +42,31 @@ const (
 
 // replayArguments are the arguments of the tool replay_plan.
 type replayArguments struct {
-	Address string   `json:"address" jsonschema:"exchange to send again, such as F.uwc#7"`
-	To      string   `json:"to,omitempty" jsonschema:"URL of the server; default: the server in the capture"`
-	Edits   []string `json:"edits,omitempty" jsonschema:"edits in their order: set PATH=VALUE, add PATH:KIND=VALUE, del PATH, retype PATH:KIND, set-raw PATH=HEX; PATH has field numbers or names and may begin with a client frame: set @0 1.2=hello"`
-	Codec   string   `json:"codec,omitempty" jsonschema:"json or proto: transcode the request, using the definitions"`
-	Parts   bool     `json:"parts,omitempty" jsonschema:"only this call, not the whole stream that it is part of"`
+	// Address is the argument address: exchange to send again, such as F.uwc#7.
+	Address string `json:"address" jsonschema:"exchange to send again, such as F.uwc#7"`
+	// To is the argument to: URL of the server; default: the server in the capture.
+	To string `json:"to,omitempty" jsonschema:"URL of the server; default: the server in the capture"`
+	// Edits is the argument edits: edits in their order: set PATH=VALUE, add PATH:KIND=VALUE, del PATH, retype
+	// PATH:KIND, set-raw PATH=HEX; PATH has field numbers or names and may begin with a client frame: set @0
+	// 1.2=hello.
+	Edits []string `json:"edits,omitempty" jsonschema:"edits in their order: set PATH=VALUE, add PATH:KIND=VALUE, del PATH, retype PATH:KIND, set-raw PATH=HEX; PATH has field numbers or names and may begin with a client frame: set @0 1.2=hello"`
+	// Codec is the argument codec: json or proto: transcode the request, using the definitions.
+	Codec string `json:"codec,omitempty" jsonschema:"json or proto: transcode the request, using the definitions"`
+	// Parts is the argument parts: only this call, not the whole stream that it is part of.
+	Parts bool `json:"parts,omitempty" jsonschema:"only this call, not the whole stream that it is part of"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
 // sendArguments are the arguments of the tool replay_send.
 type sendArguments struct {
+	// After is the argument after: numbers of exchanges to send first, so that this request uses live IDs from their
+	// answers, or auto to detect them.
 	After []string `json:"after,omitempty" jsonschema:"numbers of exchanges to send first, so that this request uses live IDs from their answers, or auto to detect them"`
-	Learn bool     `json:"learn,omitempty" jsonschema:"send the unedited request twice first, and ignore what differs between the two answers"`
+	// Learn is the argument learn: send the unedited request twice first, and ignore what differs between the two
+	// answers.
+	Learn bool `json:"learn,omitempty" jsonschema:"send the unedited request twice first, and ignore what differs between the two answers"`
+	// replayArguments are the arguments that describe the request, shared with the tool replay_plan.
 	replayArguments
 }
 
@@ -202,17 +215,29 @@ func (c *call) nameAnswer(result *replay.Result) {
 
 // probeArguments are the arguments of the tool probe_plan.
 type probeArguments struct {
-	Address  string   `json:"address,omitempty" jsonschema:"captured exchange of the method, whose headers and values to use"`
-	To       string   `json:"to,omitempty" jsonschema:"URL of the server; default: the server of the exchange"`
-	Method   string   `json:"method,omitempty" jsonschema:"/pkg.Service/Method; default: the method of the exchange"`
-	Path     string   `json:"path,omitempty" jsonschema:"path of the nested message to probe, such as 1.2; default: the request itself"`
-	Fields   string   `json:"fields,omitempty" jsonschema:"field numbers to probe, in ranges separated by commas; default 1-1100"`
-	Depth    int      `json:"depth,omitempty" jsonschema:"number of levels of nested messages to probe"`
-	Protocol string   `json:"protocol,omitempty" jsonschema:"connect-unary, connect-stream, grpc or grpc-web; default: detected"`
-	Names    []string `json:"names,omitempty" jsonschema:"JSON names to try for the request's fields"`
-	Settle   bool     `json:"settle,omitempty" jsonschema:"ask only about fields of the request whose type is ambiguous in the captures"`
-	Known    []string `json:"known,omitempty" jsonschema:"JSON names of existing request fields that are not floats"`
-	Budget   int      `json:"budget,omitempty" jsonschema:"maximum number of requests; default 2000"`
+	// Address is the argument address: captured exchange of the method, whose headers and values to use.
+	Address string `json:"address,omitempty" jsonschema:"captured exchange of the method, whose headers and values to use"`
+	// To is the argument to: URL of the server; default: the server of the exchange.
+	To string `json:"to,omitempty" jsonschema:"URL of the server; default: the server of the exchange"`
+	// Method is the argument method: /pkg.Service/Method; default: the method of the exchange.
+	Method string `json:"method,omitempty" jsonschema:"/pkg.Service/Method; default: the method of the exchange"`
+	// Path is the argument path: path of the nested message to probe, such as 1.2; default: the request itself.
+	Path string `json:"path,omitempty" jsonschema:"path of the nested message to probe, such as 1.2; default: the request itself"`
+	// Fields is the argument fields: field numbers to probe, in ranges separated by commas; default 1-1100.
+	Fields string `json:"fields,omitempty" jsonschema:"field numbers to probe, in ranges separated by commas; default 1-1100"`
+	// Depth is the argument depth: number of levels of nested messages to probe.
+	Depth int `json:"depth,omitempty" jsonschema:"number of levels of nested messages to probe"`
+	// Protocol is the argument protocol: connect-unary, connect-stream, grpc or grpc-web; default: detected.
+	Protocol string `json:"protocol,omitempty" jsonschema:"connect-unary, connect-stream, grpc or grpc-web; default: detected"`
+	// Names is the argument names: JSON names to try for the request's fields.
+	Names []string `json:"names,omitempty" jsonschema:"JSON names to try for the request's fields"`
+	// Settle is the argument settle: ask only about fields of the request whose type is ambiguous in the captures.
+	Settle bool `json:"settle,omitempty" jsonschema:"ask only about fields of the request whose type is ambiguous in the captures"`
+	// Known is the argument known: JSON names of existing request fields that are not floats.
+	Known []string `json:"known,omitempty" jsonschema:"JSON names of existing request fields that are not floats"`
+	// Budget is the argument budget: maximum number of requests; default 2000.
+	Budget int `json:"budget,omitempty" jsonschema:"maximum number of requests; default 2000"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 

@@ -35,13 +35,23 @@ func schemaTools() []tool {
 
 // diffArguments are the arguments of the tool diff.
 type diffArguments struct {
-	A        string   `json:"a,omitempty" jsonschema:"address of a capture, exchange or frame"`
-	B        string   `json:"b,omitempty" jsonschema:"address to compare it with, of the same kind"`
-	Series   []string `json:"series,omitempty" jsonschema:"instead of a and b: addresses of several exchanges or frames, or captures with method"`
-	Method   string   `json:"method,omitempty" jsonschema:"with series: compare the exchanges of this method, Run or pkg.Service/Run"`
-	Ignore   []string `json:"ignore,omitempty" jsonschema:"paths (without indexes) to ignore, with everything below them"`
-	Volatile bool     `json:"volatile,omitempty" jsonschema:"count IDs, times and tokens as differences"`
-	Framing  string   `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// A is the argument a: address of a capture, exchange or frame.
+	A string `json:"a,omitempty" jsonschema:"address of a capture, exchange or frame"`
+	// B is the argument b: address to compare it with, of the same kind.
+	B string `json:"b,omitempty" jsonschema:"address to compare it with, of the same kind"`
+	// Series is the argument series: instead of a and b: addresses of several exchanges or frames, or captures with
+	// method.
+	Series []string `json:"series,omitempty" jsonschema:"instead of a and b: addresses of several exchanges or frames, or captures with method"`
+	// Method is the argument method: with series: compare the exchanges of this method, Run or pkg.Service/Run.
+	Method string `json:"method,omitempty" jsonschema:"with series: compare the exchanges of this method, Run or pkg.Service/Run"`
+	// Ignore is the argument ignore: paths (without indexes) to ignore, with everything below them.
+	Ignore []string `json:"ignore,omitempty" jsonschema:"paths (without indexes) to ignore, with everything below them"`
+	// Volatile is the argument volatile: count IDs, times and tokens as differences.
+	Volatile bool `json:"volatile,omitempty" jsonschema:"count IDs, times and tokens as differences"`
+	// Framing is the argument framing: for connections without HTTP: delimited, delimited32be, delimited32le or
+	// frames.
+	Framing string `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -187,8 +197,12 @@ func (c *call) mentionCalls(capture *query.Capture, at query.Address) {
 
 // checkArguments are the arguments of the tool check.
 type checkArguments struct {
-	Captures    []string          `json:"captures,omitempty" jsonschema:"captures or exchanges to check; default: all captures"`
+	// Captures is the argument captures: captures or exchanges to check; default: all captures.
+	Captures []string `json:"captures,omitempty" jsonschema:"captures or exchanges to check; default: all captures"`
+	// Definitions is the argument definitions: your own .proto files, by path with their text; default: the
+	// definitions that apply to the captures.
 	Definitions map[string]string `json:"definitions,omitempty" jsonschema:"your own .proto files, by path with their text; default: the definitions that apply to the captures"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -242,12 +256,21 @@ func checkDefinitions(c *call, in checkArguments) error {
 
 // matchArguments are the arguments of the tool match.
 type matchArguments struct {
-	Address     string            `json:"address" jsonschema:"capture, exchange or frame with the messages"`
-	Path        string            `json:"path,omitempty" jsonschema:"field whose payloads are the messages, such as 1.2; default: everything that the definitions leave open"`
-	Dir         string            `json:"dir,omitempty" jsonschema:"up or down; default: both"`
-	Top         int               `json:"top,omitempty" jsonschema:"maximum number of candidates for each path; default 10"`
+	// Address is the argument address: capture, exchange or frame with the messages.
+	Address string `json:"address" jsonschema:"capture, exchange or frame with the messages"`
+	// Path is the argument path: field whose payloads are the messages, such as 1.2; default: everything that the
+	// definitions leave open.
+	Path string `json:"path,omitempty" jsonschema:"field whose payloads are the messages, such as 1.2; default: everything that the definitions leave open"`
+	// Dir is the argument dir: up or down; default: both.
+	Dir string `json:"dir,omitempty" jsonschema:"up or down; default: both"`
+	// Top is the argument top: maximum number of candidates for each path; default 10.
+	Top int `json:"top,omitempty" jsonschema:"maximum number of candidates for each path; default 10"`
+	// Definitions is the argument definitions: your own .proto files, by path with their text.
 	Definitions map[string]string `json:"definitions,omitempty" jsonschema:"your own .proto files, by path with their text"`
-	Framing     string            `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// Framing is the argument framing: for connections without HTTP: delimited, delimited32be, delimited32le or
+	// frames.
+	Framing string `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 
@@ -325,13 +348,21 @@ func (c *call) matchDefinitions(in matchArguments, at query.Address) (*schema.Sc
 
 // definitionArguments are the arguments of the tool definitions.
 type definitionArguments struct {
-	Find    string `json:"find,omitempty" jsonschema:"words to search for in names and comments"`
+	// Find is the argument find: words to search for in names and comments.
+	Find string `json:"find,omitempty" jsonschema:"words to search for in names and comments"`
+	// Element is the argument element: type, service or file whose .proto text to print.
 	Element string `json:"element,omitempty" jsonschema:"type, service or file whose .proto text to print"`
-	Deps    bool   `json:"deps,omitempty" jsonschema:"with element: also the types that it refers to"`
-	UsesOf  string `json:"uses_of,omitempty" jsonschema:"type whose uses to list"`
-	Prefix  string `json:"prefix,omitempty" jsonschema:"list only elements whose full name begins with this"`
-	Kind    string `json:"kind,omitempty" jsonschema:"list only this kind: service, method, message or enum"`
+	// Deps is the argument deps: with element: also the types that it refers to.
+	Deps bool `json:"deps,omitempty" jsonschema:"with element: also the types that it refers to"`
+	// UsesOf is the argument uses_of: type whose uses to list.
+	UsesOf string `json:"uses_of,omitempty" jsonschema:"type whose uses to list"`
+	// Prefix is the argument prefix: list only elements whose full name begins with this.
+	Prefix string `json:"prefix,omitempty" jsonschema:"list only elements whose full name begins with this"`
+	// Kind is the argument kind: list only this kind: service, method, message or enum.
+	Kind string `json:"kind,omitempty" jsonschema:"list only this kind: service, method, message or enum"`
+	// Capture is the argument capture: capture whose definitions to read; default: the first capture that keeps some.
 	Capture string `json:"capture,omitempty" jsonschema:"capture whose definitions to read; default: the first capture that keeps some"`
+	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
 	paging
 }
 

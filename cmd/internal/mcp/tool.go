@@ -51,7 +51,10 @@ type request interface {
 }
 
 // paging has the arguments about size and page that all tools share.
-type paging struct{ answer.Request }
+type paging struct {
+	// Request limits the size of the answer, and selects the page by the cursor of the previous one.
+	answer.Request
+}
 
 // Paging returns these arguments.
 func (p paging) Paging() answer.Request { return p.Request }
@@ -95,7 +98,10 @@ func (t *tool) describe() *sdk.Tool {
 var outputSchema = json.RawMessage(`{"type":"object","required":["items","left_out"],"properties":{"items":{"type":"array","items":{"type":"object","required":["object"],"properties":{"address":{"type":"string"},"object":{"type":"object"}}}},"left_out":{"type":"array"},"cursor":{"type":"string"}}}`)
 
 // An argumentError reports invalid arguments of a tool call.
-type argumentError struct{ text string }
+type argumentError struct {
+	// text is the message for the client.
+	text string
+}
 
 // Error returns the text.
 func (e *argumentError) Error() string { return e.text }

@@ -210,6 +210,7 @@ func (o *DiffOptions) exchange(ctx context.Context, at Address) (*decode.Exchang
 
 // A locatedMessage is a message to compare, with the exchange that it comes from.
 type locatedMessage struct {
+	// Message is the encoded message, or the messages of a file.
 	diff.Message
 
 	// exchange is the exchange of a frame; nil for a message in a file.

@@ -11,9 +11,10 @@ import (
 
 // A Misfit is a choice of a field's type that fits none of the field's values in a document.
 type Misfit struct {
-	// Choice is the choice, and Why the reason for which the first value does not have the chosen type.
+	// Choice is the type that the user chose, with the path of the field.
 	Choice kind.Choice
-	Why    error
+	// Why is the reason for which the field's first value cannot have the chosen type.
+	Why error
 }
 
 // FitDocument returns the choices of field types that fit no value in a document's messages.

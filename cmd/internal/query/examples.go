@@ -31,10 +31,10 @@ const (
 
 // FieldExamples are values that a field has in the messages of a capture.
 type FieldExamples struct {
-	// Messages is the number of messages of the field's message type, and With how many of them have the
-	// field.
+	// Messages is the number of messages of the type that declares the field.
 	Messages int `json:"messages"`
-	With     int `json:"with"`
+	// With is how many of these messages have the field.
+	With int `json:"with"`
 
 	// Values is the number of values that the field has in these messages.
 	Values int `json:"values"`
@@ -54,10 +54,10 @@ type FieldExample struct {
 	// Count is how often the field has this value.
 	Count int `json:"count"`
 
-	// Frame is the address of the first frame with the value, and Path the path of the field in that
-	// frame.
+	// Frame is the address of the first frame with the value.
 	Frame string `json:"frame"`
-	Path  string `json:"path"`
+	// Path is the path of the field in that frame.
+	Path string `json:"path"`
 }
 
 // ExamplesOf searches a capture for values of the field number of a message type. defs are the

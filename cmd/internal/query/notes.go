@@ -29,9 +29,10 @@ func ParsePlace(s string) (at Address, path string) {
 
 // A NoPlaceError reports that a frame has no field at a path.
 type NoPlaceError struct {
-	// Address is the address of the exchange or frame, and Path the path of the field that does not exist.
+	// Address is the address of the exchange or frame.
 	Address Address
-	Path    string
+	// Path is the path of the field that does not exist.
+	Path string
 
 	// err is the reason, if the path is invalid.
 	err error

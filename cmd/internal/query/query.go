@@ -32,6 +32,7 @@ import (
 // A Capture is an open capture file, with the questions that can be asked about it as methods. It is safe
 // for concurrent use.
 type Capture struct {
+	// Store is the open capture file.
 	*store.Store
 
 	// Splitting selects how the bytes of connections without HTTP are split into messages. It must not

@@ -88,6 +88,7 @@ func CompareSeries(ctx context.Context, parts []string, method string, o DiffOpt
 
 // A seriesInput collects what a series consists of: either exchanges or messages.
 type seriesInput struct {
+	// DiffOptions say how values are compared.
 	DiffOptions
 
 	// method selects the exchanges of captures.

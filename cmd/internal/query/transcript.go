@@ -232,6 +232,7 @@ func (c *Capture) FollowAnswers(ctx context.Context, only int64, o TranscriptOpt
 
 // A recordedEvent is an event of a capture that is being recorded, or the error that ended the events.
 type recordedEvent struct {
+	// Event is the event; zero if err is set.
 	captures.Event
 
 	// err is the error that ended the events; nil for an event.

@@ -35,8 +35,8 @@ func (c *Capture) Views(ctx context.Context, at conversation.Resolved, defs *sch
 	return &Views{defs: defs, pool: c.evidenceOf(ctx, at), choices: at.Choices}
 }
 
-// ViewsOfMethod is like Views without evidence from other messages, for frames that are decoded while
-// they are recorded.
+// ViewsOfMethod returns how frames of a method are decoded while they are recorded: by the definitions defs, which
+// may be nil, and by the field types stored in the capture, but without evidence from other messages.
 func (c *Capture) ViewsOfMethod(ctx context.Context, method string, defs *schema.Schema) *Views {
 	return &Views{defs: defs, choices: decode.ChoicesOf(ctx, c.Store, method)}
 }

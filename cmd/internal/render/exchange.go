@@ -149,7 +149,8 @@ func Headers(out *term.Output, w io.Writer, arrow, name string, lines captures.H
 	}
 }
 
-// headerCount is like Headers, but prints only the number of headers and the content type.
+// headerCount prints one line with the number of headers and the content type, after the arrow of their direction.
+// name is what the headers are called, such as "trailer"; "" means "header".
 func headerCount(out *term.Output, w io.Writer, arrow, name string, lines captures.Headers) {
 	if len(lines) == 0 {
 		return

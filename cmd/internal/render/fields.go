@@ -37,8 +37,8 @@ func Fields(w io.Writer, fields []*field.Field, indent string) error {
 	return p.w.Flush()
 }
 
-// shownFields is like Fields, with colours. notes are printed below the fields at their offsets. On a
-// terminal, it also prints text and messages that bytes contain.
+// shownFields prints decoded fields, one on each line after indent, with colours. notes are printed below the fields
+// at their offsets. On a terminal, it also prints text and messages that bytes contain.
 func shownFields(out *term.Output, w io.Writer, fields []*field.Field, indent string, notes map[int][]*contract.PlaceNote) error {
 	p := fieldPrinter{w: bufio.NewWriter(w), out: out, notes: notes}
 	p.fields(fields, indent, 0)

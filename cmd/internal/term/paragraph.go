@@ -40,7 +40,8 @@ func (o *Output) Wrap(text string) string {
 	return b.String()
 }
 
-// breakWords is like Paragraph for a text without control characters.
+// breakWords appends to b a paragraph: indent, head and text, wrapped at spaces to the width of the terminal. The
+// text must have no control characters.
 func (o *Output) breakWords(b *strings.Builder, indent, head, text string) {
 	width := max(o.Width, minWidth)
 	if o.Width <= 0 {

@@ -21,6 +21,7 @@ import (
 
 // An Output is an output stream, with what is known about the terminal behind it.
 type Output struct {
+	// Writer is the stream to which is written.
 	io.Writer
 
 	// TTY means that the stream is a terminal, on which tables are drawn; otherwise they are printed as

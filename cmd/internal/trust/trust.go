@@ -59,6 +59,7 @@ type Machine struct {
 
 // A Cert is the CA certificate to be installed.
 type Cert struct {
+	// Certificate is the parsed certificate.
 	*x509.Certificate
 
 	// File is the path of the certificate in PEM format.

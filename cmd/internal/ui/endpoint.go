@@ -33,6 +33,7 @@ type endpoint struct {
 
 // A request is an API request from the page.
 type request struct {
+	// library has the captures that the server shows.
 	*library
 
 	// query are the parameters of the URL.

@@ -83,6 +83,7 @@ type listing struct {
 
 // A row is an exchange in a listing.
 type row struct {
+	// Listed is the metadata of the exchange, with its method and its numbers of frames.
 	*conversation.Listed
 
 	// line is the exchange as 'unwire ls --json' prints it.

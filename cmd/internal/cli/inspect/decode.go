@@ -234,6 +234,7 @@ func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.Mess
 
 // A decodedInput is the input of 'unwire decode': the bytes, and how they must be decoded.
 type decodedInput struct {
+	// Input has the bytes.
 	*app.Input
 
 	// frame is true if the bytes are a frame of a capture, and not a file.
@@ -282,7 +283,8 @@ func captureFileError(name string) error {
 		fmt.Sprintf("name a frame, such as '%s#1/up/0'; 'unwire ls %[1]s' lists the exchanges, and 'unwire show %[1]s 1' prints one; --in raw decodes the bytes of the capture file itself", term.Clean(name)))
 }
 
-// openFrame is like openRead, for the frame of a capture at an address.
+// openFrame returns the data of the captured frame at an address, and the settings for decoding its fields. md is the
+// type that --type names, or nil; chosen are the field types that the user chose.
 func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	by := decode.View{Type: md}
 	store, err := a.OpenCapture(addr.File)

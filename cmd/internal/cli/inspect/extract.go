@@ -52,7 +52,9 @@ type extractFlags struct {
 
 // An extraction is the state of one run of `unwire chat`.
 type extraction struct {
+	// App gives access to the output streams and the settings of the program.
 	*app.App
+	// extractFlags are the values of the command's flags.
 	extractFlags
 
 	// options say how conversations are extracted.

@@ -254,7 +254,9 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 
 // A grep is the state of one run of `unwire grep` over captures.
 type grep struct {
+	// App gives access to the output streams and the settings of the program.
 	*app.App
+	// grepFlags are the values of the command's flags.
 	grepFlags
 
 	// what is the search, with the callbacks that print matches.

@@ -152,7 +152,7 @@ type followedViews struct {
 	by map[string]*query.Views
 }
 
-// watch is like the function watch, and sets s.capture.
+// watch follows a capture that is being recorded and passes its events to w. It sets s.capture.
 func (s *followedViews) watch(ctx context.Context, a *app.App, addr query.Address, w decode.Watcher) error {
 	return watch(ctx, a, addr, func(c *query.Capture) decode.Watcher {
 		s.capture = c

@@ -29,6 +29,7 @@ const leastToken = 16
 
 // flags are the values of the flags of 'unwire mcp'.
 type flags struct {
+	// Target has the flags that select the server to which requests are sent.
 	app.Target
 
 	// proto names the definitions; "" for the default.

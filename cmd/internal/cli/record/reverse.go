@@ -18,9 +18,10 @@ func reverseURL(flag, s string) (*url.URL, error) {
 
 // A reverseListener is an additional reverse proxy that --also asks for.
 type reverseListener struct {
-	// origin is the server to which it forwards, and addr the HOST:PORT at which it listens.
+	// origin is the URL of the server to which it forwards.
 	origin *url.URL
-	addr   string
+	// addr is the HOST:PORT at which it listens.
+	addr string
 }
 
 // startReverse starts a reverse proxy on a free port for each server in --also.

@@ -19,9 +19,10 @@ type UnsearchedLog struct {
 	// announced is set once the first such data has been reported to the user.
 	announced bool
 
-	// exchanges is the number of exchanges with such data, and bytes the size of the data.
+	// exchanges is the number of exchanges with such data.
 	exchanges int
-	bytes     int64
+	// bytes is the total size of such data, in bytes.
+	bytes int64
 }
 
 // report returns the callback for data that could not be searched for secrets. It counts the data, and

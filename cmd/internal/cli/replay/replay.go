@@ -295,7 +295,9 @@ func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64)
 // replaySettings are the settings for requests: how they differ from the capture (Changes), and how
 // secrets are resolved and requests sent (Options).
 type replaySettings struct {
+	// Changes are the differences between the captured requests and those that are sent.
 	replay.Changes
+	// Options say how secrets are resolved and requests are sent.
 	replay.Options
 }
 

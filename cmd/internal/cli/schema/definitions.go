@@ -40,7 +40,8 @@ func (f *definitionFlags) load(ctx context.Context, a *app.App) (*schema.Schema,
 	return s, err
 }
 
-// find is like load without the remark; builtIn reports that the definitions are the built-in ones.
+// find loads the definitions that the flags select, without printing a remark about them. builtIn means that they are
+// the built-in ones.
 func (f *definitionFlags) find(ctx context.Context, a *app.App) (s *schema.Schema, builtIn bool, err error) {
 	return a.LookDefinitions(ctx, f.proto)
 }

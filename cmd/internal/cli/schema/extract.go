@@ -187,7 +187,9 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 
 // An extraction collects the definitions extracted from several inputs.
 type extraction struct {
+	// App gives access to the output streams and the settings of the program.
 	*app.App
+	// extractFlags are the values of the command's flags.
 	extractFlags
 
 	// sources are the inputs that were read.

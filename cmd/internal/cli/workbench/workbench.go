@@ -240,6 +240,7 @@ func (b *Workbench) Close() { b.app.Shutdown(b.server.Shutdown) }
 // An ownListener accepts only connections of the user who runs unwire. The URL with the access token is
 // an argument of the browser's process, which other users of the machine can see.
 type ownListener struct {
+	// Listener is the wrapped listener.
 	net.Listener
 
 	// guard finds out which user opened a connection.

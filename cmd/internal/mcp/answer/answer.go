@@ -66,9 +66,10 @@ type Omission struct {
 	// What describes the data that was left out, and how to get it.
 	What string `json:"what"`
 
-	// Address is the address of the item, and Path the position in its JSON object as a JSON pointer.
+	// Address is the address of the item from which data was left out.
 	Address string `json:"address,omitempty"`
-	Path    string `json:"path,omitempty"`
+	// Path is the position of the omitted data in the item's JSON object, as a JSON pointer.
+	Path string `json:"path,omitempty"`
 
 	// Bytes is the size of what was left out, in JSON; 0 if that is not known.
 	Bytes int `json:"bytes,omitempty"`
@@ -206,7 +207,7 @@ func (p *Page) Add(address string, o contract.Object) error {
 	return p.addEncoded(address, b.Bytes())
 }
 
-// AddJSON is like Add for an object that is already encoded as JSON.
+// AddJSON adds an item to the page whose object is already encoded as JSON.
 //
 // Errors: ErrFull, and invalid JSON.
 func (p *Page) AddJSON(address string, object []byte) error {

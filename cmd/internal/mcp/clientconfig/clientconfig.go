@@ -131,18 +131,26 @@ type (
 	// commandAndArgs, typedCommand and localCommand are the forms in which different clients store a
 	// server.
 	commandAndArgs struct {
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
+		// Command is the path of the program that the client starts.
+		Command string `json:"command"`
+		// Args are the arguments of the program.
+		Args []string `json:"args"`
 	}
 	typedCommand struct {
-		Type    string   `json:"type"`
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
+		// Type is the kind of the server, such as "stdio".
+		Type string `json:"type"`
+		// Command is the path of the program that the client starts.
+		Command string `json:"command"`
+		// Args are the arguments of the program.
+		Args []string `json:"args"`
 	}
 	localCommand struct {
-		Type    string   `json:"type"`
+		// Type is the kind of the server, such as "local".
+		Type string `json:"type"`
+		// Command is the path of the program that the client starts, followed by its arguments.
 		Command []string `json:"command"`
-		Enabled bool     `json:"enabled"`
+		// Enabled means that the client uses the server.
+		Enabled bool `json:"enabled"`
 	}
 )
 

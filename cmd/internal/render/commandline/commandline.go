@@ -232,7 +232,8 @@ func (r *Request) checkedURL() (*url.URL, error) {
 	return u, nil
 }
 
-// checkedCall is like checkedURL, and also checks that the request is an RPC.
+// checkedCall returns the request's URL, or an error if the URL cannot be written in a command line or the request is
+// not an RPC.
 func (r *Request) checkedCall() (*url.URL, error) {
 	u, err := r.checkedURL()
 	if err == nil && (r.Service == "" || !slices.Contains([]string{"connect", "grpc", "grpc-web"}, r.Protocol)) {

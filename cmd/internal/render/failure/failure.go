@@ -79,8 +79,8 @@ func Of(text string) (f Failure, ok bool) {
 	return f, true
 }
 
-// OfCall is like Of for an exchange and its status code. An error status from the server is a failure,
-// too.
+// OfCall classifies the failure of an exchange by its error text and by its status code, such as "not_found". ok is
+// false if it did not fail.
 func OfCall(ex *captures.Exchange, code string) (f Failure, ok bool) {
 	if f, ok = Of(ex.Error); ok || code == "" || code == "ok" || ex.Outcome != captures.Complete {
 		return f, ok

@@ -13,21 +13,32 @@ import (
 type (
 	// junitSuite, junitCase and junitFailure are the elements of a report in JUnit's XML format.
 	junitSuite struct {
-		XMLName  xml.Name    `xml:"testsuite"`
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Cases    []junitCase `xml:"testcase"`
+		// XMLName makes the element a testsuite.
+		XMLName xml.Name `xml:"testsuite"`
+		// Name is the name of the suite.
+		Name string `xml:"name,attr"`
+		// Tests is the number of experiments.
+		Tests int `xml:"tests,attr"`
+		// Failures is the number of experiments that failed.
+		Failures int `xml:"failures,attr"`
+		// Cases are the experiments.
+		Cases []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		Seconds string        `xml:"time,attr"`
+		// Class is the class name that JUnit reports require; always the same.
+		Class string `xml:"classname,attr"`
+		// Name is the file of the experiment, with its description if it has one.
+		Name string `xml:"name,attr"`
+		// Seconds is how long the experiment took, in seconds with three decimals.
+		Seconds string `xml:"time,attr"`
+		// Failure is why the experiment failed; nil if it succeeded.
 		Failure *junitFailure `xml:"failure"`
 	}
 	junitFailure struct {
+		// Message is the first expectation that failed.
 		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
+		// Text lists the expectations that failed, one per line.
+		Text string `xml:",chardata"`
 	}
 )
 
