@@ -308,8 +308,9 @@ func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options
 	return all.Decode(ctx, src, id, o)
 }
 
-// DropJoined removes from ex, a call of a conversation, the frames that the joined conversation contains unchanged,
-// so that they are not counted twice. Frames that carried other messages in their fields remain.
+// DropJoined removes frames from ex, one of several calls that together form a conversation: those that are contained
+// unchanged in the exchange that is joined from all calls, so that they are not counted twice. Frames remain if the
+// messages of the conversation were fields inside them.
 func DropJoined(ex *decode.Exchange) {
 	if h := headOf(ex.Profile, ex.Call); h != nil && h.Data == 0 {
 		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })

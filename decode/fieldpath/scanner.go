@@ -150,7 +150,8 @@ func (sc *scanner) index() (int, error) {
 	return int(k), nil
 }
 
-// layers parses the layers of a step and returns them without the first exclamation mark.
+// layers parses the formats that values of a step are unpacked from, as in the step 3!gzip!json, and returns them without
+// the first exclamation mark: gzip!json.
 func (sc *scanner) layers() (string, error) {
 	start := sc.off
 	for sc.next() == '!' {

@@ -263,7 +263,8 @@ func (m *marked) setRoles(t *Transcript) {
 	}
 }
 
-// addMark adds markReason as the first reason of a candidate, and raises its score.
+// addMark raises the score of a candidate whose meaning the message itself declares (for example by the member
+// thought: true), and adds markReason as the first reason of the score.
 func (c *candidate) addMark() {
 	const surely = 0.999
 	c.Score = max(c.Score, surely)

@@ -310,7 +310,7 @@ const maxShortRepeats = 3
 // mostShort is the maximum size in bytes of a short answer.
 const mostShort = 24
 
-// findRepeatedShort sets the feature twice of short values that the server sends at two different paths: an answer,
+// findRepeatedShort sets the feature named twice on short values that the server sends at two different paths: an answer,
 // and its repetition at the end.
 func findRepeatedShort(streams []*stream) {
 	type place struct {

@@ -26,7 +26,8 @@ type transcript struct {
 	// loaded are the tools that the conversation has loaded (true) or removed (false) since it began,
 	// by name.
 	loaded map[string]bool
-	// defined are the tools that the transcript itself defines, as JSON.
+	// defined are the definitions, as JSON, of tools that content blocks of the messages add, in addition to those in the
+	// parameter "tools" of the request.
 	defined []json.RawMessage
 }
 

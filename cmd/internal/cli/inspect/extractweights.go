@@ -35,6 +35,6 @@ prints only the rows that differ from the built-in weights, as OLD>NEW.`,
 			return render.Weights(a.Out, w, built, len(args) == 1)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a weights file (JSON)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the weights of the features of chat-like text as a weights file (JSON)")
 	return cmd
 }

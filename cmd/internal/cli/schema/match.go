@@ -93,7 +93,7 @@ The exit status is 1 if no type fits.`,
 // looksLikePath matches the path of a field, such as 1.2[0].5.
 var looksLikePath = regexp.MustCompile(`^[0-9]+(\[[0-9]+\])?(\.[0-9]+(\[[0-9]+\])?)*$`)
 
-// runMatch executes 'unwire schema match'. The last of args may be a path.
+// runMatch executes 'unwire schema match'. The last of args may be a field path, such as 1.2.
 func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) error {
 	// The path is optional, so the last argument counts as one if it looks like one.
 	if n := len(args); n > 1 && f.path == "" && looksLikePath.MatchString(args[n-1]) {
