@@ -399,7 +399,7 @@ func TestCombineLaws(t *testing.T) {
 			t.Errorf("%s gives other evidence", name)
 		}
 	}
-	if _, err := f.MergeAccumulators(fold(0, 1), fold(1, 2)); err == nil || !strings.Contains(err.Error(), "counted before") {
+	if _, err := f.MergeAccumulators(fold(0, 1), fold(1, 2)); err == nil || !strings.Contains(err.Error(), "already counted") {
 		t.Errorf("a part of what was counted: %v", err)
 	}
 }
