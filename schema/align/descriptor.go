@@ -37,10 +37,10 @@ type definer struct {
 	needs map[string]bool
 }
 
-// DescriptorSet returns the matched fields as protobuf definitions, with one file for each package.
+// DescriptorSet returns definitions of the protobuf fields whose JSON names were found, with one file for each package.
 //
-// Shape: fields with ambiguous names are left out. A field with an ambiguous type gets the type
-// Join.Type. An enum without a value 0 gets one whose name says that it was not seen. A field whose
+// Shape: fields with ambiguous names are left out. If several types fit all recorded values of a field, the field gets
+// the one in Join.Type. An enum without a value 0 gets one whose name says that it was not seen. A field whose
 // enum has names that another enum of the message uses is an int32.
 func (r *Report) DescriptorSet() *descriptorpb.FileDescriptorSet {
 	d := &definer{
