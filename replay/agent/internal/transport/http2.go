@@ -2,10 +2,12 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"unwire/captures"
@@ -73,6 +75,10 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 	}
 	if err != nil {
 		err = openError(ctx, &progress, err)
+		if u.Scheme == "http" && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
+			// A server without HTTP/2 may close the connection before its HTTP/1 error is read.
+			err = fmt.Errorf("%w: %w", ErrRefused, err)
+		}
 	} else {
 		recordResponse(c.record, resp, server)
 		if resp.StatusCode != http.StatusOK {
