@@ -1,11 +1,15 @@
 package agent_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 
 	"unwire/replay/agent"
@@ -59,6 +63,79 @@ func TestAutoFallsBack(t *testing.T) {
 			checkTools(t, connectTo(t, front, agent.Auto))
 		})
 	}
+}
+
+// TestAutoAfterReset has a server without TLS that resets the first HTTP/2 connection before anything was read from
+// it. The client falls back only if the server answers the next HTTP/2 connection in HTTP/1: otherwise it may have
+// executed the request.
+func TestAutoAfterReset(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer string
+		falls  bool
+	}{
+		"HTTP/1":    {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", true},
+		"HTTP/2":    {"\x00\x00\x00\x04\x00\x00\x00\x00\x00", false},
+		"no answer": {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, roots := start(t, toolScript("raw"))
+			u, err := url.Parse(server.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := connectTo(t, &httptest.Server{URL: "http://" + resetting(t, newProxy(t, u, roots, true), test.answer)}, agent.Auto)
+			if test.falls {
+				checkTools(t, c)
+			} else if _, err := c.Run(t.Context(), "", user("go")); err == nil {
+				t.Error("the request was sent again")
+			}
+		})
+	}
+}
+
+// resetting returns the address of a listener before a server of HTTP/1. The listener resets the first connection that
+// begins as HTTP/2, and sends answer on the others.
+func resetting(t *testing.T, server *httptest.Server, answer string) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	var resets atomic.Int32
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				in := bufio.NewReader(conn)
+				start, err := in.Peek(3)
+				if err != nil {
+					return
+				}
+				if string(start) == "PRI" {
+					if resets.Add(1) == 1 {
+						_ = conn.(*net.TCPConn).SetLinger(0)
+						return
+					}
+					_, _ = io.WriteString(conn, answer)
+					return
+				}
+				to, err := net.Dial("tcp", server.Listener.Addr().String())
+				if err != nil {
+					return
+				}
+				defer to.Close()
+				go func() { _, _ = io.Copy(to, in) }()
+				_, _ = io.Copy(conn, to)
+			}()
+		}
+	}()
+	return listener.Addr().String()
 }
 
 // TestAutoFallsBackOnStatus has a server whose stream answers 464, as a load balancer

@@ -26,15 +26,20 @@ func coverageEndpoints() []endpoint {
 	}
 }
 
+// coverage returns the coverage and the definitions of the capture that the request names; see file.coverageOf.
+func (q *request) coverage(ctx context.Context) (*coverage, *schema.Schema, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.coverageOf(ctx)
+}
+
 // coverageOf returns how far the definitions explain the capture, the fields that can be added to them,
 // and the definitions themselves. It computes them again only if the capture has grown. If there are no
 // definitions, it uses empty ones.
 func (f *file) coverageOf(ctx context.Context) (*coverage, *schema.Schema, error) {
-	c, err := f.open()
-	if err != nil {
-		return nil, nil, err
-	}
-	defs, err := f.definitions(ctx)
+	c, defs, err := f.openWithDefinitions(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,11 +95,7 @@ type typeEntry struct {
 // proposed fields, and the list of types, the most frequent first. The parameter like selects the types
 // whose names contain it.
 func answerSchema(ctx context.Context, q *request) (any, error) {
-	f, err := q.file()
-	if err != nil {
-		return nil, err
-	}
-	cover, defs, err := f.coverageOf(ctx)
+	cover, defs, err := q.coverage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,11 +180,7 @@ type fieldEntry struct {
 // answerType implements the endpoint schema/type. It returns the definition of the message type that the
 // parameter name names, the coverage of its fields, and the fields and methods that refer to it.
 func answerType(ctx context.Context, q *request) (any, error) {
-	f, err := q.file()
-	if err != nil {
-		return nil, err
-	}
-	cover, defs, err := f.coverageOf(ctx)
+	cover, defs, err := q.coverage(ctx)
 	if err != nil {
 		return nil, err
 	}

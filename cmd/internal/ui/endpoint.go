@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 )
 
 // maxBody bounds what the page sends, in bytes.
@@ -113,6 +114,15 @@ func (q *request) file() (*file, error) {
 		return nil, err
 	}
 	return q.fileAt(int(i))
+}
+
+// capture returns the open capture that the request names.
+func (q *request) capture() (*query.Capture, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	return f.open()
 }
 
 // number returns the parameter name as a whole number of at least 0; missing if the parameter is absent.

@@ -114,6 +114,16 @@ func (f *file) close() error {
 	return err
 }
 
+// openWithDefinitions returns the open capture, and the definitions that apply to it; nil for none.
+func (f *file) openWithDefinitions(ctx context.Context) (*query.Capture, *schema.Schema, error) {
+	c, err := f.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defs, err := f.definitions(ctx)
+	return c, defs, err
+}
+
 // definitions returns the definitions that apply to the capture; nil for none. It loads them once.
 func (f *file) definitions(ctx context.Context) (*schema.Schema, error) {
 	f.defsMu.Lock()

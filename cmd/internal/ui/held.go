@@ -210,11 +210,7 @@ func withDraft(ctx context.Context, q *request, do func(*file, *draft) (any, err
 
 // viewOfMethod returns how a held message is read, by its method and direction.
 func (f *file) viewOfMethod(ctx context.Context, h *intercept.Frame) (decode.View, error) {
-	c, err := f.open()
-	if err != nil {
-		return decode.View{}, err
-	}
-	defs, err := f.definitions(ctx)
+	c, defs, err := f.openWithDefinitions(ctx)
 	if err != nil {
 		return decode.View{}, err
 	}

@@ -18,11 +18,7 @@ func noteEndpoints() []endpoint {
 
 // answerNotes implements the endpoint notes. It returns all notes and marks of a capture.
 func answerNotes(ctx context.Context, q *request) (any, error) {
-	f, err := q.file()
-	if err != nil {
-		return nil, err
-	}
-	c, err := f.open()
+	c, err := q.capture()
 	if err != nil {
 		return nil, err
 	}

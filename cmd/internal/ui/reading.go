@@ -56,11 +56,7 @@ func answerExplanation(ctx context.Context, q *request) (any, error) {
 // answerReadings implements the endpoint readings. It returns the types that the user has chosen for
 // fields of a capture.
 func answerReadings(ctx context.Context, q *request) (any, error) {
-	f, err := q.file()
-	if err != nil {
-		return nil, err
-	}
-	c, err := f.open()
+	c, err := q.capture()
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +85,7 @@ func chooseReading(ctx context.Context, q *request) (any, error) {
 		return nil, err
 	}
 	q.query.Set("f", asked.Frame)
-	f, err := q.file()
-	if err != nil {
-		return nil, err
-	}
-	c, err := f.open()
+	c, err := q.capture()
 	if err != nil {
 		return nil, err
 	}

@@ -131,11 +131,7 @@ func (g *typeGraph) referTo(defs *schema.Schema, md protoreflect.MessageDescript
 // answerGraph implements the endpoint schema/graph. It returns a graph of the types that a message type
 // refers to and of those that refer to it.
 func answerGraph(ctx context.Context, q *request) (any, error) {
-	f, err := q.file()
-	if err != nil {
-		return nil, err
-	}
-	cover, defs, err := f.coverageOf(ctx)
+	cover, defs, err := q.coverage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +156,7 @@ func answerField(ctx context.Context, q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.open()
-	if err != nil {
-		return nil, err
-	}
-	defs, err := f.definitions(ctx)
+	c, defs, err := f.openWithDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -67,11 +67,7 @@ func answerTranscript(ctx context.Context, q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.open()
-	if err != nil {
-		return nil, err
-	}
-	defs, err := f.definitions(ctx)
+	c, defs, err := f.openWithDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}

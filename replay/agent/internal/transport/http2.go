@@ -1,14 +1,18 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"unwire/captures"
 	"unwire/decode/envelope"
@@ -22,6 +26,9 @@ const (
 	//
 	// Source: RESEARCH.md#transports
 	statusNeedsHTTP2 = 464
+
+	// versionCheckTimeout limits the check which version of HTTP a server without TLS answers in.
+	versionCheckTimeout = 2 * time.Second
 )
 
 // A call is a Stream over HTTP/2: a single bidirectional RPC.
@@ -75,8 +82,8 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 	}
 	if err != nil {
 		err = openError(ctx, &progress, err)
-		if u.Scheme == "http" && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
-			// A server without HTTP/2 may close the connection before its HTTP/1 error is read.
+		if (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && d.answersInHTTP1(ctx) {
+			// The server closed the connection before its answer was read.
 			err = fmt.Errorf("%w: %w", ErrRefused, err)
 		}
 	} else {
@@ -95,6 +102,31 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 	<-sent
 	c.down = newDownload(resp, c.record)
 	return c, nil
+}
+
+// http2Start is what a client sends at the beginning of an HTTP/2 connection: the preface and an empty SETTINGS frame.
+const http2Start = http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// answersInHTTP1 reports whether a server without TLS answers the beginning of an HTTP/2 connection in HTTP/1. Such a
+// server cannot have executed a request in HTTP/2, so that the request can be sent again. No request is sent for the
+// check.
+func (d *Dialer) answersInHTTP1(ctx context.Context) bool {
+	if d.URL.Scheme != "http" {
+		return false
+	}
+	conn, err := d.http2.DialContext(ctx, "tcp", net.JoinHostPort(d.URL.Hostname(), cmp.Or(d.URL.Port(), "80")))
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	const version = "HTTP/1."
+	start := make([]byte, len(version))
+	_ = conn.SetDeadline(time.Now().Add(versionCheckTimeout))
+	// If the server refuses the rest of the preface, its answer can be read nevertheless.
+	_, _ = io.WriteString(conn, http2Start)
+	_, err = io.ReadFull(conn, start)
+	return err == nil && string(start) == version
 }
 
 // openError explains err, the reason why no response arrived. at records how far connecting progressed.
