@@ -9,8 +9,7 @@
 //
 // Evidence collects statistics over samples of root types. Add adds a message, Merge combines the evidence of
 // several machines, and Doc converts it to JSON. A Field has statistics of numbers and payloads, a sketch of
-// distinct values, and a few example texts. Of many payloads, only a sample is scored (see sampling.go and
-// stratified.go).
+// distinct values, and a few example texts. Of many payloads, only a sample is scored (see sampling.go).
 //
 // JudgeField, in this file, compares hypotheses: text, message, packed numbers, bytes. The cost of a hypothesis
 // is its description length in nats plus a prior (minimum description length, see cost.go). A softmax over the
