@@ -72,7 +72,8 @@ func leave(ctx context.Context, c *agent.Client, random *rand.Rand) error {
 	}
 	s, err := c.Run(opening, "", user("go", turn.Tool{Name: "add"}))
 	if err != nil {
-		if opening.Err() != nil {
+		// The network notices a deadline by a timer of its own, perhaps before the context does.
+		if deadline, _ := opening.Deadline(); opening.Err() != nil || !time.Now().Before(deadline) {
 			return nil
 		}
 		return err
