@@ -3,10 +3,8 @@ package arch
 import (
 	"bufio"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,33 +153,7 @@ func rowOf(rows []*readerRow, name string) *readerRow {
 func readTree(t *testing.T, root string) *readerTree {
 	t.Helper()
 	tree := &readerTree{functions: map[string]bool{}, takers: map[string]bool{}, constants: map[string]bool{}, targets: map[string]bool{}}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if slices.Contains([]string{"testdata", "node_modules", ".git"}, d.Name()) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if filepath.Ext(path) != ".go" {
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		pkg, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		tree.addFile(filepath.ToSlash(pkg), f, strings.HasSuffix(path, "_test.go"))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eachSource(t, root, func(pkg, path string, f *ast.File) { tree.addFile(pkg, f, strings.HasSuffix(path, "_test.go")) })
 	return tree
 }
 

@@ -106,12 +106,10 @@ func typeName(typ types.Type) (declared, bool) {
 	return declared{}, false
 }
 
-// helpersUsedByTests returns the names that test files use of packages that are
-// written for tests: those that import testing themselves.
-func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
+// eachSource calls do with every Go file below root, except in folders named testdata and node_modules. pkg is the path of its folder below
+// root, with slashes.
+func eachSource(t *testing.T, root string, do func(pkg, path string, f *ast.File)) {
 	t.Helper()
-	helpers, used := map[string]bool{}, map[declared]bool{}
-	production, tests := map[string]bool{}, map[string][]*ast.File{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -129,23 +127,34 @@ func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(path, "_test.go") {
-			tests[filepath.Dir(path)] = append(tests[filepath.Dir(path)], f)
-			return nil
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
 		}
-		production[filepath.Dir(path)] = true
-		if importsTesting(f) {
-			dir, err := filepath.Rel(root, filepath.Dir(path))
-			if err != nil {
-				return err
-			}
-			helpers[module+filepath.ToSlash(dir)] = true
-		}
+		do(filepath.ToSlash(pkg), path, f)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// helpersUsedByTests returns the names that test files use of packages that are
+// written for tests: those that import testing themselves.
+func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
+	t.Helper()
+	helpers, used := map[string]bool{}, map[declared]bool{}
+	production, tests := map[string]bool{}, map[string][]*ast.File{}
+	eachSource(t, root, func(pkg, path string, f *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			tests[pkg] = append(tests[pkg], f)
+			return
+		}
+		production[pkg] = true
+		if importsTesting(f) {
+			helpers[module+pkg] = true
+		}
+	})
 	for dir, files := range tests {
 		for _, f := range files {
 			addUsedNames(used, f, func(path string) bool { return helpers[path] || !production[dir] })
@@ -162,20 +171,11 @@ func namesUsedByModules(t *testing.T, root string) map[declared]bool {
 	t.Helper()
 	used := map[declared]bool{}
 	for _, dir := range otherModules {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-				return err
+		eachSource(t, filepath.Join(root, dir), func(_, path string, f *ast.File) {
+			if !strings.HasSuffix(path, "_test.go") {
+				addUsedNames(used, f, func(path string) bool { return strings.HasPrefix(path, module) })
 			}
-			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			addUsedNames(used, f, func(path string) bool { return strings.HasPrefix(path, module) })
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	return used
 }
