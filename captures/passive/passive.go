@@ -10,8 +10,8 @@
 //	err = r.Remove()
 //
 // Packets and keys are kept in a temporary folder until Remove. If the recorder is killed, they remain, and the
-// file F.uwc-packets next to the capture names their folder. FindFor finds what is left over for a capture, and
-// Find finds everything. Recover completes the capture, and Remove deletes what is left over. Exchanges keep
+// file F.uwc-packets next to the capture names their folder. FindFor finds the leftover of one capture, and
+// Find finds all leftovers in a folder. Recover completes the capture, and Remove deletes the leftover. Exchanges keep
 // their IDs.
 //
 // The command capture records with this package; doctor, and all commands that read captures, look for

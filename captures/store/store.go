@@ -471,7 +471,7 @@ func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 	defer cancel()
 	db, version, err := database.OpenChecked(ctx, path, steps)
 
-	// Of a damaged file, open what is left, and keep the damage for later errors.
+	// If the file is damaged, open its readable part, and keep the damage for later errors.
 	var damage error
 	if errors.Is(err, captures.ErrDamaged) {
 		if part, v, perr := database.OpenDamaged(ctx, path, steps); perr == nil {

@@ -158,7 +158,7 @@ func compareTrees(a, b *wire.Tree, o Options) []Change {
 
 // compareMessages compares two messages as JSON if both are JSON, and as protobuf otherwise.
 //
-// Limits: those of compareTrees. Of a message with more than two million fields, the rest is one value.
+// Limits: those of compareTrees. After two million fields of a message, the remaining bytes are compared as one value.
 func compareMessages(a, b []byte, o Options) []Change {
 	if isJSON(a) && isJSON(b) {
 		c := newComparison(o)

@@ -24,8 +24,8 @@ const (
 	// maxStreams is the maximum number of paths whose texts are collected.
 	maxStreams = 1 << 13
 
-	// leastAmong is the minimum size in bytes of a text that is collected from a path most of whose values are not
-	// text.
+	// leastAmong is the minimum size in bytes of a text that is collected from a path if most values at the path are
+	// not text.
 	leastAmong = 12
 
 	// maxDepth is the maximum nesting of JSON values.

@@ -28,7 +28,8 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 	}
 	var texts, inCalls []*stream
 	mistaken := false
-	// A message around a text may look like a Struct: prose is set aside only if something else answers.
+	// A message that contains a text may look like a google.protobuf.Struct. So do not discard prose in such a message
+	// unless another stream has the answer.
 	answered := slices.ContainsFunc(streams, func(s *stream) bool {
 		return s.dir == captures.Down && s.role == assistant && s.class == plain && !isInside(s, inside)
 	})

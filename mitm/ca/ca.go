@@ -167,7 +167,7 @@ func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	if err := writeAtomically(file, pemKey, der, 0o600, false); err != nil {
 		return nil, err
 	}
-	// Another process may have created it first, so read what is there.
+	// Another process may have created the key file first, so return the key that the file has now.
 	return readKey(file)
 }
 

@@ -179,11 +179,8 @@ func hostsOf(c *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// What an answer in another version of HTTP than the request's means. The server could not read the
-// request.
+// Explanations of a response in another HTTP version than the request, which the server could not read.
 const (
-	// Explanations of a response in another HTTP version than the request, which the server could not
-	// read.
 	OnlyHTTP2 = "the server answers in HTTP/2 only, as servers of gRPC do"
 	OnlyHTTP1 = "the server answers in HTTP/1.1 only"
 )

@@ -105,7 +105,7 @@ type App struct {
 	project *project.File
 
 	// Budget limits how much memory and time the command may spend on all untrusted input files together;
-	// nil for a server, each of whose requests has its own budget.
+	// nil for a server, which creates a budget for each request.
 	Budget *budget.Budget
 
 	// Reflection fetches protobuf definitions from servers by gRPC server reflection, for --proto

@@ -45,8 +45,8 @@ func (s *Series) Lines() []*contract.Variation {
 	return list
 }
 
-// CompareSeries compares several frames, files of one message each, or exchanges. A part may also be a
-// capture, all of whose exchanges of the given method are compared.
+// CompareSeries compares several frames, files of one message each, or exchanges. If a part is
+// a capture, CompareSeries compares all of its exchanges of the given method.
 //
 // Limits: 2,000 messages or exchanges. Errors: DiffError, and those of Open and Read.
 func CompareSeries(ctx context.Context, parts []string, method string, o DiffOptions) (*Series, error) {

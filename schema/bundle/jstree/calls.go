@@ -168,7 +168,7 @@ func (s *Script) AssignedMember(body int32, name string) *Node {
 	for i := s.Brackets[body].Open; i < s.Brackets[body].Close; i++ {
 		if s.Typ(i) == js.EqToken && s.Is(i-1, name) && s.Typ(i-2) == js.DotToken {
 			n := *s.Expr(i + 1)
-			// Of a call, at would be the parenthesis.
+			// If the expression is a call, n.At is its parenthesis; callers need the beginning of the expression.
 			n.At = i + 1
 			return &n
 		}
