@@ -50,6 +50,8 @@ var wrongCalls = []wrongCall{
 	{"show json.uwc", 2, "json.uwc: the exchange number is missing", "give the number of an exchange"},
 	{"show json.uwc#1/up/99", 3, "json.uwc#1/up/99: no such frame", "lists the frames, which are numbered from 0"},
 	{"shwo json.uwc 1", 2, `unknown command "shwo"`, "did you mean 'unwire show'?"},
+	{"completion tcsh", 2, `unwire completion: unknown command "tcsh"`, "unwire completion --help"},
+	{"schema ifner", 2, `unknown command "ifner"`, "did you mean 'unwire schema infer'?"},
 	{"doctor --nosuchflag", 2, "unknown flag: --nosuchflag", "see 'unwire doctor --help'"},
 	{"note json.uwc 99 hi", 3, "json.uwc: exchange 99: no such exchange", "lists the exchanges"},
 	{"show json.uwc 1 --explain 9", 2, "--explain 9: no message of the exchange has this field", "a path is field numbers joined by dots"},

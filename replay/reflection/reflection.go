@@ -135,7 +135,8 @@ func (s *sender) explain(ctx, limited context.Context, timeout time.Duration, er
 	// no answer
 	case s.status == 0:
 		return s.noAnswer(timeout, err)
-	// The server is told the timeout, and may answer this code itself, slightly before limited ends.
+	// The requests carry the timeout, and the server may answer with this code slightly before limited
+	// ends.
 	case limited.Err() != nil, connect.CodeOf(err) == connect.CodeDeadlineExceeded:
 		return fmt.Errorf("the server's reflection did not end within %s", timeout)
 	}

@@ -25,7 +25,6 @@ var otherNames = map[string][]string{
 	"inspect":      {"show"},
 	"list":         {"ls", "schema ls"},
 	"login":        {"credentials"},
-	"mock":         {"standin"},
 	"print":        {"show", "schema print"},
 	"proxy":        {"capture"},
 	"record":       {"capture"},
@@ -63,6 +62,26 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 		hint = "did you mean '" + strings.Join(list, "' or '") + "'? '" + parent.CommandPath() + " --help' lists all commands"
 	}
 	return Fail(ExitUsage, fmt.Errorf("%s", text), hint)
+}
+
+// RefuseUnknown gives each command below root that only groups subcommands a function of its own, so that
+// cobra does not answer an unknown subcommand with help and exit status 0: it then prints help without
+// arguments, and returns an error for any.
+func RefuseUnknown(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		RefuseUnknown(cmd)
+		if cmd.Runnable() || !cmd.HasSubCommands() {
+			continue
+		}
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return Fail(ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
+				fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+		}
+	}
 }
 
 // isGroup reports whether a command only groups subcommands and does nothing itself.

@@ -110,6 +110,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(help.EnvironmentCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	app.RefuseUnknown(root)
 	group(root)
 	completion.Add(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

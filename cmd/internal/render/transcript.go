@@ -110,7 +110,7 @@ func turnName(r transcript.Role) string {
 func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.Turn) {
 	place := out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
 	if t.Tool == 0 {
-		fmt.Fprintf(w, "%s  %s\n%s\n", out.Bold(turnName(t.Role)), place, indent(shorten(t.Text, maxShownTurn), "  "))
+		fmt.Fprintf(w, "%s  %s\n%s", out.Bold(turnName(t.Role)), place, out.Wrap(indent(shorten(t.Text, maxShownTurn), "  ")+"\n"))
 		return
 	}
 	tool := tools[t.Tool-1]
@@ -151,7 +151,8 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	if !u.Named {
 		note = "; inferred from position and size"
 	}
-	fmt.Fprintf(w, "%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note)))
+	place := out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note))
+	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), place)))
 }
 
 // shorten truncates a text to n characters, and then appends its size in bytes.

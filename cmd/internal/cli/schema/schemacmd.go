@@ -9,8 +9,6 @@
 package schemacmd
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
@@ -31,14 +29,6 @@ func schemaCommand(a *app.App) *cobra.Command {
 		Use:     "schema",
 		Example: "  unwire schema infer -o inferred/ F.uwc\n  unwire schema extract -o extracted/ app.tgz\n  unwire schema check --proto inferred/ F.uwc",
 		Short:   "Infer, extract, check, compare and search .proto definitions",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
-					fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), historyCommand(a), extractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
 	cmd.AddCommand(diffCommand(a), printCommand(a), lsCommand(a), findCommand(a), refsCommand(a))
