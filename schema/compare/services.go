@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -35,15 +36,17 @@ func (t *typeMatch) matchServices(before, after *schema.Schema) {
 		like float64
 	}
 	var list []likely
+	free := indexServices(after, taken)
 	for _, s := range left {
-		for now := range after.Services() {
-			if taken[now.FullName()] {
-				continue
-			}
+		for now := range free.candidates(s) {
+			t.work += s.Methods().Len() + now.Methods().Len()
 			l := serviceLikeness(s, now)
 			if l >= minServiceLikeness || s.Name() == now.Name() {
 				list = append(list, likely{s, now, l})
 			}
+		}
+		if t.work > maxWork {
+			break
 		}
 	}
 
@@ -54,6 +57,49 @@ func (t *typeMatch) matchServices(before, after *schema.Schema) {
 		if t.services[l.a.FullName()] == nil && !taken[l.b.FullName()] {
 			t.services[l.a.FullName()] = l.b
 			taken[l.b.FullName()] = true
+		}
+	}
+}
+
+// A serviceIndex finds services by their name and by the names of their methods.
+type serviceIndex map[protoreflect.Name][]protoreflect.ServiceDescriptor
+
+// indexServices returns the services of a version that are not taken, under their simple name and the names
+// of their methods.
+func indexServices(version *schema.Schema, taken map[protoreflect.FullName]bool) serviceIndex {
+	index := serviceIndex{}
+	for s := range version.Services() {
+		if taken[s.FullName()] {
+			continue
+		}
+		index[s.Name()] = append(index[s.Name()], s)
+		for i := range s.Methods().Len() {
+			m := s.Methods().Get(i).Name()
+			index[m] = append(index[m], s)
+		}
+	}
+	return index
+}
+
+// candidates yields, once each, the services of the index that have the name of s or a method name in common
+// with it. Names that more than maxSharing services have are ignored.
+func (index serviceIndex) candidates(s protoreflect.ServiceDescriptor) iter.Seq[protoreflect.ServiceDescriptor] {
+	return func(yield func(protoreflect.ServiceDescriptor) bool) {
+		names := []protoreflect.Name{s.Name()}
+		for i := range s.Methods().Len() {
+			names = append(names, s.Methods().Get(i).Name())
+		}
+		seen := map[protoreflect.FullName]bool{}
+		for _, n := range names {
+			if len(index[n]) > maxSharing {
+				continue
+			}
+			for _, other := range index[n] {
+				if !seen[other.FullName()] && !yield(other) {
+					return
+				}
+				seen[other.FullName()] = true
+			}
 		}
 	}
 }
@@ -107,51 +153,90 @@ func (d *differ) matchMethods(before, after protoreflect.ServiceDescriptor) map[
 		}
 	}
 
+	// The others by their types.
+	renamed := map[methodTypes]*renamedMethods{}
+	groupOf := func(types methodTypes) *renamedMethods {
+		if renamed[types] == nil {
+			renamed[types] = &renamedMethods{}
+		}
+		return renamed[types]
+	}
 	for i := range before.Methods().Len() {
 		m := before.Methods().Get(i)
-		if mates[m] != nil {
-			continue
+		g := groupOf(d.newTypes(m))
+		if g.old++; mates[m] == nil {
+			g.removed = append(g.removed, m)
 		}
-		if now := d.renamedMethod(m, before, after); now != nil && !taken[now.Name()] {
-			mates[m] = now
-			taken[now.Name()] = true
+	}
+	for i := range after.Methods().Len() {
+		m := after.Methods().Get(i)
+		g := groupOf(typesOf(m, m.Input().FullName(), m.Output().FullName()))
+		if g.now++; !taken[m.Name()] {
+			g.added = append(g.added, m)
 		}
+	}
+	for _, g := range renamed {
+		g.pair(mates)
 	}
 	return mates
 }
 
-// renamedMethod returns the method of after that has the types of m and a new name, or nil. If several methods
-// have these types, the names must be similar.
-func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after protoreflect.ServiceDescriptor) protoreflect.MethodDescriptor {
-	// rivals counts the old methods with these types, and same the new ones.
-	rivals := 0
-	for i := range before.Methods().Len() {
-		if n := before.Methods().Get(i); n.Input() == m.Input() && n.Output() == m.Output() {
-			rivals++
-		}
-	}
+// methodTypes are the types of a method. Messages have their names of the new version.
+type methodTypes struct {
+	// input and output are the messages.
+	input, output protoreflect.FullName
 
-	var found protoreflect.MethodDescriptor
-	same := 0
-	for i := range after.Methods().Len() {
-		now := after.Methods().Get(i)
-		if streaming(m) != streaming(now) || !d.types.isSameMessage(m.Input(), now.Input()) || !d.types.isSameMessage(m.Output(), now.Output()) {
-			continue
-		}
-		same++
-		if before.Methods().ByName(now.Name()) != nil {
-			continue
-		}
-		if found == nil || nameLikeness(string(m.Name()), string(now.Name())) > nameLikeness(string(m.Name()), string(found.Name())) {
-			found = now
-		}
-	}
+	// clientStreams and serverStreams mean that the client or the server sends a stream of messages.
+	clientStreams, serverStreams bool
+}
 
-	// The types are not unique, so they are no evidence by themselves.
-	if found != nil && (rivals > 1 || same > 1) && nameLikeness(string(m.Name()), string(found.Name())) < minFieldLikeness {
-		return nil
+// typesOf returns the types of m with the given names of its messages.
+func typesOf(m protoreflect.MethodDescriptor, input, output protoreflect.FullName) methodTypes {
+	return methodTypes{input, output, m.IsStreamingClient(), m.IsStreamingServer()}
+}
+
+// newTypes returns the types that the old method m has in the new version.
+func (d *differ) newTypes(m protoreflect.MethodDescriptor) methodTypes {
+	return typesOf(m, d.types.newName(m.Input()), d.types.newName(m.Output()))
+}
+
+// renamedMethods are the methods of a service with the same types, of which some may have been renamed.
+type renamedMethods struct {
+	// old and now count the methods with these types in the old and in the new version.
+	old, now int
+
+	// removed are the methods whose name is only in the old version.
+	removed []protoreflect.MethodDescriptor
+
+	// added are the methods whose name is only in the new version.
+	added []protoreflect.MethodDescriptor
+}
+
+// maxRenamed limits the pairs of names that are compared to find renamed methods with the same types. With
+// more, they count as removed and added: their types say nothing, and the time would be quadratic.
+const maxRenamed = 4096
+
+// pair adds to mates each removed method with the added method that it became. If several methods have these
+// types, the names must be similar; a method is paired with the most similar one only.
+func (g *renamedMethods) pair(mates map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor) {
+	if len(g.removed)*len(g.added) > maxRenamed {
+		return
 	}
-	return found
+	taken := map[protoreflect.MethodDescriptor]bool{}
+	for _, m := range g.removed {
+		var best protoreflect.MethodDescriptor
+		like := -1.0
+		for _, now := range g.added {
+			if l := nameLikeness(string(m.Name()), string(now.Name())); l > like {
+				best, like = now, l
+			}
+		}
+		unique := g.old == 1 && g.now == 1
+		if best != nil && !taken[best] && (unique || like >= minFieldLikeness) {
+			mates[m] = best
+			taken[best] = true
+		}
+	}
 }
 
 // services compares the services of both versions and adds the changes.

@@ -170,6 +170,7 @@ func (t *typeMatch) likeness(a, b protoreflect.Descriptor) float64 {
 		}
 	case protoreflect.EnumDescriptor:
 		if b, ok := b.(protoreflect.EnumDescriptor); ok {
+			t.work += a.Values().Len() + b.Values().Len()
 			return enumLikeness(a, b)
 		}
 	}
@@ -178,6 +179,7 @@ func (t *typeMatch) likeness(a, b protoreflect.Descriptor) float64 {
 
 // messageLikeness is likeness for messages. A common field with another number counts less.
 func (t *typeMatch) messageLikeness(a, b protoreflect.MessageDescriptor) float64 {
+	t.work += a.Fields().Len()
 	shared := 0.0
 	for i := range a.Fields().Len() {
 		f := a.Fields().Get(i)

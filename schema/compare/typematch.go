@@ -26,6 +26,10 @@ const (
 	// maxSharing is the number of types above which a feature that they share is ignored by byContent.
 	maxSharing = 400
 
+	// maxWork limits the comparisons of fields, values and methods that pair types, so that hostile definitions
+	// cannot take quadratic time. Types that are not paired by then count as removed and added.
+	maxWork = 10_000_000
+
 	// minFieldLikeness is the likeness of names below which two fields with the same number are different
 	// fields, i.e. the number was reused.
 	minFieldLikeness = 0.5
@@ -55,6 +59,9 @@ type typeMatch struct {
 	oldServices []protoreflect.ServiceDescriptor
 	// services maps the full name of an old service to its new counterpart.
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
+
+	// work counts comparisons; see maxWork.
+	work int
 }
 
 // isNew reports whether d is a message or enum of the new version that is not yet paired.
@@ -102,7 +109,7 @@ func matchTypes(before, after *schema.Schema) *typeMatch {
 
 	// Each pair can reveal others, so repeat until nothing is found. Weaker evidence is used only when stronger
 	// evidence finds nothing.
-	for t.byUse() || t.byParent() || t.byContent() {
+	for t.work <= maxWork && (t.byUse() || t.byParent() || t.byContent()) {
 	}
 	return t
 }
@@ -119,13 +126,18 @@ func (t *typeMatch) pairEnums(a, b protoreflect.EnumDescriptor) {
 	t.taken[b.FullName()] = true
 }
 
-// isSameMessage reports whether b is the new version of message a. Types that belong to neither version, such
-// as the well-known types, are compared by name.
-func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
-	if now := t.messages[a.FullName()]; now != nil {
-		return now == b
+// newName returns the name of the new version of message m. Types that belong to neither version, such as the
+// well-known types, keep their names.
+func (t *typeMatch) newName(m protoreflect.MessageDescriptor) protoreflect.FullName {
+	if now := t.messages[m.FullName()]; now != nil {
+		return now.FullName()
 	}
-	return a.FullName() == b.FullName()
+	return m.FullName()
+}
+
+// isSameMessage reports whether b is the new version of message a.
+func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
+	return t.newName(a) == b.FullName()
 }
 
 // isSameEnum reports whether b is the new version of enum a.
@@ -171,6 +183,7 @@ func (t *typeMatch) pairBest(list []candidatePair) bool {
 // byUse pairs types that are used by the same field of paired messages, or by the same method. It reports
 // whether it found any.
 func (t *typeMatch) byUse() bool {
+	t.work += len(t.oldMessages)
 	votes := map[[2]protoreflect.Descriptor]int{}
 	vote := func(a, b protoreflect.Descriptor) { votes[[2]protoreflect.Descriptor{a, b}]++ }
 	for _, m := range t.oldMessages {
@@ -178,6 +191,7 @@ func (t *typeMatch) byUse() bool {
 		if now == nil {
 			continue
 		}
+		t.work += m.Fields().Len()
 		for i := range m.Fields().Len() {
 			f := m.Fields().Get(i)
 			g := now.Fields().ByNumber(f.Number())
@@ -248,12 +262,14 @@ func (t *typeMatch) own(a, b protoreflect.Descriptor) bool {
 // byParent pairs types with the same simple name inside the two versions of a renamed message. It reports
 // whether it found any.
 func (t *typeMatch) byParent() bool {
+	t.work += len(t.oldMessages)
 	var list []candidatePair
 	for _, m := range t.oldMessages {
 		now := t.messages[m.FullName()]
 		if now == nil {
 			continue
 		}
+		t.work += m.Messages().Len() + m.Enums().Len()
 		for i := range m.Messages().Len() {
 			inner := m.Messages().Get(i)
 			if other := now.Messages().ByName(inner.Name()); other != nil && !inner.IsMapEntry() && !other.IsMapEntry() && t.isFree(inner, other) {
@@ -273,6 +289,8 @@ func (t *typeMatch) byParent() bool {
 // byContent pairs types with similar content. An inverted index of features finds the candidates. It reports
 // whether it found any.
 func (t *typeMatch) byContent() bool {
+	t.work += len(t.oldMessages) + len(t.oldEnums)
+
 	// The unpaired types of the new version by feature.
 	having := map[string][]protoreflect.Descriptor{}
 	for _, m := range t.newMessages {
@@ -292,6 +310,9 @@ func (t *typeMatch) byContent() bool {
 
 	var list []candidatePair
 	look := func(d protoreflect.Descriptor) {
+		if t.work > maxWork {
+			return
+		}
 		seen := map[protoreflect.FullName]bool{}
 		for _, f := range features(d) {
 			// So common a feature would make this quadratic, and is no evidence.
