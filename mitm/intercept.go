@@ -104,10 +104,11 @@ func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 		_ = c.Close()
 		return
 	}
-	p.watchForRefusal(c)
 	if conn.ConnectionState().NegotiatedProtocol == protoOldH1 {
 		c.target.alpn = protoOldH1
 	}
+	// It looks for requests to c.target, which must be complete.
+	p.watchForRefusal(c)
 	switch {
 	case c.origin == nil:
 		p.serveDecrypted(c, conn, h.ALPN)

@@ -1,9 +1,11 @@
 package mitm
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,5 +52,46 @@ func TestRefusedCertificateIsRecorded(t *testing.T) {
 	ex := b.one()
 	if ex.Outcome != captures.Failed || ex.Method != "CONNECT" || ex.URL != origin.URL || !strings.Contains(ex.Error, "client refused the certificate") {
 		t.Errorf("recorded %+v", ex)
+	}
+}
+
+// TestUsedConnectionIsNoRefusal checks that a client that sends a request does not count as one that refuses the
+// certificate, whatever protocol it negotiates.
+func TestUsedConnectionIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(serveHello))
+	origin.TLS = &tls.Config{NextProtos: []string{protoOldH1, protoH1}}
+	origin.StartTLS()
+	t.Cleanup(origin.Close)
+	for _, protocol := range []string{"", protoOldH1, protoH1} {
+		t.Run("protocol "+protocol, func(t *testing.T) {
+			t.Parallel()
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
+			raw := b.tunnel(origin.Listener.Addr().String())
+			offer := []string{protocol}
+			if protocol == "" {
+				offer = nil
+			}
+			conn := b.handshake(raw, "127.0.0.1", offer...)
+			if _, err := io.WriteString(conn, "GET /there HTTP/1.0\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := io.ReadAll(conn); err != nil || !strings.HasSuffix(string(answer), "hello /there") {
+				t.Errorf("%q, %v", answer, err)
+			}
+			if _, err := io.Copy(io.Discard, raw); err != nil {
+				t.Error(err)
+			}
+
+			// The proxy has closed the connection; the end of the recording decides whether that was a refusal.
+			ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
+			defer cancel()
+			if err := b.proxy.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+			if ex := b.one(); ex.Outcome != captures.Complete || ex.Status != http.StatusOK {
+				t.Errorf("recorded %+v", ex)
+			}
+		})
 	}
 }
