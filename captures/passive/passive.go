@@ -104,33 +104,14 @@ type Recording struct {
 // after Stop, or when ctx ends.
 //
 // Errors: those of store.Create, and of writing to dir.
-func Start(ctx context.Context, dir string, o Options) (r *Recording, err error) {
-	r = &Recording{options: o, done: make(chan struct{})}
+func Start(ctx context.Context, dir string, o Options) (*Recording, error) {
+	r := &Recording{options: o, done: make(chan struct{})}
+	var err error
 	if r.folder, err = createFolder(dir); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.closeFiles(), r.Remove())
-		}
-	}()
-
-	// The command needs a key log, even if the user wants none.
-	r.keyFile = o.KeyLog
-	if r.keyFile == "" {
-		r.keyFile = r.folder.file(keysFile)
-		if err := os.WriteFile(r.keyFile, nil, 0o600); err != nil {
-			return nil, err
-		}
-	}
-	if r.keyLog, err = os.Open(r.keyFile); err != nil {
-		return nil, err
-	}
-	if r.packets, err = pcapng.CreateRecording(r.folder.file(packetsFile)); err != nil {
-		return nil, err
-	}
-	if err := r.createCapture(ctx); err != nil {
-		return nil, err
+	if err := r.open(ctx); err != nil {
+		return nil, errors.Join(err, r.Remove())
 	}
 
 	// Import while packets arrive, so that the capture can be read.
@@ -139,6 +120,26 @@ func Start(ctx context.Context, dir string, o Options) (r *Recording, err error)
 		r.summary, r.err = r.importPackets(ctx)
 	}()
 	return r, nil
+}
+
+// open opens the key log and the capture, and creates the file for the packets. After an error, Remove closes what
+// was opened.
+func (r *Recording) open(ctx context.Context) (err error) {
+	// The command needs a key log, even if the user wants none.
+	r.keyFile = r.options.KeyLog
+	if r.keyFile == "" {
+		r.keyFile = r.folder.file(keysFile)
+		if err := os.WriteFile(r.keyFile, nil, 0o600); err != nil {
+			return err
+		}
+	}
+	if r.keyLog, err = os.Open(r.keyFile); err != nil {
+		return err
+	}
+	if r.packets, err = pcapng.CreateRecording(r.folder.file(packetsFile)); err != nil {
+		return err
+	}
+	return r.createCapture(ctx)
 }
 
 // createCapture opens the capture, and writes the files that are needed to recover it after a crash.

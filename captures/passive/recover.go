@@ -101,19 +101,24 @@ func (e *RefusedError) Error() string {
 
 // openLeftover reads the contents of a leftover folder. capture is the path of the capture, "" if unknown. If
 // the folder contains no packets, only its removal remains to be done.
-func openLeftover(f *folder, capture string) (l *Leftover, err error) {
-	l = &Leftover{Dir: f.path, folder: f, capture: capture}
-	defer func() {
-		if err != nil {
-			l.Close()
-		}
-	}()
-	if l.metadata, err = f.readMetadata(); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			// The recorder was killed before the first packet.
-			err = nil
-		}
-		return l, err
+func openLeftover(f *folder, capture string) (*Leftover, error) {
+	l := &Leftover{Dir: f.path, folder: f, capture: capture}
+	if err := l.open(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// open reads the contents of the folder. It opens the packet file, if there is one.
+func (l *Leftover) open() (err error) {
+	l.metadata, err = l.folder.readMetadata()
+	if errors.Is(err, fs.ErrNotExist) {
+		// The recorder was killed before the first packet.
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if l.capture == "" {
 		l.capture = l.metadata.Output
@@ -121,18 +126,18 @@ func openLeftover(f *folder, capture string) (l *Leftover, err error) {
 	l.Packets, l.Started = l.metadata.Packets, l.metadata.Started
 
 	// The packets may be missing if the recorder was killed early.
-	file, err := f.open(packetsFile)
+	file, err := l.folder.open(packetsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if l.packets, err = pcapng.OpenRecording(file, l.metadata.Begin); err != nil || l.packets == nil {
-		return l, err
+		return err
 	}
 	l.Size = l.packets.Size
-	return l, nil
+	return nil
 }
 
 // PacketsFile returns the path of the packet file, for callers that import it themselves.

@@ -138,12 +138,13 @@ func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
 // load opens a capture file, and returns a mock server that answers from it, with the CA that 'unwire capture' uses
 // too. The caller closes the capture.
 func load(ctx context.Context, a *app.App, file string, o mock.Options) (c *query.Capture, server *mock.Server, authority *ca.Authority, err error) {
-	if c, err = a.OpenCapture(file); err != nil {
+	opened, err := a.OpenCapture(file)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.Close())
+			err = errors.Join(err, opened.Close())
 		}
 	}()
 	dir, err := app.ConfigDir()
@@ -154,10 +155,10 @@ func load(ctx context.Context, a *app.App, file string, o mock.Options) (c *quer
 		return nil, nil, nil, err
 	}
 	o.CA = authority
-	if server, err = mock.New(ctx, c.Store, o); err != nil {
+	if server, err = mock.New(ctx, opened.Store, o); err != nil {
 		return nil, nil, nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", file, err), "")
 	}
-	return c, server, authority, nil
+	return opened, server, authority, nil
 }
 
 // sayMock prints the addresses of the server. addr is HOST:PORT, and caFile the certificate that clients
