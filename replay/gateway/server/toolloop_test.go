@@ -94,9 +94,13 @@ func (c *chatClient) run(t *testing.T) string {
 
 const taskAnswer = "found a found b found c found d found e found f"
 
+// settled is Options.Settle for tests of calls in one response: the server's next call comes sooner than that on a
+// busy machine, too.
+const settled = 500 * time.Millisecond
+
 func TestToolLoop(t *testing.T) {
 	t.Parallel()
-	f := start(t, taskScript(0), server.Options{}, gateway.Options{})
+	f := start(t, taskScript(0), server.Options{}, gateway.Options{Settle: settled})
 	c := &chatClient{f: f, messages: []string{`{"role":"system","content":"Be brief."}`, `{"role":"user","content":"Go."}`}}
 	if got := c.run(t); got != taskAnswer {
 		t.Errorf("the answer is %q, want %q", got, taskAnswer)
@@ -113,7 +117,7 @@ func TestToolLoop(t *testing.T) {
 // on where the history ends.
 func TestColdToolLoop(t *testing.T) {
 	t.Parallel()
-	f := start(t, taskScript(0), server.Options{}, gateway.Options{NoReuse: true})
+	f := start(t, taskScript(0), server.Options{}, gateway.Options{NoReuse: true, Settle: settled})
 	c := &chatClient{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
 	if got := c.run(t); got != taskAnswer {
 		t.Errorf("the answer is %q, want %q", got, taskAnswer)
@@ -204,7 +208,7 @@ func TestBrokenUpstream(t *testing.T) {
 // stream was cut in a tool call. The stand-in does, so a continuation must have a new id.
 func TestPoisonedConversation(t *testing.T) {
 	t.Parallel()
-	f := start(t, strings.Replace(taskScript(0), `{"v":1,`, `{"v":1,"poison":true,`, 1), server.Options{}, gateway.Options{Idle: 50 * time.Millisecond, Silence: 5 * time.Second})
+	f := start(t, strings.Replace(taskScript(0), `{"v":1,`, `{"v":1,"poison":true,`, 1), server.Options{}, gateway.Options{Idle: 50 * time.Millisecond, Silence: time.Minute, Settle: settled})
 	c := &chatClient{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
 	for {
 		m := c.send(t)
