@@ -129,12 +129,14 @@ func (o *matrixOrigin) early(w http.ResponseWriter, r *http.Request) {
 	_ = r.Body.Close() // net/http does it too late in full duplex: a body that has come by then breaks the connection
 }
 
-// wait begins an answer that ends with the client.
+// wait begins an answer that breaks off when the client leaves. A clean end could still reach a client that cancels:
+// net/http sends close_notify, at which the server stops waiting, before it closes the connection.
 func (o *matrixOrigin) wait(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "begun")
 	flush(w)
 	<-r.Context().Done()
 	close(o.endOf(r.URL.Query().Get("key")))
+	panic(http.ErrAbortHandler)
 }
 
 func (o *matrixOrigin) endOf(key string) chan struct{} {

@@ -370,7 +370,7 @@ func TestRulesRaw(t *testing.T) {
 `)
 	})
 	conn := b.tunnel(ln.Addr().String())
-	began := time.Now()
+	began, sent := time.Now(), ""
 	for _, c := range []struct{ send, want string }{{"\x01hello", "\x01hello"}, {"\x01drop", ""}, {"\x01ping", "pong"}} {
 		if _, err := io.WriteString(conn, c.send); err != nil {
 			t.Fatal(err)
@@ -380,8 +380,9 @@ func TestRulesRaw(t *testing.T) {
 		if _, err := io.ReadFull(conn, got); err != nil || string(got) != c.want {
 			t.Errorf("got %q, %v; want %q", got, err, c.want)
 		}
-		// Each is a chunk of its own.
-		time.Sleep(50 * time.Millisecond)
+		// Each is a chunk of its own if the proxy has read the one before.
+		sent += c.send
+		b.await(1, func(all, _ int) bool { return all == 1 && string(b.body(1, captures.Up)) == sent })
 	}
 	if time.Since(began) < 100*time.Millisecond {
 		t.Error("not delayed")

@@ -291,12 +291,13 @@ func TestResetsPass(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %v", secure), func(t *testing.T) {
-			reset := make(chan error, 1)
+			// A reset discards what has not been read yet.
+			reset, heard := make(chan error, 1), make(chan struct{})
 			o := newRawOrigin(t, secure, func(conn net.Conn) {
 				line, _ := bufio.NewReader(conn).ReadString('\n')
 				_, _ = io.WriteString(conn, line)
 				if line == "\x00reset me\n" {
-					time.Sleep(50 * time.Millisecond) // what was said arrives before the reset
+					<-heard
 					resetTCP(conn)
 					return
 				}
@@ -307,6 +308,7 @@ func TestResetsPass(t *testing.T) {
 			conn := o.dial(t, b)
 			_, _ = io.WriteString(conn, "\x00reset me\n")
 			expectLine(t, conn, "\x00reset me\n")
+			close(heard)
 			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 				t.Errorf("the client sees %v", err)
 			}

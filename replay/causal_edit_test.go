@@ -45,7 +45,7 @@ func recordLoop(t *testing.T, transport causalTransport, f form, echo func(q, be
 // replay replays it with edits of its first message, and with answers mapped by hand.
 func (l *recordedLoop) replay(t *testing.T, edits, answers []string) *Result {
 	t.Helper()
-	o := settings{Wait: 2 * time.Second, Quiet: 100 * time.Millisecond, Timeout: 20 * time.Second}
+	o := settings{Wait: time.Minute, Quiet: 100 * time.Millisecond, Timeout: time.Minute}
 	o.Roots = (&testServer{Server: l.Server}).roots()
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
@@ -132,7 +132,8 @@ func TestUnansweredEdit(t *testing.T) {
 			if r.Code != "aborted" || r.Origin != FromLocal || !strings.Contains(r.Message, "the capture has no answer") {
 				t.Errorf("%s %s %s %q", r.Comparison, r.Origin, r.Code, r.Message)
 			}
-			time.Sleep(200 * time.Millisecond) // what was sent has come
+			l.awaitMessage(t, got+1)
+			time.Sleep(200 * time.Millisecond) // more would have come
 			l.mu.Lock()
 			if l.got != got+1 || l.stale+l.wrong > 0 {
 				t.Errorf("the server got %d messages, not only the first; %d stale", l.got-got, l.stale)

@@ -150,6 +150,22 @@ func (s *toolLoopServer) count(receive func() (*toolloop.Message, error)) (*tool
 	return m, err
 }
 
+// awaitMessage waits until n messages have come.
+func (s *toolLoopServer) awaitMessage(t testing.TB, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		got := s.got
+		s.mu.Unlock()
+		if got >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server got %d messages, want %d", got, n)
+		}
+	}
+}
+
 // check counts what is wrong with an answer.
 func (s *toolLoopServer) check(a *toolloop.Message, call [2]string, of issue) error {
 	s.mu.Lock()
@@ -275,7 +291,7 @@ func replayToolLoop(t *testing.T, s *toolLoopServer, file *store.Store, id int64
 	}
 	for range times {
 		l := &lab{server: &testServer{Server: s.Server}}
-		p, err := newPlan(t.Context(), file, id, settings{Roots: l.server.roots(), Wait: 3 * time.Second, Quiet: 100 * time.Millisecond, Timeout: 20 * time.Second})
+		p, err := newPlan(t.Context(), file, id, settings{Roots: l.server.roots(), Wait: time.Minute, Quiet: 100 * time.Millisecond, Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

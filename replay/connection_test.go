@@ -174,7 +174,7 @@ func TestWebSocket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := settings{Wait: 2 * time.Second, Quiet: 100 * time.Millisecond, Roots: (&testServer{Server: l.Server}).roots(), Credentials: tokenOf(t, made)}
+		o := settings{Wait: time.Minute, Quiet: 100 * time.Millisecond, Roots: (&testServer{Server: l.Server}).roots(), Credentials: tokenOf(t, made)}
 		p, err := newPlan(t.Context(), l.file, id, o)
 		if err != nil {
 			t.Fatal(err)
@@ -321,7 +321,7 @@ func TestRawConnection(t *testing.T) {
 		t.Fatalf("the recording did not end: %+v", s)
 	}
 	for range 2 {
-		p, err := newPlan(t.Context(), file, rec.ID(), settings{Wait: 2 * time.Second, Quiet: 150 * time.Millisecond})
+		p, err := newPlan(t.Context(), file, rec.ID(), settings{Wait: time.Minute, Quiet: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -283,7 +283,7 @@ func learn(ctx context.Context, src captures.Source, id int64, s settings, out *
 
 func (l *lab) options(edits ...string) settings {
 	l.Helper()
-	o := settings{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
+	o := settings{Roots: l.server.roots(), Wait: time.Minute, Timeout: time.Minute}
 	for _, text := range edits {
 		flag, rest, _ := strings.Cut(text, " ")
 		e, err := edit.Parse(flag, rest)

@@ -31,7 +31,7 @@ func (a *agent) settings(edits ...string) settings {
 	if err != nil {
 		a.Fatal(err)
 	}
-	o := settings{Roots: a.Roots, Schema: a.Schema, Credentials: c, Wait: 3 * time.Second, random: rand.NewChaCha8([32]byte{1})}
+	o := settings{Roots: a.Roots, Schema: a.Schema, Credentials: c, Wait: time.Minute, random: rand.NewChaCha8([32]byte{1})}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {

@@ -218,12 +218,13 @@ func withoutEnds(list []rawPacket) []rawPacket { return list[:len(list)-2] }
 // TestLiveReset: a stream that the client reset has ended soon, though the connection
 // goes on.
 func TestLiveReset(t *testing.T) {
-	unblock := make(chan struct{})
+	unblock, gone := make(chan struct{}), make(chan struct{})
 	defer close(unblock)
 	server, client, p := transports()[6].start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-r.Context().Done():
+			close(gone)
 		case <-unblock:
 		}
 	}))
@@ -232,7 +233,11 @@ func TestLiveReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	time.Sleep(50 * time.Millisecond) // for RST_STREAM to pass
+	select {
+	case <-gone: // RST_STREAM has come
+	case <-time.After(time.Minute):
+		t.Fatal("the server did not hear of the reset")
+	}
 	list := withoutEnds(p.packets(t, linkEthernet))
 	runLive(t, func(f *liveFile) []liveStep {
 		return []liveStep{f.add(0, list), {2 * time.Second, func(f *liveFile) {

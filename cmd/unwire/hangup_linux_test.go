@@ -216,7 +216,7 @@ func TestSecondHangupKillsTheChild(t *testing.T) {
 			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(signalDelay)
+			time.Sleep(secondDelay)
 			took, state := endAfter(t, cmd, syscall.SIGHUP)
 			if took > signalLimit || state.ExitCode() != 128+int(syscall.SIGKILL) {
 				t.Errorf("%v after %v\n%s", state, took, cmd.Stderr)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -75,17 +76,13 @@ func (c *Client) do(ctx context.Context, method, path string, body, v any) error
 	r.Header.Set("Authorization", "Bearer "+c.token)
 	res, err := c.http.Do(r)
 	if err != nil {
-		var refused *net.OpError
-		if errors.As(err, &refused) && refused.Op == "dial" || errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%w: its recorder has ended", ErrNoRecorder)
-		}
-		return err
+		return asEnded(err)
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxHeld))
 	switch {
 	case err != nil:
-		return err
+		return asEnded(err)
 	case res.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w (any more)", ErrNotHeld)
 	case res.StatusCode/100 != 2:
@@ -96,7 +93,23 @@ func (c *Client) do(ctx context.Context, method, path string, body, v any) error
 	return json.Unmarshal(answer, v)
 }
 
+// asEnded returns the error of a connection as ErrNoRecorder if the recorder does not listen any more, or has ended before
+// its response was complete.
+func asEnded(err error) error {
+	var failed *net.OpError
+	ended := errors.As(err, &failed) && failed.Op == "dial" || errors.Is(err, os.ErrNotExist)
+	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		ended = ended || errors.Is(err, cut)
+	}
+	if !ended {
+		return err
+	}
+	return fmt.Errorf("%w: its recorder has ended", ErrNoRecorder)
+}
+
 // Held returns the held frames with an ID above after. If there are none, it waits for one, at most for wait.
+//
+// Errors: ErrNoRecorder, as of the other methods, if the recorder has ended.
 func (c *Client) Held(ctx context.Context, after int64, wait time.Duration) (frames []Frame, err error) {
 	path := fmt.Sprintf("/held?after=%d&wait=%s", after, wait)
 	return frames, c.do(ctx, http.MethodGet, path, nil, &frames)

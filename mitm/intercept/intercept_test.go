@@ -1,10 +1,13 @@
 package intercept
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -267,6 +270,35 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := os.Stat(s.folder); s.folder != "" && !os.IsNotExist(err) {
 		t.Errorf("the folder of the socket is left: %v", err)
+	}
+}
+
+// A recorder that ends while it is asked has ended, as one that does not listen any more.
+func TestRecorderEnds(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{"no answer": "", "half an answer": "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n["} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = http.ReadRequest(bufio.NewReader(conn))
+				_, _ = io.WriteString(conn, answer)
+				_ = conn.Close()
+			}
+		}()
+		c := &Client{http: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
+		}}}}
+		if _, err := c.Held(t.Context(), 0, 0); !errors.Is(err, ErrNoRecorder) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = listener.Close()
 	}
 }
 

@@ -49,6 +49,8 @@ type Server struct {
 	holder *Holder
 	// http serves the requests of clients.
 	http *http.Server
+	// listener accepts their connections.
+	listener net.Listener
 
 	// file is the path of the file that has the server's address, next to the capture.
 	file string
@@ -73,6 +75,7 @@ func Serve(capture string, h *Holder) (*Server, error) {
 	if err := s.writeFile(at); err != nil {
 		return nil, errors.Join(err, ln.Close(), s.removeFolder())
 	}
+	s.listener = ln
 	go func() { _ = s.http.Serve(ln) }()
 	return s, nil
 }
@@ -104,19 +107,26 @@ func (s *Server) listen() (address, net.Listener, error) {
 	return address{"tcp", ln.Addr().String(), s.token}, ln, nil
 }
 
-// writeFile writes the file with the server's address, replacing one that a killed recorder has left.
+// writeFile writes the file with the server's address, replacing one that a killed recorder has left. The file appears
+// whole, because clients may be waiting for it.
 func (s *Server) writeFile(at address) error {
 	text, err := json.Marshal(at)
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(s.file)
-	f, err := os.OpenFile(s.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	// CreateTemp creates the file with mode 0600.
+	f, err := os.CreateTemp(filepath.Dir(s.file), filepath.Base(s.file)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 // removeFolder deletes the socket's folder, if there is one.
@@ -130,6 +140,10 @@ func (s *Server) removeFolder() error {
 // Close stops the server, and removes its file. It does not close the Holder.
 func (s *Server) Close() error {
 	err := s.http.Close()
+	// The HTTP server does not know the listener if Serve has not begun.
+	if closeErr := s.listener.Close(); !errors.Is(closeErr, net.ErrClosed) {
+		err = errors.Join(err, closeErr)
+	}
 	return errors.Join(err, os.Remove(s.file), s.removeFolder())
 }
 

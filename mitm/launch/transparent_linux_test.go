@@ -196,7 +196,7 @@ func TestTransparentQUIC(t *testing.T) {
 			t.Errorf("reported %q, want %q", reports, want)
 		}
 		mu.Unlock()
-		if d := time.Since(began); d > 5*time.Second {
+		if d := time.Since(began); d > 30*time.Second {
 			t.Errorf("it took %v", d)
 		}
 	}
@@ -267,7 +267,7 @@ func TestHTTP3(t *testing.T) {
 				if want := []string{fmt.Sprint(addr, " ", block)}; !slices.Equal(reports, want) {
 					t.Errorf("reported %q, want %q", reports, want)
 				}
-				if d := time.Since(began); d > 10*time.Second {
+				if d := time.Since(began); d > 30*time.Second {
 					t.Errorf("it took %v", d)
 				}
 			})

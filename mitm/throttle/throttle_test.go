@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"unwire/captures"
@@ -31,27 +32,29 @@ func TestParse(t *testing.T) {
 
 // All exchanges share the bandwidth of a direction.
 func TestBandwidth(t *testing.T) {
-	l := &Limit{BytesPerSecond: 100_000}
-	began := time.Now()
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for range 5 {
-				l.Wait(context.Background(), captures.Down, 1000)
-			}
-		})
-	}
-	l.Wait(context.Background(), captures.Up, 1000)
-	if d := time.Since(began); d > 150*time.Millisecond {
-		t.Errorf("the other direction took %v", d)
-	}
-	all.Wait()
-	if d := time.Since(began); d < 190*time.Millisecond {
-		t.Errorf("20 KB at 100 KB/s took %v", d)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if l.Wait(ctx, captures.Down, 1<<30); time.Since(began) > 10*time.Second {
-		t.Error("an ended context did not end the wait")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := &Limit{BytesPerSecond: 100_000}
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 5 {
+					l.Wait(context.Background(), captures.Down, 1000)
+				}
+			})
+		}
+		l.Wait(context.Background(), captures.Up, 1000)
+		if d := time.Since(began); d > 150*time.Millisecond {
+			t.Errorf("the other direction took %v", d)
+		}
+		all.Wait()
+		if d := time.Since(began); d < 190*time.Millisecond || d > 210*time.Millisecond {
+			t.Errorf("20 KB at 100 KB/s took %v", d)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if l.Wait(ctx, captures.Down, 1<<30); time.Since(began) > 10*time.Second {
+			t.Error("an ended context did not end the wait")
+		}
+	})
 }

@@ -21,6 +21,9 @@ import (
 // token is the bearer token that the stand-in wants.
 const token = "a-token-for-the-stand-in"
 
+// patience limits how long a test waits for what comes soon, unless the machine is busy.
+const patience = time.Minute
+
 // start runs a stand-in with a script, and returns it with the authorities to trust.
 func start(t testing.TB, script string) (*standin.Server, *x509.CertPool) {
 	t.Helper()
@@ -39,7 +42,7 @@ func start(t testing.TB, script string) (*standin.Server, *x509.CertPool) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := errors.Join(server.Shutdown(ctx), <-served); err != nil {
 			t.Error(err)
@@ -104,7 +107,7 @@ func echo(c turn.Call) turn.Result {
 // finish reads a turn to its end, and answers calls.
 func finish(t testing.TB, s *agent.Stream, how answer) (text string, calls []turn.Call, ended *turn.Ended, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		event, err := s.Next(ctx)

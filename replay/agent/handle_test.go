@@ -173,7 +173,7 @@ func TestCloseCancelsUpstream(t *testing.T) {
 	}
 	select {
 	case <-c.gone:
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Error("the server's stream is still open")
 	}
 	if err := s.Answer(turn.Result{CallID: "x"}); err == nil {

@@ -51,18 +51,16 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		all.Wait()
 	}
-	for range 50 {
-		if stacks() == "" {
-			return
+	for deadline := time.Now().Add(patience); stacks() != ""; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still running:\n%s", stacks())
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("still running:\n%s", stacks())
 }
 
 // leave runs a turn, and leaves it after a random number of events.
 func leave(ctx context.Context, c *agent.Client, random *rand.Rand) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	opening := ctx
 	if random.IntN(8) == 0 {

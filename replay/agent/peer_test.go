@@ -115,7 +115,7 @@ func (c *peerCall) next() message.Message {
 			if kind, _ := m.Case("message"); kind != "client_heartbeat" {
 				return m
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			c.t.Fatal("the client sent nothing")
 		}
 	}

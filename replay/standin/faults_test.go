@@ -184,31 +184,32 @@ func TestLongIDs(t *testing.T) {
 // A client that works on a call sends heartbeats, and is waited for.
 func TestExecHeartbeatsExtendTheWait(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Script: oneTurn(`{"tool":{"name":"read","timeout_ms":300}},{"text":"done"},{"turn_ended":{}}`)})
-	p := &player{prompt: "x"}
-	stream, _ := open(t, s, p)
-	for {
-		m, err := stream.Receive()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		answers := p.answers(m)
-		for range 6 * min(1, len(answers)) {
-			time.Sleep(100 * time.Millisecond)
-			if err := stream.Send(build(t, s.api.client, `{"execClientControlMessage":{"heartbeat":{"id":1}}}`)); err != nil {
+	inBubble(t, Options{Script: oneTurn(`{"tool":{"name":"read","timeout_ms":300}},{"text":"done"},{"turn_ended":{}}`)}, func(t *testing.T, s *Server, hc *http.Client) {
+		p := &player{prompt: "x"}
+		stream, _ := openWith(t, s, hc, p)
+		for {
+			m, err := stream.Receive()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
+			answers := p.answers(m)
+			for range 6 * min(1, len(answers)) {
+				time.Sleep(100 * time.Millisecond)
+				if err := stream.Send(build(t, s.api.client, `{"execClientControlMessage":{"heartbeat":{"id":1}}}`)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, a := range answers {
+				_ = stream.Send(a)
+			}
 		}
-		for _, a := range answers {
-			_ = stream.Send(a)
+		if n := s.Stats().Execs; n.Heartbeats != 6 || n.Answered != 1 {
+			t.Errorf("execs %+v", n)
 		}
-	}
-	if n := s.Stats().Execs; n.Heartbeats != 6 || n.Answered != 1 {
-		t.Errorf("execs %+v", n)
-	}
+	})
 }
 
 func TestInterruptedConversationHangs(t *testing.T) {

@@ -96,7 +96,7 @@ func playOverSSE(t *testing.T, s *Server, p *player, requestID string, http2 boo
 	a := newAppender(t, s, hc, requestID)
 	id := dynamicpb.NewMessage(s.api.Message("aiserver.v1.BidiRequestId"))
 	set(id, "request_id", a.id)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+procedureRunSSE, strings.NewReader(enveloped(t, id)))
 	if err != nil {

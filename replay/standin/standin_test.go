@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -23,6 +24,9 @@ import (
 )
 
 const testToken = "tok-4711"
+
+// patience limits how long a test waits for what comes soon, unless the machine is busy.
+const patience = time.Minute
 
 // fileText is what the tests' client says is in any file.
 const fileText = "package retry\n\nfunc Backoff() {}\n"
@@ -41,10 +45,17 @@ func start(t testing.TB, o Options, around ...func(http.Handler) http.Handler) *
 	if err != nil {
 		t.Fatal(err)
 	}
+	serve(t, s, l)
+	return s
+}
+
+// serve serves the connections of a listener until the test ends.
+func serve(t testing.TB, s *Server, l net.Listener) {
+	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
@@ -53,7 +64,6 @@ func start(t testing.TB, o Options, around ...func(http.Handler) http.Handler) *
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	return s
 }
 
 // httpClient trusts the server and speaks one version of HTTP.
@@ -235,7 +245,7 @@ func runWith(t testing.TB, s *Server, hc *http.Client, p *player, o ...connect.C
 		p.blobs[string(id[:])] = data
 	}
 	c, _ := rpc(t, s, hc, procedureRun, o...)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	stream := c.CallBidiStream(ctx)
 	headers(stream.RequestHeader())

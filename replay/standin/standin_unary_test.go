@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -263,7 +262,7 @@ func TestChatStreamsAndEndsInAnError(t *testing.T) {
 func TestChatWithToolsIsWrapped(t *testing.T) {
 	s := start(t, Options{Script: []byte(`{"v":1,"chats":[{"steps":[{"text":"You said ${prompt}."},{"send":{"serverBubbleId":"b-${conversation_id}"}},{"raw":"f83e01"},{"wait":{"ms":1}}]}]}`)})
 	c, md := rpc(t, s, httpClient(t, s, true), "/aiserver.v1.ChatService/StreamUnifiedChatWithTools")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream := c.CallBidiStream(ctx)
 	headers(stream.RequestHeader())

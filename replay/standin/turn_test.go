@@ -156,15 +156,16 @@ func TestScatteredIDs(t *testing.T) {
 }
 
 func TestHeartbeatsWhileWaiting(t *testing.T) {
-	s := start(t, Options{Script: steps(`{"wait":{"ms":65,"heartbeat_every_ms":20}},{"turn_ended":{}}`)})
-	began := time.Now()
-	got, err := run(t, s, &player{})
-	if err != nil || len(got) != 4 {
-		t.Errorf("%d messages (%v), want three heartbeats and the end", len(got), err)
-	}
-	if d := time.Since(began); d < 65*time.Millisecond {
-		t.Errorf("waited only %v", d)
-	}
+	inBubble(t, Options{Script: steps(`{"wait":{"ms":65,"heartbeat_every_ms":20}},{"turn_ended":{}}`)}, func(t *testing.T, s *Server, hc *http.Client) {
+		began := time.Now()
+		got, err := runWith(t, s, hc, &player{})
+		if err != nil || len(got) != 4 {
+			t.Errorf("%d messages (%v), want three heartbeats and the end", len(got), err)
+		}
+		if d := time.Since(began); d != 65*time.Millisecond {
+			t.Errorf("waited for %v", d)
+		}
+	})
 }
 
 func TestConversationGoesOn(t *testing.T) {
@@ -202,7 +203,7 @@ func TestConversationGoesOn(t *testing.T) {
 func converse(t *testing.T, s *Server, list ...*message) ([]*message, error) {
 	t.Helper()
 	c, _ := rpc(t, s, httpClient(t, s, true), procedureRun)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream := c.CallBidiStream(ctx)
 	defer stream.CloseResponse()
@@ -338,7 +339,7 @@ func TestTurnEndsWhenItsClientLeaves(t *testing.T) {
 	cancel()
 	select {
 	case <-ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Error("the turn went on without its client")
 	}
 }

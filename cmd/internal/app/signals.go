@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -15,8 +17,12 @@ import (
 const (
 	// interruptGrace is how long a command may take to end by itself after a
 	// signal. A command that is still busy then is abandoned: it may be blocked in
-	// a system call, such as a write to a pipe that nobody reads.
+	// a system call, such as a write to a pipe that nobody reads. Time in which the
+	// process waits for a processor does not count; see grace.
 	interruptGrace = 800 * time.Millisecond
+
+	// starvedGrace limits the same time on a machine that is too busy to run the process.
+	starvedGrace = 10 * time.Second
 
 	// GoodbyeTime bounds the writing of the last error message, because stderr may
 	// be blocked as well.
@@ -40,6 +46,9 @@ type SignalHandler struct {
 	// StartGrace.
 	overdue chan struct{}
 
+	// starvation returns how long this process has waited for processors.
+	starvation func() time.Duration
+
 	// mu guards the fields below.
 	mu sync.Mutex
 
@@ -53,7 +62,7 @@ type SignalHandler struct {
 // NewSignalHandler catches signals until stop is called. If SIGHUP was ignored when unwire started, as
 // under nohup, it stays ignored.
 func NewSignalHandler() (in *SignalHandler, stop func()) {
-	in = &SignalHandler{received: make(chan os.Signal, 4), overdue: make(chan struct{}, 1)}
+	in = &SignalHandler{received: make(chan os.Signal, 4), overdue: make(chan struct{}, 1), starvation: processorWait}
 	signal.Notify(in.received, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(in.received, syscall.SIGHUP)
@@ -70,24 +79,26 @@ func (in *SignalHandler) Run(command func(context.Context) int) (code int, aband
 	ended := make(chan int, 1)
 	go func() { ended <- command(ctx) }()
 
-	var deadline <-chan time.Time
+	var left grace
 	for {
 		select {
 		case code := <-ended:
 			return code, false
-		case <-deadline:
-			return ExitInterrupted, true
+		case <-left.over:
+			if !left.extend() {
+				return ExitInterrupted, true
+			}
 		case <-in.overdue:
-			deadline = time.After(interruptGrace)
+			left = newGrace(in.starvation)
 		case <-in.received:
 			switch {
 			case in.receive():
 				continue
-			case deadline != nil:
+			case left.over != nil:
 				return ExitInterrupted, true
 			}
 			cancel()
-			deadline = time.After(interruptGrace)
+			left = newGrace(in.starvation)
 		}
 	}
 }
@@ -140,6 +151,57 @@ func (in *SignalHandler) Within(normal, interrupted time.Duration) time.Duration
 		return interrupted
 	}
 	return normal
+}
+
+// negligibleStarvation is a wait for processors that every process has.
+const negligibleStarvation = 20 * time.Millisecond
+
+// A grace is the time in which a command must end after a signal: interruptGrace, without the time in which the process
+// waited for a processor, but at most starvedGrace. So a busy machine does not make a command abandon its work, while a
+// command that is blocked ends in time.
+type grace struct {
+	// over is the time of the next check; nil before a signal.
+	over <-chan time.Time
+
+	// starvation returns how long the process has waited for processors.
+	starvation func() time.Duration
+
+	// counted is the starvation that is part of the grace already.
+	counted time.Duration
+
+	// latest is the end of the grace, however long the process waits.
+	latest time.Time
+}
+
+// newGrace starts the grace.
+func newGrace(starvation func() time.Duration) grace {
+	return grace{over: time.After(interruptGrace), starvation: starvation, counted: starvation(), latest: time.Now().Add(starvedGrace)}
+}
+
+// extend prolongs the grace by the time in which the process has waited for a processor since the last call. It returns
+// false if the grace is over.
+func (g *grace) extend() bool {
+	now := g.starvation()
+	more := min(now-g.counted, time.Until(g.latest))
+	g.counted, g.over = now, time.After(more)
+	return more > negligibleStarvation
+}
+
+// processorWait returns how long the threads of this process have waited for a processor while they could have run; 0 on
+// systems other than Linux.
+//
+// Source: Documentation/scheduler/sched-stats.rst of Linux, /proc/<pid>/schedstat
+func processorWait() (total time.Duration) {
+	// Other systems have no such folder, and a thread may have ended.
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		data, _ := os.ReadFile("/proc/self/task/" + thread.Name() + "/schedstat")
+		if fields := strings.Fields(string(data)); len(fields) == 3 {
+			waited, _ := strconv.ParseInt(fields[1], 10, 64)
+			total += time.Duration(waited)
+		}
+	}
+	return total
 }
 
 // An interruptibleReader reads from a terminal or a pipe until its context is done. Since a blocked

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 )
 
 func TestInterruptibleReaderReturnsAllBytes(t *testing.T) {
@@ -49,7 +51,7 @@ func TestInterruptibleReaderEndsWithItsContext(t *testing.T) {
 // command's context ends, or the child runs and gets them, and never neither.
 func TestSignalReachesEitherCommandOrChild(t *testing.T) {
 	for range 200 {
-		in := &SignalHandler{received: make(chan os.Signal, 1)}
+		in := &SignalHandler{received: make(chan os.Signal, 1), starvation: processorWait}
 		go func() { in.received <- os.Interrupt }()
 		code, _ := in.Run(func(ctx context.Context) int {
 			childs := make(chan os.Signal, 1) // what package launch catches gets every signal, too
@@ -74,6 +76,69 @@ func TestSignalReachesEitherCommandOrChild(t *testing.T) {
 		})
 		if code != 1 && code != 2 {
 			t.Fatalf("status %d: the child started, and the signal went to the command", code)
+		}
+	}
+}
+
+// A command that is blocked is abandoned after interruptGrace. One whose process waits for processors has the time that it
+// needs, up to starvedGrace.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		needs   time.Duration
+		starved float64 // share of the time
+		code    int
+		took    time.Duration
+	}{
+		"in time":           {700 * time.Millisecond, 0, 7, 700 * time.Millisecond},
+		"blocked":           {time.Hour, 0, ExitInterrupted, interruptGrace},
+		"usual waits":       {time.Hour, 0.02, ExitInterrupted, interruptGrace},
+		"starved":           {3 * time.Second, 0.8, 7, 3 * time.Second},
+		"starved, too long": {time.Hour, 1, ExitInterrupted, starvedGrace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				in := &SignalHandler{received: make(chan os.Signal, 1), starvation: func() time.Duration {
+					return time.Duration(c.starved * float64(time.Since(began)))
+				}}
+				in.received <- os.Interrupt
+				release := make(chan struct{})
+				code, abandoned := in.Run(func(context.Context) int {
+					select {
+					case <-time.After(c.needs):
+					case <-release:
+					}
+					return 7
+				})
+				close(release)
+				if took := time.Since(began); code != c.code || abandoned != (code == ExitInterrupted) || took != c.took {
+					t.Errorf("status %d after %v, want %d after %v", code, took, c.code, c.took)
+				}
+			})
+		})
+	}
+}
+
+// More threads than processors wait for them.
+func TestProcessorWait(t *testing.T) {
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
+		t.Skipf("this system does not count the time: %v", err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
+	before := processorWait()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for range 4 * runtime.NumCPU() {
+		go func() {
+			for ctx.Err() == nil {
+			}
+		}()
+	}
+	for processorWait()-before < negligibleStarvation {
+		if ctx.Err() != nil {
+			t.Fatalf("waited %v", processorWait()-before)
 		}
 	}
 }

@@ -77,14 +77,12 @@ type draft struct {
 // are not held any more. recorded is whether a recorder runs; without one, no frames are held.
 func (h *heldFrames) ask(ctx context.Context, path string) (frames []intercept.Frame, recorded bool, err error) {
 	c, err := intercept.Dial(path)
-	if errors.Is(err, intercept.ErrNoRecorder) {
-		err = nil
-	} else if err == nil {
-		recorded = true
+	if err == nil {
 		frames, err = c.Held(ctx, 0, 0)
 	}
-	if err != nil {
-		return nil, recorded, err
+	recorded = err == nil
+	if err != nil && !errors.Is(err, intercept.ErrNoRecorder) {
+		return nil, false, err
 	}
 
 	// Drafts of frames that are not held any more are dropped.

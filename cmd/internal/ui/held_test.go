@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	"unwire/captures/need"
 	"unwire/cmd/internal/cli"
+	"unwire/mitm/intercept"
 )
 
 // TestHeldFrames: frames that 'unwire capture --intercept' holds are shown when they arrive, edited, released and
@@ -137,6 +139,25 @@ func TestHeldFrames(t *testing.T) {
 	<-ended
 	p.see("#list .row", "Echo/Get5")
 	p.quiet()
+}
+
+// TestKilledRecorder: the file that a killed recorder leaves is no error.
+func TestKilledRecorder(t *testing.T) {
+	t.Parallel()
+	capture := sample(t)
+	holder := intercept.New(intercept.Options{})
+	defer holder.Close()
+	recorder, err := intercept.Serve(capture, holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadFile(capture + ".intercept")
+	if err := errors.Join(err, recorder.Close(), os.WriteFile(capture+".intercept", left, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if resp, text := ask(t, serve(t, capture), "GET", "/api/held", nil); resp.StatusCode != http.StatusOK || !strings.Contains(text, `"held":[]`) {
+		t.Errorf("%d %s", resp.StatusCode, text)
+	}
 }
 
 // TestHeldIsBounded: what cannot be decided is an error that says so.

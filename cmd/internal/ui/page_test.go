@@ -99,7 +99,7 @@ func (p *tab) keys(keys ...string) {
 // click clicks what a selector of CSS names.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Click(selector)); err != nil {
 		p.t.Fatalf("click %s: %v\n%s", selector, err, p.text("body"))
@@ -131,7 +131,7 @@ func (p *tab) text(selector string) string {
 }
 
 // patience is how long await waits.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // await waits until an expression is true.
 func (p *tab) await(expression string) {

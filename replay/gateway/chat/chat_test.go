@@ -324,7 +324,7 @@ func TestClientThatLeaves(t *testing.T) {
 		t.Fatal(stream.Err())
 	}
 	stream.Close()
-	for deadline := time.Now().Add(5 * time.Second); core.Closed() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); core.Closed() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the turn was not closed")
 		}

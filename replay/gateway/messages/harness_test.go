@@ -59,10 +59,20 @@ func (c *fakeCore) Turn(_ context.Context, r *turn.Request) (front.Turn, error) 
 	return t, nil
 }
 
-func (c *fakeCore) closedTurns() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
+// await waits until a condition is true, which is checked with the core locked.
+func (c *fakeCore) await(t *testing.T, missing string, is func() bool) {
+	t.Helper()
+	checked := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return is()
+	}
+	for deadline := time.Now().Add(time.Minute); !checked(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error(missing)
+			return
+		}
+	}
 }
 
 type fakeTurn struct {

@@ -34,7 +34,7 @@ func TestInterleavedOverHTTP(t *testing.T) {
 	}
 	wg.Wait()
 	f.core.Shutdown(t.Context())
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		n := f.standin.Stats()
 		if n.Streams.Open == 0 && n.Streams.Refused == 0 && n.Hung == 0 {
 			break

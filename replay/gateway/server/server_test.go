@@ -103,7 +103,7 @@ func start(t testing.TB, script string, o server.Options, g gateway.Options) *fi
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(front) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := srv.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
@@ -330,7 +330,7 @@ func TestRecorded(t *testing.T) {
 // TestShutdownDrains ends the server while a response is running: the response ends well.
 func TestShutdownDrains(t *testing.T) {
 	t.Parallel()
-	f := start(t, `{"v":1,"turns":[{"steps":[{"text":"one "},{"wait":{"ms":400}},{"text":"two"},{"turn_ended":{}}]}]}`, server.Options{}, gateway.Options{})
+	f := start(t, `{"v":1,"turns":[{"steps":[{"text":"one "},{"wait":{"ms":2000}},{"text":"two"},{"turn_ended":{}}]}]}`, server.Options{}, gateway.Options{})
 	answered := make(chan string, 1)
 	go func() {
 		_, answer := f.do(t, http.MethodPost, "/v1/chat/completions", chatRequest)

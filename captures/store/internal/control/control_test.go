@@ -315,8 +315,12 @@ func TestConnections(t *testing.T) {
 		_, _ = c.Write([]byte{0, 0, 0, 9, '{'})
 		slow = append(slow, c)
 	}
+	var refused []*client
 	for range 100 {
-		connect(t, s).closed()
+		refused = append(refused, connect(t, s))
+	}
+	for _, c := range refused {
+		c.closed()
 	}
 	note := captures.Addition{Note: &captures.Note{Place: captures.Place{Exchange: 1, Frame: captures.NoFrame}, Kind: captures.TextNote, Value: "x"}}
 	if _, err := Add(t.Context(), path, note); !errors.Is(err, ErrBusy) {

@@ -22,8 +22,11 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
+// patience is how long a client of QUIC waits for a server. The tests check that none waits for as long.
+const patience = time.Minute
+
 func main() {
-	client := &http.Client{Transport: &http.Transport{Proxy: nil, ForceAttemptHTTP2: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{Proxy: nil, ForceAttemptHTTP2: true}, Timeout: patience}
 	for _, step := range os.Args[1:] {
 		words := strings.Fields(step)
 		switch words[0] {
@@ -46,8 +49,8 @@ func main() {
 			_, err = conn.Read(make([]byte, 10))
 			fmt.Println(words[1], errors.Is(err, syscall.ECONNREFUSED))
 		case "quic":
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			conn, err := quic.DialAddr(ctx, words[1], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}}, nil)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			conn, err := quic.DialAddr(ctx, words[1], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}}, &quic.Config{HandshakeIdleTimeout: patience})
 			var refused *quic.VersionNegotiationError
 			if err == nil {
 				_ = conn.CloseWithError(0, "")
@@ -78,9 +81,9 @@ func main() {
 // overHTTP3 gets a URL as clients do that were told of HTTP/3 by Alt-Svc: they go back to TCP
 // when no connection of QUIC can be made.
 func overHTTP3(client *http.Client, url string) string {
-	transport := &http3.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport := &http3.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, QUICConfig: &quic.Config{HandshakeIdleTimeout: patience}}
 	defer transport.Close()
-	res, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get(url)
+	res, err := (&http.Client{Transport: transport, Timeout: patience}).Get(url)
 	if err != nil {
 		res, err = client.Get(url)
 		check(err)
