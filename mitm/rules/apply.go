@@ -60,9 +60,27 @@ func (x *exchange) excludes(f *rewrite.Frame) bool {
 		return !index.matchesEnd
 	}
 	x.mu.Lock()
-	codec := x.call.Codec
+	codec := x.classified().Codec
 	x.mu.Unlock()
 	return index.excludes(codec, f.Data)
+}
+
+// A memory holds the state of one frame, which is reused for the next frame of the direction.
+type memory struct {
+	// change is the state while the rules apply.
+	change change
+	// frame is the decoded frame.
+	frame decode.Frame
+	// tree has the fields of the frame's message.
+	tree wire.Tree
+}
+
+// memoryOf returns the memory for the current frame of a direction.
+func (x *exchange) memoryOf(d captures.Direction) *memory {
+	if x.memories[d] == nil {
+		x.memories[d] = new(memory)
+	}
+	return x.memories[d]
 }
 
 // A selection lists the rules, and other interventions, that apply to a frame.
@@ -78,10 +96,10 @@ type selection struct {
 // none reports whether nothing applies.
 func (s selection) none() bool { return len(s.rules) == 0 && !s.intercepted && !s.hooked }
 
-// selected evaluates the filters for a frame and returns what applies to it. The decoded frame is kept in x.changes
-// until the next frame of the direction.
+// selected evaluates the filters for a frame and returns what applies to it. The decoded frame is kept in
+// x.memories until the next frame of the direction.
 func (x *exchange) selected(f *rewrite.Frame) selection {
-	c := &x.changes[f.Dir]
+	c := &x.memoryOf(f.Dir).change
 	*c = change{exchange: x, frame: f, now: x.viewNow()}
 	c.view = &c.now
 	c.shown = filter.Frame{Frame: c.decode(f.Data), Type: c.messageType()}
@@ -103,7 +121,7 @@ func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict 
 	}
 
 	// What matches is decided by the frame as it arrived. Each rule changes what the one before it has left.
-	c := &x.changes[f.Dir]
+	c := &x.memoryOf(f.Dir).change
 	c.messages = [][]byte{f.Data}
 	for _, r := range on.rules {
 		if len(c.messages) == 0 {
@@ -147,7 +165,8 @@ func (c *change) matching() (rules []*rule) {
 // decode decodes a message for the filters.
 func (c *change) decode(data []byte) *decode.Frame {
 	f := c.frame
-	out := &c.exchange.frames[f.Dir]
+	m := c.exchange.memoryOf(f.Dir)
+	out := &m.frame
 	*out = decode.Frame{Dir: f.Dir, Seq: f.Number, Opcode: f.Opcode, Frame: envelope.Frame{
 		Len: len(f.Received), Flags: f.Flags, Framed: f.Framed, Raw: f.Raw, Data: data,
 	}}
@@ -157,7 +176,7 @@ func (c *change) decode(data []byte) *decode.Frame {
 	if c.isEnd() || c.isJSON(data) {
 		return out
 	}
-	t := &c.exchange.trees[f.Dir]
+	t := &m.tree
 	if cap(t.Nodes) > maxKeptNodes {
 		*t = wire.Tree{}
 	}

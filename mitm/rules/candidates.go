@@ -135,7 +135,12 @@ type knownCall struct {
 	candidates []candidate
 	// plan is what the rules may do; nil if that depends on the exchange.
 	plan *plan
+	// call is the RPC that is called, as far as requests tell.
+	call decode.Call
 }
+
+// matchesNone reports whether no rule may change any exchange of the call.
+func (c knownCall) matchesNone() bool { return c.plan != nil && len(c.candidates) == 0 }
 
 // A candidateCache remembers, for each call, the rules that may change it: most rules match no call at all, and to
 // evaluate a hundred filters would cost more than to relay a small call.
@@ -207,47 +212,36 @@ func appendCallKey(key []byte, ex *captures.Exchange) []byte {
 	return key
 }
 
-// matchesNone reports whether the cache shows that no rule may change an exchange.
-func (s *Set) matchesNone(ex *captures.Exchange) bool {
-	if !s.ofCalls {
-		return false
+// addCall determines which rules may change exchanges of the call of view, and stores them in the cache with a key of
+// appendCallKey.
+func (s *Set) addCall(key []byte, view *filter.Exchange) knownCall {
+	call := knownCall{call: view.Call}
+	for _, r := range s.rules {
+		switch {
+		case !r.changesFrames():
+		case !r.ofCall:
+			// It is evaluated for each exchange.
+			call.candidates = append(call.candidates, candidate{rule: r})
+		default:
+			call.candidates = appendCandidate(call.candidates, r, view)
+		}
 	}
-	var space [256]byte
-	call, known := s.cache.get(appendCallKey(space[:0], ex))
-	return known && len(call.candidates) == 0
+	if s.ofCalls {
+		call.plan = newPlan(call.candidates)
+	}
+	s.cache.put(key, call)
+	return call
 }
 
-// planFor returns which rules may affect an exchange, from the cache if possible.
-func (s *Set) planFor(view *filter.Exchange) *plan {
-	key := appendCallKey(nil, view.Exchange)
-	call, known := s.cache.get(key)
-	if !known {
-		for _, r := range s.rules {
-			switch {
-			case !r.changesFrames():
-			case !r.ofCall:
-				// It is evaluated for each exchange.
-				call.candidates = append(call.candidates, candidate{rule: r})
-			default:
-				call.candidates = appendCandidate(call.candidates, r, view)
-			}
-		}
-		if s.ofCalls {
-			call.plan = newPlan(call.candidates)
-		}
-		s.cache.put(key, call)
-	}
-	if call.plan != nil {
-		return call.plan
-	}
-
+// newPlan returns which rules may affect one exchange of the call.
+func (c knownCall) newPlan(view *filter.Exchange) *plan {
 	// The remembered list has a place for each rule that depends on more than the call.
 	var list []candidate
-	for _, c := range call.candidates {
-		if c.rule.ofCall {
-			list = append(list, c)
+	for _, one := range c.candidates {
+		if one.rule.ofCall {
+			list = append(list, one)
 		} else {
-			list = appendCandidate(list, c.rule, view)
+			list = appendCandidate(list, one.rule, view)
 		}
 	}
 	return newPlan(list)
