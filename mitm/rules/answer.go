@@ -26,7 +26,7 @@ func (x *exchange) end(r *rule) rewrite.Verdict {
 	case r.reset:
 		v.Action = rewrite.Reset
 	case r.fail != nil:
-		v.Answer = failureOf(&x.ex, x.classified(), r.fail.Error)
+		v.Answer = failureOf(&x.ex, *x.classified(), r.fail.Error)
 	default:
 		v.Answer = x.answer(r.answer)
 	}

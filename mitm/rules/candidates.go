@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -91,6 +92,8 @@ type frameRule struct {
 	rule *rule
 	// when is the condition that a frame must fulfil.
 	when condition
+	// indexed means that the direction's indexes cover the rule.
+	indexed bool
 }
 
 // A plan lists the rules that may affect one exchange.
@@ -101,9 +104,13 @@ type plan struct {
 	// ending is the rule that ends the exchange before the request is sent; nil if there is none.
 	ending *rule
 
-	// indexes quickly detect frames that no rule matches, by direction. An entry is nil if a rule may match any
-	// frame.
+	// indexes quickly detect frames that no rule matches, by direction. An entry is nil if it would cover no
+	// rule.
 	indexes [len(directions)]*index
+	// typedIndexes are the indexes for messages of a known type, by direction; nil until one is needed.
+	typedIndexes [len(directions)]atomic.Pointer[typedIndex]
+	// partial means that there are rules that no index covers, by direction.
+	partial [len(directions)]bool
 }
 
 // newPlan returns the plan for an exchange that the rules of list may change.
@@ -114,7 +121,8 @@ func newPlan(list []candidate) *plan {
 		for _, d := range directions {
 			decided = decided && c.when[d].value == filter.Yes
 			if c.when[d].value != filter.No {
-				p.rules[d] = append(p.rules[d], frameRule{c.rule, c.when[d]})
+				r := frameRule{rule: c.rule, when: c.when[d], indexed: canIndex(c.when[d].need)}
+				p.rules[d], p.partial[d] = append(p.rules[d], r), p.partial[d] || !r.indexed
 			}
 		}
 		if decided && p.ending == nil && c.rule.endsAtHead() && c.rule.changesOnlyEnd() {
@@ -122,7 +130,7 @@ func newPlan(list []candidate) *plan {
 		}
 	}
 	for _, d := range directions {
-		p.indexes[d] = newIndex(p.rules[d])
+		p.indexes[d] = newIndex(p.rules[d], nil)
 	}
 	return p
 }
@@ -136,7 +144,7 @@ type knownCall struct {
 	// plan is what the rules may do; nil if that depends on the exchange.
 	plan *plan
 	// call is the RPC that is called, as far as requests tell.
-	call decode.Call
+	call *decode.Call
 }
 
 // matchesNone reports whether no rule may change any exchange of the call.
@@ -215,7 +223,8 @@ func appendCallKey(key []byte, ex *captures.Exchange) []byte {
 // addCall determines which rules may change exchanges of the call of view, and stores them in the cache with a key of
 // appendCallKey.
 func (s *Set) addCall(key []byte, view *filter.Exchange) knownCall {
-	call := knownCall{call: view.Call}
+	classified := view.Call
+	call := knownCall{call: &classified}
 	for _, r := range s.rules {
 		switch {
 		case !r.changesFrames():

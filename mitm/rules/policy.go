@@ -184,11 +184,11 @@ func (p *Policy) Begin(ex *captures.Exchange) rewrite.Exchange {
 	}
 
 	// The rules that may apply are usually known from an earlier exchange of the call.
-	x := &exchange{policy: p, ex: *ex, call: call.call, typed: p.needsTypes(s)}
+	x := &exchange{policy: p, ex: *ex, typed: p.needsTypes(s)}
 	if !known {
-		x.call = decode.Classify(ex)
 		call = s.addCall(key, x.view())
 	}
+	x.call.Store(call.call)
 	if x.plan = call.plan; x.plan == nil {
 		x.plan = call.newPlan(x.view())
 	}
@@ -244,10 +244,9 @@ type exchange struct {
 	mu sync.Mutex
 	// ex is the recorded exchange, as far as it is known.
 	ex captures.Exchange
-	// call is the RPC that the exchange calls; zero if the exchange is not an RPC. It is not valid if outdated is set.
-	call decode.Call
-	// outdated means that the response's head has arrived since call was determined.
-	outdated bool
+	// call is the RPC that the exchange calls, whose fields are zero if it is not an RPC. It is nil if it was not
+	// determined since the response's head has arrived. It is only written while mu is locked.
+	call atomic.Pointer[decode.Call]
 
 	// shown is ex and call in the form that filters examine; nil if they have changed since it was made.
 	shown *filter.Exchange
@@ -255,11 +254,24 @@ type exchange struct {
 
 // classified returns the RPC that the exchange calls, as far as it is known. The caller has locked mu, or no other
 // goroutine uses the exchange yet.
-func (x *exchange) classified() decode.Call {
-	if x.outdated {
-		x.call, x.outdated = decode.Classify(&x.ex), false
+func (x *exchange) classified() *decode.Call {
+	c := x.call.Load()
+	if c == nil {
+		call := decode.Classify(&x.ex)
+		c = &call
+		x.call.Store(c)
 	}
-	return x.call
+	return c
+}
+
+// callNow is classified for callers that have not locked mu.
+func (x *exchange) callNow() *decode.Call {
+	if c := x.call.Load(); c != nil {
+		return c
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.classified()
 }
 
 // view returns the exchange in the form that filters examine. The caller has locked mu, or no other goroutine uses
@@ -267,7 +279,7 @@ func (x *exchange) classified() decode.Call {
 func (x *exchange) view() *filter.Exchange {
 	if x.shown == nil {
 		ex := x.ex
-		x.shown = &filter.Exchange{Exchange: &ex, Call: x.classified(), Missing: filter.Notes | filter.Frames, Now: ex.Started}
+		x.shown = &filter.Exchange{Exchange: &ex, Call: *x.classified(), Missing: filter.Notes | filter.Frames, Now: ex.Started}
 	}
 	return x.shown
 }
@@ -313,7 +325,8 @@ func (x *exchange) Response(status int, h captures.Headers) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ex.Status, x.ex.ResponseHeaders = status, h
-	x.outdated, x.shown = true, nil
+	x.shown = nil
+	x.call.Store(nil)
 }
 
 // Framing returns how the body of a direction is split.

@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/captures"
 	"unwire/mitm/rewrite"
 )
 
 // BenchmarkPolicy measures what 100 rules of which none matches cost for an exchange, and for a frame.
 func BenchmarkPolicy(b *testing.B) {
+	request := shop(b).Message("shop.GetRequest")
 	const message = "\x0a\x05hello"
 	for _, set := range []struct{ name, match string }{
 		{"other fields", "method:M dir:up path:9%[2]d.1"},
@@ -27,7 +30,7 @@ func BenchmarkPolicy(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p := New(s, Options{})
+		p := New(s, Options{Type: func(string, captures.Direction) protoreflect.MessageDescriptor { return request }})
 		ex := &captures.Exchange{
 			Transport: captures.HTTP, Method: "POST", URL: "https://a.example/a.S/M", HTTP: "2",
 			RequestHeaders: captures.Headers{{Name: "accept-encoding", Value: "gzip"}, {Name: "content-type", Value: "application/connect+proto"}},
