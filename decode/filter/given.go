@@ -4,6 +4,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/search"
 	"unwire/decode/wire"
 )
 
@@ -74,10 +75,14 @@ func (t *term) given(x *Exchange, d captures.Direction) Truth {
 	return value
 }
 
-// A Need is a field at the top of a message without which a filter matches no frame.
+// A Need is a field at the top of a message, or a text, without which a filter matches no frame. The zero value means
+// that any frame may match.
 type Need struct {
+	// Text are texts of which a frame contains one; nil if the filter needs a field.
+	Text []*search.Text
+
 	// Name is the number of the field, or the name of the member if the message is JSON. "" means that the filter needs
-	// no single field, and any frame may match.
+	// no single field.
 	Name string
 
 	// Number is Name as a number. It is 0 for a name: then no protobuf message matches unless its type is known.
@@ -87,7 +92,10 @@ type Need struct {
 	Texts []string
 }
 
-// Need returns a field that each frame has that the filter matches; the zero value if there is none.
+// None reports whether any frame may match.
+func (n Need) None() bool { return n.Name == "" && n.Text == nil }
+
+// Need returns a field or a text that each frame has that the filter matches; the zero value if there is none.
 func (f *Filter) Need() Need { return f.frames.need() }
 
 // need is Filter.Need for condition n.
@@ -96,9 +104,10 @@ func (n *node) need() (best Need) {
 	case n.op == opTerm:
 		return n.term.need()
 	case n.op == opAnd:
-		// A field with a value excludes more frames than one that only has to exist.
+		// A field with a value excludes more frames than one that only has to exist. A text takes longer to find.
 		for _, o := range n.operands {
-			if need := o.need(); need.Name != "" && (best.Name == "" || best.Texts == nil && need.Texts != nil) {
+			need := o.need()
+			if best.None() || need.Name != "" && (best.Name == "" || best.Texts == nil && need.Texts != nil) {
 				best = need
 			}
 		}
@@ -108,7 +117,10 @@ func (n *node) need() (best Need) {
 
 // need is Filter.Need for a filter that consists of this term only.
 func (t *term) need() Need {
-	if t.key.kind != pathKey || len(t.path) == 0 {
+	switch {
+	case len(t.texts) > 0:
+		return Need{Text: t.texts}
+	case t.key.kind != pathKey || len(t.path) == 0:
 		return Need{}
 	}
 	first := t.path[0]

@@ -56,7 +56,7 @@ func (s *searcher) searchText(data []byte, kind string, joined bool) {
 		s.reportExcerpt(kind, data, lo, hi, kind == "bytes" && !isPlain(data))
 		return !s.over
 	})
-	if joined && kind != "bytes" && !s.over {
+	if joined && kind != "bytes" && !s.over && !s.alone {
 		s.matchAcrossFrames(data, kind)
 	}
 }
@@ -68,6 +68,9 @@ func (s *searcher) matchAcrossFrames(data []byte, kind string) {
 	if t == nil {
 		if len(s.tails) >= maxTails {
 			return
+		}
+		if s.tails == nil {
+			s.tails = make(map[tailKey]*tail)
 		}
 		t = &tail{round: -1}
 		s.tails[key] = t

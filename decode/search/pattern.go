@@ -8,13 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// A Text is a pattern that is searched for in texts: a literal or a regular expression.
+// A Text is a pattern that is searched for in texts: a literal, one of several literals, or a regular expression.
 type Text struct {
 	// re is the regular expression, or nil for a literal.
 	re *regexp.Regexp
 
 	// literal is the text to search for, if the pattern is equivalent to a literal.
 	literal []byte
+
+	// set has the texts to search for if the pattern is several literals; nil otherwise.
+	set *literalSet
 
 	// fold means that case is ignored. The literal is then ASCII in lower case.
 	fold bool
@@ -97,6 +100,8 @@ func (t *Text) find(data []byte, from int) (lo, hi int, ok bool) {
 			}
 		}
 		return 0, 0, false
+	case t.set != nil:
+		return t.set.find(data, from)
 	case t.fold:
 		k := indexFold(data[from:], t.literal)
 		return from + k, from + k + len(t.literal), k >= 0

@@ -122,7 +122,10 @@ type searcher struct {
 	// find decodes data that is encoded inside fields.
 	find nested.Finder
 
-	// tails are the texts that may continue in the next frame.
+	// alone means that only one frame is searched, so that no text continues in another one.
+	alone bool
+
+	// tails are the texts that may continue in the next frame; nil if there was none.
 	tails map[tailKey]*tail
 
 	// round is the number of frames searched so far.
@@ -178,7 +181,7 @@ type step struct {
 
 // newSearcher returns a searcher that calls emit with each match.
 func newSearcher(q Query, emit func(Match) bool) *searcher {
-	return &searcher{q: q, emit: emit, tails: map[tailKey]*tail{}}
+	return &searcher{q: q, emit: emit}
 }
 
 // Done reports whether the callback emit has ended the search.

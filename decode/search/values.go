@@ -86,10 +86,11 @@ func anySteps(path fieldpath.Path) bool {
 
 // In reports whether the text pattern occurs anywhere in a frame.
 func (t *Text) In(f *decode.Frame) (found bool) {
-	newSearcher(Query{Text: t}, func(Match) bool {
+	s := searcher{q: Query{Text: t}, alone: true, emit: func(Match) bool {
 		found = true
 		return false
-	}).Frame(f)
+	}}
+	s.Frame(f)
 	return found
 }
 

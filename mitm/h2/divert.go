@@ -17,10 +17,7 @@ const maxDivertedFrame = 16 << 20
 // window. diverted means that the caller does not forward the frame.
 func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) {
 	if h.stream != 0 && p.relay.isCut(h.stream) {
-		p.startReencoding()
-		if h.kind == frameData {
-			p.src.sender.grant(0, h.length, 0)
-		}
+		p.divertCut(h, payload)
 		return true, nil
 	}
 	switch h.kind {
@@ -36,6 +33,21 @@ func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) 
 		return p.divertReset(h, payload), nil
 	}
 	return false, nil
+}
+
+// divertCut handles a frame of a stream that a rule has ended, which is not forwarded. The client may still grant
+// window for the answer, or reset it.
+func (p *pump) divertCut(h frameHeader, payload []byte) {
+	p.startReencoding()
+	switch {
+	case h.kind == frameData:
+		p.src.sender.grant(0, h.length, 0)
+	case p.dir == captures.Down || len(payload) != 4:
+	case h.kind == frameWindowUpdate:
+		p.src.sender.windowUpdate(h.stream, int64(binary.BigEndian.Uint32(payload)&maxStreamID))
+	case h.kind == frameRSTStream:
+		p.endedExchanges += p.relay.resetStream(h.stream, p.dir, errorCode(binary.BigEndian.Uint32(payload)))
+	}
 }
 
 // divertWindow processes a WINDOW_UPDATE frame. The part that repays bytes of changed bodies is subtracted from it;
@@ -93,6 +105,7 @@ func (p *pump) divertData(h frameHeader, data []byte) (diverted bool) {
 		item.sent = p.endLater(s, h.stream)
 	}
 	p.dst.sender.enqueueUnchanged(h.stream, item)
+	p.checkHeld()
 	return true
 }
 
@@ -122,7 +135,7 @@ func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
 		return false
 	case c == nil:
 		if p.dst.sender.isWaiting(h.stream) {
-			p.dst.sender.dropQueue(h.stream)
+			p.src.sender.grant(0, p.dst.sender.dropQueue(h.stream), 0)
 		}
 		return false
 	case p.dir == captures.Up:
@@ -357,8 +370,11 @@ func (p *pump) divertsLong(h frameHeader, l *longFrame) bool {
 
 // divertLong handles a DATA frame larger than the buffer after all of it has arrived.
 func (p *pump) divertLong(l *longFrame) {
-	data := l.diverted[:max(0, len(l.diverted)-l.padding)]
+	data, payload := l.diverted[:max(0, len(l.diverted)-l.padding)], l.diverted
 	l.diverted = nil
+	if l.has(flagPadded) {
+		payload = append([]byte{byte(l.padding)}, payload...)
+	}
 	if p.relay.isCut(l.stream) {
 		p.src.sender.grant(0, l.length, 0)
 		return
@@ -368,7 +384,7 @@ func (p *pump) divertLong(l *longFrame) {
 		s := p.relay.findStream(l.stream)
 		p.addData(s, data)
 		p.recordData()
-		p.forwardFrame(l.stream, appendFrame(nil, frameData, l.flags&flagEndStream, l.stream, data))
+		p.forwardFrame(l.stream, appendFrame(nil, frameData, l.flags, l.stream, payload))
 		if l.has(flagEndStream) {
 			p.endedExchanges += p.relay.endDirection(s, l.stream, p.dir)
 		}

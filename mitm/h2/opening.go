@@ -192,7 +192,14 @@ func (r *Relay) withdraw(c *change) bool {
 	if i < 0 {
 		return false
 	}
-	o := p.openings[i]
+	p.removeOpening(p.openings[i])
+	p.flush()
+	return true
+}
+
+// removeOpening removes a waiting request, which the server then never sees.
+func (p *pump) removeOpening(o *opening) {
+	i := slices.Index(p.openings, o)
 	p.openings = slices.Delete(p.openings, i, i+1)
 	p.openingBytes -= len(o.frames)
 	if o.held != nil {
@@ -202,8 +209,6 @@ func (r *Relay) withdraw(c *change) bool {
 	}
 	close(o.done)
 	p.forwardOpenings()
-	p.flush()
-	return true
 }
 
 // A held is the received part of a body, perhaps with its header block, that is not forwarded yet because the rules

@@ -3,6 +3,7 @@ package h2
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/net/http2/hpack"
 
@@ -91,6 +92,8 @@ type pump struct {
 	held []*held
 	// heldBytes is the number of body bytes that are withheld, including those of requests in openings.
 	heldBytes int
+	// rechecks means that recheckHeld has started a goroutine that has not begun its work.
+	rechecks atomic.Bool
 	// openings are the requests that wait to be opened at the server, in the order of their stream numbers.
 	openings []*opening
 	// openingBytes is the total length of the frames in openings, in bytes.
@@ -143,6 +146,7 @@ func (p *pump) run() (broken *side, err error) {
 		p.filled += n
 		if err = p.parseFrames(); err == nil && readErr != nil {
 			err = readErr
+			p.forwardAtEnd()
 			p.forwardCutFrame()
 		}
 	}
@@ -201,14 +205,18 @@ func (p *pump) releaseEnded() {
 	}
 }
 
-// forwardCutFrame forwards the received part of the frame in which the connection ended.
+// forwardCutFrame forwards the received part of the frame in which the connection ended, unless rules may change it.
 func (p *pump) forwardCutFrame() {
 	rest := p.buf[p.parsed:p.filled]
 	if len(rest) == 0 || p.reencode && p.block != nil || p.refusedFrom != 0 || len(p.held) > 0 || len(p.openings) > 0 {
 		return
 	}
 	if len(rest) > frameHeaderSize {
-		if h := parseFrameHeader(rest); h.kind == frameData && !h.has(flagPadded) {
+		h := parseFrameHeader(rest)
+		if p.relay.changeOf(h.stream).diverts(p.dir) || p.relay.isCut(h.stream) {
+			return
+		}
+		if h.kind == frameData && !h.has(flagPadded) {
 			p.addData(p.relay.findStream(h.stream), rest[frameHeaderSize:])
 		}
 	}
@@ -393,7 +401,9 @@ func (p *pump) readSettings(h frameHeader, payload []byte) error {
 	}
 	for s := payload; len(s) > 0; s = s[6:] {
 		if p.src.sender != nil && binary.BigEndian.Uint16(s) == settingInitialWindow {
-			p.src.sender.setInitial(int64(binary.BigEndian.Uint32(s[2:])))
+			if p.src.sender.setInitial(int64(binary.BigEndian.Uint32(s[2:]))) {
+				p.relay.pumps[1-p.dir].recheckHeld()
+			}
 		}
 		if binary.BigEndian.Uint16(s) != settingHeaderTableSize {
 			continue

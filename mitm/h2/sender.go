@@ -53,6 +53,9 @@ type sender struct {
 	// withheld from the other side yet.
 	overdraft int64
 
+	// queued is the number of body bytes of unchanged streams in queues.
+	queued int64
+
 	// queues are the frames that wait to be sent, by stream: those of streams that rules may change, and of streams
 	// that wait for the window.
 	queues map[uint32]*sendQueue
@@ -138,15 +141,18 @@ func (w *sender) close() {
 	w.side.stopWaiting()
 }
 
-// setInitial processes the receiver's SETTINGS_INITIAL_WINDOW_SIZE of n bytes.
-func (w *sender) setInitial(n int64) {
+// setInitial processes the receiver's SETTINGS_INITIAL_WINDOW_SIZE of n bytes. It reports whether the windows of
+// streams became smaller.
+func (w *sender) setInitial(n int64) (shrank bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, q := range w.queues {
 		q.window += n - w.initial
 	}
+	shrank = n < w.initial
 	w.initial = n
 	w.wake.Broadcast()
+	return shrank
 }
 
 // windowUpdate processes a window update from the receiver, and returns the part of it that is
@@ -187,6 +193,17 @@ func (w *sender) takeWindow(stream uint32, n int) bool {
 	return true
 }
 
+// returnWindow gives back n bytes that were taken by takeWindow and are not forwarded.
+func (w *sender) returnWindow(stream uint32, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.window += int64(n)
+	if q := w.queues[stream]; q != nil {
+		q.window += int64(n)
+	}
+	w.wake.Broadcast()
+}
+
 // openQueue creates the queue for a stream whose body may be changed.
 func (w *sender) openQueue(stream uint32) {
 	w.mu.Lock()
@@ -195,14 +212,18 @@ func (w *sender) openQueue(stream uint32) {
 }
 
 // stopPassing ends the time in which a stream's DATA frames are forwarded as they come: from now on they are sent
-// from the queue.
-func (w *sender) stopPassing(stream uint32) {
+// from the queue, and the receiver's window updates for the stream are no longer forwarded. missing is how many bytes
+// the other side must be granted instead, so that it has the window of a new stream.
+func (w *sender) stopPassing(stream uint32) (missing int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if q := w.queues[stream]; q != nil && q.passing {
-		q.passing = false
-		w.order = append(w.order, stream)
+	q := w.queues[stream]
+	if q == nil || !q.passing {
+		return 0
 	}
+	q.passing = false
+	w.order = append(w.order, stream)
+	return int(max(0, max(w.initial, defaultWindow)-q.window))
 }
 
 // canWithhold reports whether bytes may be withheld without blocking the other side: whether its windows still allow
@@ -223,10 +244,10 @@ func (w *sender) leavesWindow(heldByAll int) bool {
 	return w.canSend(heldByAll)
 }
 
-// canSend reports whether the connection's window still allows a frame of the default size although heldByAll bytes
-// are withheld. The caller has locked w.mu.
+// canSend reports whether the connection's window still allows the other side to send a frame of the default size
+// although heldByAll bytes are withheld. The caller has locked w.mu.
 func (w *sender) canSend(heldByAll int) bool {
-	return w.window+w.overdraft-int64(heldByAll) >= defaultFrameSize
+	return w.window+w.overdraft-w.queued-int64(heldByAll) >= defaultFrameSize
 }
 
 // isWaiting reports whether frames of an unchanged stream wait in a queue.
@@ -249,6 +270,7 @@ func (w *sender) enqueueUnchanged(stream uint32, item sendItem) {
 	}
 	q.items = append(q.items, item)
 	q.size += len(item.data)
+	w.queued += int64(len(item.data))
 	w.start()
 }
 
@@ -308,16 +330,23 @@ func (w *sender) interrupt(stream uint32) {
 	w.wake.Broadcast()
 }
 
-// dropQueue removes the queue of a stream and discards its frames.
-func (w *sender) dropQueue(stream uint32) {
+// dropQueue removes the queue of a stream and discards its frames. It returns how many bytes of an unchanged body it
+// discarded, which the receiver will never grant again.
+func (w *sender) dropQueue(stream uint32) (discarded int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.queues[stream] == nil {
-		return
+	q := w.queues[stream]
+	if q == nil {
+		return 0
+	}
+	if !q.changed {
+		discarded = q.size
+		w.queued -= int64(discarded)
 	}
 	w.remove(stream)
 	delete(w.granted, stream)
 	w.wake.Broadcast()
+	return discarded
 }
 
 // remove removes a stream's queue. The caller must hold w.mu.
@@ -449,6 +478,8 @@ func (w *sender) collectQueue(stream uint32, q *sendQueue, batch []byte, sent []
 			if q.changed {
 				q.window -= int64(n)
 				w.overdraft += int64(n)
+			} else {
+				w.queued -= int64(n)
 			}
 			q.size -= n
 			if item.data = item.data[n:]; len(item.data) > 0 {

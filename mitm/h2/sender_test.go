@@ -436,3 +436,31 @@ func TestSenderProperty(t *testing.T) {
 
 // isChanged reports whether a stream of the simulation is changed.
 func isChanged(stream uint32) bool { return stream%4 == 1 }
+
+// TestSenderQueued: bytes of unchanged streams that wait for the window count as sent by the other side, and it is told
+// how many were discarded.
+func TestSenderQueued(t *testing.T) {
+	t.Parallel()
+	w := newReceiver(t).send
+	w.openQueue(1)
+	w.stopPassing(1)
+	w.openQueue(5)
+	w.enqueue(1, sendItem{data: make([]byte, defaultWindow)})
+	for deadline := time.Now().Add(testTimeout); w.takeWindow(3, 1); time.Sleep(time.Millisecond) {
+		w.returnWindow(3, 1)
+		if time.Now().After(deadline) {
+			t.Fatal("the window is not used up")
+		}
+	}
+	w.enqueueUnchanged(3, sendItem{data: make([]byte, 45_000)})
+	if !w.canWithhold(5, 1000, 1000) || w.canWithhold(5, 1000, 10_000) {
+		t.Error("the queued bytes are not counted")
+	}
+	w.windowUpdate(0, 5000)
+	if n := w.dropQueue(3); n < 40_000 || n > 45_000 {
+		t.Errorf("%d bytes were discarded", n)
+	}
+	if w.dropQueue(1); w.queued != 0 {
+		t.Errorf("%d bytes are queued", w.queued)
+	}
+}

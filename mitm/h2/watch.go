@@ -70,6 +70,9 @@ func (p *pump) watchRequest(c *change, b *headerBlock) (diverted, ok bool) {
 	case body.Declared < 0:
 		// The server may decide by the head whether it wants the body.
 		return false, true
+	// The client waits for window that the server grants only after it has seen the head.
+	case !p.dst.sender.canWithhold(c.id, 0, p.heldBytes):
+		return false, false
 	}
 	w.held = p.holdHead(c, b)
 	p.addOpening(&opening{stream: c.id, change: c, held: w.held})
@@ -94,6 +97,8 @@ func (p *pump) watchResponse(c *change, b *headerBlock, bodiless bool) (diverted
 		if !body.ExamineBody(nil) {
 			return false, false
 		}
+	case w.how == rewrite.WatchBody && !p.dst.sender.canWithhold(c.id, 0, p.heldBytes):
+		return false, false
 	case w.how == rewrite.WatchBody:
 		w.held = p.holdHead(c, b)
 		p.held = append(p.held, w.held)
@@ -145,8 +150,12 @@ func (p *pump) watchData(s *stream, w *watch, h frameHeader, data []byte) (diver
 			return diverted
 		}
 	case last && len(data) == h.length && p.bodyPasses(w, body, h, data):
-		p.forwardHeld(c, w)
-		return false
+		if p.forwardHeld(c, w, h.length) {
+			return false
+		}
+		p.addData(s, data)
+		p.recordData()
+		return true
 	case !last && len(data) == h.length && p.withholds(w, len(data), h.stream):
 		p.holdData(s, w, data)
 		return true
@@ -226,13 +235,12 @@ func (p *pump) watchFrames(s *stream, w *watch, h frameHeader, data []byte) (div
 	}
 	rest := len(all) - passed
 	if rest == 0 && p.dst.sender.takeWindow(h.stream, h.length+w.heldLen()) {
-		p.forwardHeld(s.change, w)
-		return false, true
+		return !p.forwardHeld(s.change, w, h.length), true
 	}
 
 	// What is complete is forwarded, and the rest withheld.
 	if !last && len(data) == h.length && rest <= len(data) && passed >= w.heldLen() && p.restWithheld(w, h.stream, rest, passed) {
-		p.forwardHeld(s.change, w)
+		p.forwardHeld(s.change, w, passed-w.heldLen())
 		p.forwardFrame(h.stream, appendFrame(nil, frameData, 0, h.stream, data[:len(data)-rest]))
 		p.addData(s, data[:len(data)-rest])
 		p.holdData(s, w, data[len(data)-rest:])
@@ -254,16 +262,17 @@ func (p *pump) restWithheld(w *watch, stream uint32, rest, passed int) bool {
 		p.dst.sender.canWithhold(stream, rest+passed, all+passed) && p.dst.sender.takeWindow(stream, passed)
 }
 
-// forwardHeld forwards the withheld header block and body bytes of a stream. The caller has already taken them from
-// the receiver's windows.
-func (p *pump) forwardHeld(c *change, w *watch) {
+// forwardHeld forwards the withheld header block and body bytes of a stream, behind which the caller forwards n bytes.
+// The caller has already taken all of these from the receiver's windows. ok is false if a rule has ended the exchange
+// before the head was forwarded, so that nothing may be forwarded; then the bytes are returned to the windows.
+func (p *pump) forwardHeld(c *change, w *watch, n int) (ok bool) {
 	h := w.held
 	if h == nil {
-		return
+		return true
 	}
-	data := h.data
+	data, size := h.data, len(h.data)
 	w.held, h.data = nil, nil
-	p.heldBytes -= len(data)
+	p.heldBytes -= size
 	var frames []byte
 	for len(data) > 0 {
 		n := min(len(data), defaultFrameSize)
@@ -274,17 +283,20 @@ func (p *pump) forwardHeld(c *change, w *watch) {
 		o.ready = true
 		p.addFrame(o, frames)
 		p.forwardOpenings()
-		return
+		return true
 	}
 	p.removeHeld(h)
 	if h.fields != nil {
 		if !p.sendsHead(c) {
-			return
+			p.dst.sender.returnWindow(c.id, size+n)
+			p.src.sender.grant(0, size+n, 0)
+			return false
 		}
 		p.startCopying()
 		p.encoded = append(p.encoded, p.headOf(h)...)
 	}
 	p.forwardFrame(c.id, frames)
+	return true
 }
 
 // removeHeld removes h from the pump's list of withheld parts.
@@ -325,8 +337,9 @@ func (p *pump) divertWatched(c *change) *inbox {
 // unwatch ends the watch of a stream, and returns the new inbox into which its body bytes are put from now on.
 func (p *pump) unwatch(c *change) *inbox {
 	p.startReencoding()
-	p.dst.sender.stopPassing(c.id)
+	p.src.sender.grant(c.id, 0, p.dst.sender.stopPassing(c.id))
 	in := newInbox(c.ctx, &p.relay.waiting, c.id, p.src.sender)
+	in.received = c.bodies[p.dir].Offset()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watches[p.dir], c.inboxes[p.dir] = nil, in
@@ -339,23 +352,26 @@ func (p *pump) unwatch(c *change) *inbox {
 // watchTrailers handles trailers of a watched direction. diverted means that the caller does not forward them,
 // because they go through an inbox.
 func (p *pump) watchTrailers(c *change, w *watch, b *headerBlock) (diverted bool) {
-	body := c.bodies[p.dir]
+	last := b.has(flagEndStream)
 	passes := w.heldLen() == 0 && w.how != rewrite.WatchBody
-	if w.how == rewrite.WatchBody {
-		passes = body.ExamineBody(w.dataOf(nil)) && p.dst.sender.takeWindow(c.id, w.heldLen())
+	if w.how == rewrite.WatchBody && last {
+		passes = p.bodyPasses(w, c.bodies[p.dir], frameHeader{stream: c.id}, nil)
 	}
-	if passes || !b.has(flagEndStream) {
-		p.forwardHeld(c, w)
-		return false
+	if passes {
+		return !p.forwardHeld(c, w, 0)
 	}
+
+	// A block that does not end the stream is an error of the sender; it must not overtake what is withheld.
 	in := p.divertWatched(c)
 	p.recordData()
-	in.end(append([]hpack.HeaderField(nil), p.fields...), nil)
+	if last {
+		in.end(append([]hpack.HeaderField(nil), p.fields...), nil)
+	}
 	return true
 }
 
 // endWatch discards the withheld bytes of a stream whose exchange a rule has ended, and writes everything that was
-// forwarded before. It returns how many body bytes were received.
+// forwarded before. A request that waits to be opened is withdrawn. It returns how many body bytes were received.
 func (p *pump) endWatch(c *change) (received int64) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -366,16 +382,19 @@ func (p *pump) endWatch(c *change) (received int64) {
 	if w == nil {
 		return 0
 	}
+	// The head that replaces the server's clears the client's HPACK table. A withheld head was decoded, and later
+	// ones may refer to it.
+	p.startReencoding()
 	p.dst.sender.stopPassing(c.id)
 	received = c.bodies[p.dir].Offset()
 	if h := w.held; h != nil {
 		received += int64(len(h.data))
-		if o := p.findOpening(c.id); o == nil || o.held != h {
-			p.removeHeld(h)
+		p.removeHeld(h)
+		if o := p.findOpening(c.id); o != nil && o.held == h {
+			c.unopened = true
+			p.removeOpening(o)
+		} else {
 			p.dropData(h)
-		}
-		if h.fields != nil {
-			p.startReencoding()
 		}
 	}
 	p.flush()
@@ -396,9 +415,9 @@ func (p *pump) endWatchAtReset(c *change, w *watch, err error) (diverted bool) {
 		in.end(nil, err)
 		return true
 	}
-	p.forwardHeld(c, w)
+	diverted = !p.forwardHeld(c, w, 0)
 	p.flush()
-	return false
+	return diverted
 }
 
 // dropWithheld discards the withheld body bytes of a request that the client resets.
@@ -424,20 +443,60 @@ func (p *pump) dropStale() {
 	}
 }
 
+// forwardAtEnd forwards what is withheld of responses whose connection ends, because rules leave an incomplete frame
+// unchanged. If a rule matches a complete frame in it, the withheld part is dropped.
+func (p *pump) forwardAtEnd() {
+	p.dropStale()
+	for _, h := range slices.Clone(p.held) {
+		w, body := p.watched(h.change), h.change.bodies[p.dir]
+		passes := w != nil
+		switch {
+		case !passes || w.how != rewrite.WatchBody:
+		case int64(len(h.data)) >= body.Declared:
+			passes = body.ExamineBody(h.data)
+		case h.change.exchange.Framing(p.dir).Kind == rewrite.Envelopes:
+			_, passes = body.ExamineFrames(h.data)
+		}
+		if passes && p.dst.sender.takeWindow(h.change.id, len(h.data)) {
+			p.forwardHeld(h.change, w, 0)
+		}
+	}
+}
+
+// recheckHeld makes the pump withhold less, soon, because the receiver has reduced the windows of streams. The caller
+// may have locked another pump.
+func (p *pump) recheckHeld() {
+	if !p.rechecks.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		p.busy.Lock()
+		defer p.busy.Unlock()
+		p.rechecks.Store(false)
+		p.divertHeld(func(h *held) bool { return !p.dst.sender.canWithhold(h.change.id, len(h.data), p.heldBytes) })
+		p.flush()
+	}()
+}
+
 // checkHeld puts all withheld bytes into inboxes, which grant them back as window, if the withheld bytes leave the
 // sender too little of the connection's window.
 func (p *pump) checkHeld() {
 	if p.heldBytes == 0 || p.dst.sender.leavesWindow(p.heldBytes) {
 		return
 	}
+	p.divertHeld(func(*held) bool { return true })
+}
+
+// divertHeld puts the withheld parts that match a condition into inboxes.
+func (p *pump) divertHeld(matches func(*held) bool) {
 	p.dropStale()
 	for _, h := range slices.Clone(p.held) {
-		if p.watched(h.change) != nil {
+		if p.watched(h.change) != nil && matches(h) {
 			p.divertWatched(h.change)
 		}
 	}
 	for _, o := range slices.Clone(p.openings) {
-		if o.held != nil && !o.ready {
+		if o.held != nil && !o.ready && matches(o.held) {
 			p.divertWatched(o.change)
 		}
 	}

@@ -26,7 +26,7 @@ func (x *exchange) end(r *rule) rewrite.Verdict {
 	case r.reset:
 		v.Action = rewrite.Reset
 	case r.fail != nil:
-		v.Answer = failureOf(&x.ex, x.call, r.fail.Error)
+		v.Answer = failureOf(&x.ex, *x.classified(), r.fail.Error)
 	default:
 		v.Answer = x.answer(r.answer)
 	}
@@ -69,7 +69,7 @@ func (x *exchange) answer(a *answer) *rewrite.Response {
 	if a.status != 200 {
 		return out
 	}
-	switch x.call.Protocol {
+	switch x.classified().Protocol {
 	case decode.ConnectStream:
 		out.Tail = envelope.Append(envelope.Append(nil, 0, a.body), envelope.EndStream, []byte("{}"))
 		out.Body = out.Tail

@@ -46,23 +46,44 @@ type change struct {
 
 // Passes reports whether Frame would forward a frame unchanged at once.
 func (x *exchange) Passes(f *rewrite.Frame) bool {
-	return x.excludes(f) || x.selected(f).none()
+	return x.selected(f).none()
 }
 
-// excludes reports whether the index already shows that no rule matches a frame. false means that the filters must be
-// evaluated.
+// excludes reports whether the index already shows that no rule that it covers matches a frame. false means that the
+// filters must be evaluated.
 func (x *exchange) excludes(f *rewrite.Frame) bool {
-	index := x.indexes[f.Dir]
+	codec := x.callNow().Codec
+	index := x.indexFor(f.Dir, codec)
 	switch {
-	case index == nil || x.typed || x.intercept[f.Dir].value != filter.No || x.hook[f.Dir].value != filter.No:
+	case index == nil:
 		return false
 	case isEnd(f):
 		return !index.matchesEnd
 	}
-	x.mu.Lock()
-	codec := x.call.Codec
-	x.mu.Unlock()
-	return index.excludes(codec, f.Data)
+	return index.excludesFields(codec, f.Data) && (index.text == nil || !index.text.In(x.decode(f, codec)))
+}
+
+// A memory holds the state of one frame, which is reused for the next frame of the direction.
+type memory struct {
+	// change is the state while the rules apply.
+	change change
+	// frame is the decoded frame.
+	frame decode.Frame
+	// tree has the fields of the frame's message.
+	tree wire.Tree
+
+	// call is the call for which messageType was determined; nil before.
+	call *decode.Call
+	// messageType is the definition of the messages of the direction; nil if it is not known.
+	messageType protoreflect.MessageDescriptor
+}
+
+// memoryOf returns the memory for the current frame of a direction.
+func (x *exchange) memoryOf(d captures.Direction) *memory {
+	if x.memories[d] == nil {
+		x.memories[d] = new(memory)
+	}
+	return x.memories[d]
 }
 
 // A selection lists the rules, and other interventions, that apply to a frame.
@@ -78,15 +99,19 @@ type selection struct {
 // none reports whether nothing applies.
 func (s selection) none() bool { return len(s.rules) == 0 && !s.intercepted && !s.hooked }
 
-// selected evaluates the filters for a frame and returns what applies to it. The decoded frame is kept in x.changes
-// until the next frame of the direction.
+// selected evaluates the filters for a frame and returns what applies to it. The decoded frame is kept in
+// x.memories until the next frame of the direction.
 func (x *exchange) selected(f *rewrite.Frame) selection {
-	c := &x.changes[f.Dir]
+	excluded := x.excludes(f)
+	if excluded && !x.partial[f.Dir] && x.intercept[f.Dir].value == filter.No && x.hook[f.Dir].value == filter.No {
+		return selection{}
+	}
+	c := &x.memoryOf(f.Dir).change
 	*c = change{exchange: x, frame: f, now: x.viewNow()}
 	c.view = &c.now
-	c.shown = filter.Frame{Frame: c.decode(f.Data), Type: c.messageType()}
+	c.shown = filter.Frame{Frame: x.decode(f, c.view.Codec), Type: x.messageType(f.Dir)}
 	return selection{
-		rules:       c.matching(),
+		rules:       c.matching(excluded),
 		intercepted: x.intercept[f.Dir].holds(c.view, c.shown),
 		hooked:      x.hook[f.Dir].holds(c.view, c.shown),
 	}
@@ -94,16 +119,13 @@ func (x *exchange) selected(f *rewrite.Frame) selection {
 
 // Frame applies the rules to a frame.
 func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict {
-	if x.excludes(f) {
-		return rewrite.Verdict{}
-	}
 	on := x.selected(f)
 	if on.none() {
 		return rewrite.Verdict{}
 	}
 
 	// What matches is decided by the frame as it arrived. Each rule changes what the one before it has left.
-	c := &x.changes[f.Dir]
+	c := &x.memoryOf(f.Dir).change
 	c.messages = [][]byte{f.Data}
 	for _, r := range on.rules {
 		if len(c.messages) == 0 {
@@ -130,11 +152,11 @@ func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict 
 	return rewrite.Verdict{Action: rewrite.Replace, Rule: strings.Join(c.names, ", "), Messages: c.messages}
 }
 
-// matching returns the rules that match the frame.
-func (c *change) matching() (rules []*rule) {
-	end, fields := c.isEnd(), fieldsOf(c.shown.Tree)
+// matching returns the rules that match the frame. excluded means that none does that the index covers.
+func (c *change) matching(excluded bool) (rules []*rule) {
+	end, fields := isEnd(c.frame), fieldsOf(c.shown.Tree)
 	for _, r := range c.exchange.rules[c.frame.Dir] {
-		if n := r.when.need.Number; n > 0 && fields&elementOf(n) == 0 {
+		if n := r.when.need.Number; excluded && r.indexed || n > 0 && fields&elementOf(n) == 0 {
 			continue
 		}
 		if (!end || r.rule.matchesEnd) && r.when.holds(c.view, c.shown) {
@@ -144,58 +166,63 @@ func (c *change) matching() (rules []*rule) {
 	return rules
 }
 
-// decode decodes a message for the filters.
-func (c *change) decode(data []byte) *decode.Frame {
-	f := c.frame
-	out := &c.exchange.frames[f.Dir]
+// decode decodes the message of a frame, in a codec, for the filters.
+func (x *exchange) decode(f *rewrite.Frame, codec string) *decode.Frame {
+	m := x.memoryOf(f.Dir)
+	out := &m.frame
 	*out = decode.Frame{Dir: f.Dir, Seq: f.Number, Opcode: f.Opcode, Frame: envelope.Frame{
-		Len: len(f.Received), Flags: f.Flags, Framed: f.Framed, Raw: f.Raw, Data: data,
+		Len: len(f.Received), Flags: f.Flags, Framed: f.Framed, Raw: f.Raw, Data: f.Data,
 	}}
 	if f.Flags&envelope.Compressed != 0 {
 		out.Encoding = "compressed"
 	}
-	if c.isEnd() || c.isJSON(data) {
+	if isEnd(f) || isJSON(f, codec, f.Data) {
 		return out
 	}
-	t := &c.exchange.trees[f.Dir]
+	t := &m.tree
 	if cap(t.Nodes) > maxKeptNodes {
 		*t = wire.Tree{}
 	}
-	if t.Reset(data, wire.Options{}); t.Err() == nil || c.view.Codec == "proto" {
+	if t.Reset(f.Data, wire.Options{}); t.Err() == nil || codec == "proto" {
 		out.Tree = t
 	}
 	return out
 }
-
-// isEnd reports whether the frame ends a stream: an end-of-stream or trailer envelope, or a WebSocket control frame.
-func (c *change) isEnd() bool { return isEnd(c.frame) }
 
 // isEnd reports whether a frame ends a stream: an end-of-stream or trailer envelope, or a WebSocket control frame.
 func isEnd(f *rewrite.Frame) bool {
 	return f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0 || f.Opcode.Kind() >= captures.OpClose
 }
 
-// isJSON reports whether a message is JSON.
-func (c *change) isJSON(data []byte) bool {
+// isJSON reports whether a message in place of the frame is JSON.
+func (c *change) isJSON(data []byte) bool { return isJSON(c.frame, c.view.Codec, data) }
+
+// isJSON reports whether data, the message in a codec of a frame or in its place, is JSON.
+func isJSON(f *rewrite.Frame, codec string, data []byte) bool {
 	switch {
-	case c.isEnd():
+	case isEnd(f) || codec == "json":
 		return true
-	case c.view.Codec == "json":
-		return true
-	case c.view.Codec == "proto" || len(data) == 0:
+	case codec == "proto" || len(data) == 0:
 		return false
 	}
 	_, err := jsontree.Parse(data)
 	return err == nil
 }
 
-// messageType returns the definition of the frame's message, or nil if it is not known or the rules do not need it.
-func (c *change) messageType() protoreflect.MessageDescriptor {
-	o := c.exchange.policy.o
-	if !c.exchange.typed || c.view.RPC == "" {
+// messageType returns the definition of the messages of a direction, or nil if it is not known or the rules do not
+// need it.
+func (x *exchange) messageType(d captures.Direction) protoreflect.MessageDescriptor {
+	if !x.typed {
 		return nil
 	}
-	return o.Type("/"+c.view.Service+"/"+c.view.RPC, c.frame.Dir)
+	m, call := x.memoryOf(d), x.callNow()
+	if m.call != call {
+		m.call, m.messageType = call, nil
+		if call.RPC != "" {
+			m.messageType = x.policy.o.Type("/"+call.Service+"/"+call.RPC, d)
+		}
+	}
+	return m.messageType
 }
 
 // apply carries out the actions of a rule that matches the frame. over means that v is final, because the rule ends

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -91,6 +92,8 @@ type frameRule struct {
 	rule *rule
 	// when is the condition that a frame must fulfil.
 	when condition
+	// indexed means that the direction's indexes cover the rule.
+	indexed bool
 }
 
 // A plan lists the rules that may affect one exchange.
@@ -101,9 +104,13 @@ type plan struct {
 	// ending is the rule that ends the exchange before the request is sent; nil if there is none.
 	ending *rule
 
-	// indexes quickly detect frames that no rule matches, by direction. An entry is nil if a rule may match any
-	// frame.
+	// indexes quickly detect frames that no rule matches, by direction. An entry is nil if it would cover no
+	// rule.
 	indexes [len(directions)]*index
+	// typedIndexes are the indexes for messages of a known type, by direction; nil until one is needed.
+	typedIndexes [len(directions)]atomic.Pointer[typedIndex]
+	// partial means that there are rules that no index covers, by direction.
+	partial [len(directions)]bool
 }
 
 // newPlan returns the plan for an exchange that the rules of list may change.
@@ -114,7 +121,8 @@ func newPlan(list []candidate) *plan {
 		for _, d := range directions {
 			decided = decided && c.when[d].value == filter.Yes
 			if c.when[d].value != filter.No {
-				p.rules[d] = append(p.rules[d], frameRule{c.rule, c.when[d]})
+				r := frameRule{rule: c.rule, when: c.when[d], indexed: canIndex(c.when[d].need)}
+				p.rules[d], p.partial[d] = append(p.rules[d], r), p.partial[d] || !r.indexed
 			}
 		}
 		if decided && p.ending == nil && c.rule.endsAtHead() && c.rule.changesOnlyEnd() {
@@ -122,7 +130,7 @@ func newPlan(list []candidate) *plan {
 		}
 	}
 	for _, d := range directions {
-		p.indexes[d] = newIndex(p.rules[d])
+		p.indexes[d] = newIndex(p.rules[d], nil)
 	}
 	return p
 }
@@ -135,7 +143,12 @@ type knownCall struct {
 	candidates []candidate
 	// plan is what the rules may do; nil if that depends on the exchange.
 	plan *plan
+	// call is the RPC that is called, as far as requests tell.
+	call *decode.Call
 }
+
+// matchesNone reports whether no rule may change any exchange of the call.
+func (c knownCall) matchesNone() bool { return c.plan != nil && len(c.candidates) == 0 }
 
 // A candidateCache remembers, for each call, the rules that may change it: most rules match no call at all, and to
 // evaluate a hundred filters would cost more than to relay a small call.
@@ -207,47 +220,37 @@ func appendCallKey(key []byte, ex *captures.Exchange) []byte {
 	return key
 }
 
-// matchesNone reports whether the cache shows that no rule may change an exchange.
-func (s *Set) matchesNone(ex *captures.Exchange) bool {
-	if !s.ofCalls {
-		return false
+// addCall determines which rules may change exchanges of the call of view, and stores them in the cache with a key of
+// appendCallKey.
+func (s *Set) addCall(key []byte, view *filter.Exchange) knownCall {
+	classified := view.Call
+	call := knownCall{call: &classified}
+	for _, r := range s.rules {
+		switch {
+		case !r.changesFrames():
+		case !r.ofCall:
+			// It is evaluated for each exchange.
+			call.candidates = append(call.candidates, candidate{rule: r})
+		default:
+			call.candidates = appendCandidate(call.candidates, r, view)
+		}
 	}
-	var space [256]byte
-	call, known := s.cache.get(appendCallKey(space[:0], ex))
-	return known && len(call.candidates) == 0
+	if s.ofCalls {
+		call.plan = newPlan(call.candidates)
+	}
+	s.cache.put(key, call)
+	return call
 }
 
-// planFor returns which rules may affect an exchange, from the cache if possible.
-func (s *Set) planFor(view *filter.Exchange) *plan {
-	key := appendCallKey(nil, view.Exchange)
-	call, known := s.cache.get(key)
-	if !known {
-		for _, r := range s.rules {
-			switch {
-			case !r.changesFrames():
-			case !r.ofCall:
-				// It is evaluated for each exchange.
-				call.candidates = append(call.candidates, candidate{rule: r})
-			default:
-				call.candidates = appendCandidate(call.candidates, r, view)
-			}
-		}
-		if s.ofCalls {
-			call.plan = newPlan(call.candidates)
-		}
-		s.cache.put(key, call)
-	}
-	if call.plan != nil {
-		return call.plan
-	}
-
+// newPlan returns which rules may affect one exchange of the call.
+func (c knownCall) newPlan(view *filter.Exchange) *plan {
 	// The remembered list has a place for each rule that depends on more than the call.
 	var list []candidate
-	for _, c := range call.candidates {
-		if c.rule.ofCall {
-			list = append(list, c)
+	for _, one := range c.candidates {
+		if one.rule.ofCall {
+			list = append(list, one)
 		} else {
-			list = appendCandidate(list, c.rule, view)
+			list = appendCandidate(list, one.rule, view)
 		}
 	}
 	return newPlan(list)

@@ -58,7 +58,8 @@ func TestMatchesNone(t *testing.T) {
 			}
 		}
 	}
-	if !s.matchesNone(&captures.Exchange{Method: "GET", URL: "https://a.example/p.S/Get"}) {
+	key := appendCallKey(nil, &captures.Exchange{Method: "GET", URL: "https://a.example/p.S/Get"})
+	if call, known := s.cache.get(key); !known || !call.matchesNone() {
 		t.Error("a call that no rule matches is not remembered")
 	}
 }

@@ -2,11 +2,15 @@ package rules
 
 import (
 	"encoding/hex"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/decode/filter"
 	"unwire/decode/jsontree"
+	"unwire/decode/search"
 	"unwire/decode/wire"
 )
 
@@ -14,19 +18,26 @@ import (
 // filters.
 const maxHexValue = 64
 
-// An index determines, by one look at the top-level fields of a message, that no rule of a direction can match it.
-// Most frames match no rule, and evaluating a hundred filters for each would cost more than relaying it. There is an
-// index only if the filter of each rule requires some field (filter.Need); it is not used if filters need message
-// types.
+// maxLow is the field number from which on an index uses a map instead of a table.
+const maxLow = 1024
+
+// An index determines, by one look at the top-level fields of a message and one search for texts, that no rule of a
+// direction can match it. Most frames match no rule, and evaluating a hundred filters for each would cost more than
+// relaying it. An index covers the rules whose filters require some field or a literal text (filter.Need). If
+// filters refer to fields by name, there is an index for each message type.
 type index struct {
-	// numbers are the required values of protobuf fields, by field number.
-	numbers map[uint64]*neededField
-	// has is the set of the keys of numbers.
-	has fieldSet
+	// low are the required values of protobuf fields with a number below maxLow, by field number; nil for others. It
+	// ends at the highest number.
+	low []*neededField
+	// high are those of fields with higher numbers.
+	high map[uint64]*neededField
 	// names are the required values of fields by name, for JSON messages.
 	names map[string]*neededField
 
-	// matchesEnd means that a rule also matches frames that end a stream.
+	// text matches the texts that rules require which require no field; nil if there are none.
+	text *search.Text
+
+	// matchesEnd means that a rule that the index covers also matches frames that end a stream.
 	matchesEnd bool
 }
 
@@ -38,40 +49,134 @@ type neededField struct {
 	texts map[string]struct{}
 	// lengths are the lengths of texts in bytes.
 	lengths map[int]struct{}
+	// someLengths is the set of lengths, of which all from 63 share an element.
+	someLengths uint64
 }
 
-// newIndex returns the index for the rules of a direction, or nil if a rule may match any frame.
-func newIndex(rules []frameRule) *index {
-	x := &index{numbers: make(map[uint64]*neededField), names: make(map[string]*neededField)}
+// lengthElement returns the element of a length in neededField.someLengths.
+func lengthElement(n int) uint64 { return 1 << min(n, 63) }
+
+// hasLength reports whether a text may have n bytes. false is certain.
+func (f *neededField) hasLength(n int) bool { return f.someLengths&lengthElement(n) != 0 }
+
+// add adds a text.
+func (f *neededField) add(text string) {
+	f.texts[text], f.lengths[len(text)] = struct{}{}, struct{}{}
+	f.someLengths |= lengthElement(len(text))
+}
+
+// A typedIndex is an index for the protobuf messages of one type.
+type typedIndex struct {
+	*index
+	// messageType is the definition of the messages.
+	messageType protoreflect.MessageDescriptor
+}
+
+// indexFor returns the index for messages of a direction with a codec, or nil if there is none.
+func (x *exchange) indexFor(d captures.Direction, codec string) *index {
+	md := x.messageType(d)
+	switch {
+	case md == nil:
+		return x.indexes[d]
+	case codec != "proto":
+		return nil
+	}
+	t := x.typedIndexes[d].Load()
+	if t == nil || t.messageType != md {
+		t = &typedIndex{newIndex(x.rules[d], md), md}
+		x.typedIndexes[d].Store(t)
+	}
+	return t.index
+}
+
+// canIndex reports whether an index can cover the rules with a need.
+func canIndex(need filter.Need) bool {
+	return !need.None() && !slices.ContainsFunc(need.Text, func(t *search.Text) bool { return !t.IsLiteral() })
+}
+
+// newIndex returns the index for the rules of a direction, or nil if it would cover none. md is the type of the
+// messages, or nil if it is not known.
+func newIndex(rules []frameRule, md protoreflect.MessageDescriptor) *index {
+	x := &index{names: make(map[string]*neededField)}
+	var texts []*search.Text
 	for _, r := range rules {
 		need := r.when.need
-		if need.Name == "" {
-			return nil
+		if !r.indexed {
+			continue
 		}
 		x.matchesEnd = x.matchesEnd || r.rule.matchesEnd
+		if need.Text != nil {
+			texts = append(texts, need.Text...)
+			continue
+		}
 		field := x.names[need.Name]
 		if field == nil {
 			field = &neededField{texts: make(map[string]struct{}), lengths: make(map[int]struct{})}
 			x.names[need.Name] = field
 		}
-		if need.Number > 0 {
-			x.numbers[need.Number], x.has = field, x.has|elementOf(need.Number)
+		x.setField(need.Number, field)
+		if md != nil {
+			x.setNamed(need.Name, md, field)
 		}
-		field.any = field.any || need.Texts == nil
+		// The declaration of a field decides how its value is compared.
+		field.any = field.any || need.Texts == nil || md != nil
 		for _, text := range need.Texts {
-			field.texts[text], field.lengths[len(text)] = struct{}{}, struct{}{}
+			field.add(text)
 		}
+	}
+	if len(texts) > 0 {
+		x.text, _ = search.AnyOf(texts)
+	}
+	if x.text == nil && len(x.names) == 0 {
+		return nil
 	}
 	return x
 }
 
-// excludes reports whether no rule can match a message with a codec ("proto" or "json"). false means that the filters
-// must be evaluated.
-func (x *index) excludes(codec string, data []byte) bool {
-	switch codec {
-	case "proto":
+// setField sets the required values of the protobuf field with a number; 0 means that there is none.
+func (x *index) setField(number uint64, f *neededField) {
+	switch {
+	case number == 0:
+	case number < maxLow:
+		if missing := int(number) + 1 - len(x.low); missing > 0 {
+			x.low = append(x.low, make([]*neededField, missing)...)
+		}
+		x.low[number] = f
+	default:
+		if x.high == nil {
+			x.high = make(map[uint64]*neededField)
+		}
+		x.high[number] = f
+	}
+}
+
+// setNamed sets the required values of the protobuf fields with a name in the message type md.
+func (x *index) setNamed(name string, md protoreflect.MessageDescriptor, f *neededField) {
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		if string(fd.Name()) == name || fd.JSONName() == name {
+			x.setField(uint64(fd.Number()), f)
+		}
+	}
+}
+
+// field returns the required values of the protobuf field with a number, or nil.
+func (x *index) field(number uint64) *neededField {
+	if number < uint64(len(x.low)) {
+		return x.low[number]
+	}
+	return x.high[number]
+}
+
+// excludesFields reports whether no rule that requires a field can match a message with a codec. false means that the
+// filters must be evaluated.
+func (x *index) excludesFields(codec string, data []byte) bool {
+	switch {
+	case len(x.names) == 0:
+		return true
+	case codec == "proto":
 		return x.excludesProto(data)
-	case "json":
+	case codec == "json":
 		return x.excludesJSON(data)
 	}
 	return false
@@ -86,10 +191,7 @@ func (x *index) excludesProto(data []byte) bool {
 			return false
 		}
 		data = data[n:]
-		var field *neededField
-		if x.has&elementOf(number) != 0 {
-			field = x.numbers[number]
-		}
+		field := x.field(number)
 
 		// Groups and malformed messages are left to the filters.
 		var value uint64
@@ -126,9 +228,14 @@ func (f *neededField) mayBe(payload []byte) bool {
 	if f.any {
 		return true
 	}
-	// A conversion in an index expression allocates nothing.
-	if _, ok := f.texts[string(payload)]; ok {
-		return true
+	if f.hasLength(len(payload)) {
+		// A conversion in an index expression allocates nothing.
+		if _, ok := f.texts[string(payload)]; ok {
+			return true
+		}
+	}
+	if !f.hasLength(hex.EncodedLen(len(payload))) {
+		return false
 	}
 	if _, ok := f.lengths[hex.EncodedLen(len(payload))]; !ok {
 		return false

@@ -34,7 +34,7 @@ service Cart {
 }
 `
 
-func shop(t *testing.T) *schema.Schema {
+func shop(t testing.TB) *schema.Schema {
 	t.Helper()
 	s, err := schema.FromTexts(map[string]string{"shop.proto": shopProto})
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/filter"
-	"unwire/decode/wire"
 	"unwire/mitm/rewrite"
 )
 
@@ -174,14 +173,26 @@ func (s *Set) MapTargets() (hosts []string) {
 func (p *Policy) Begin(ex *captures.Exchange) rewrite.Exchange {
 	s := p.set.Load()
 	onlyRules := p.o.Intercept == nil && p.o.Hook == nil && p.o.Pace == nil
-	if onlyRules && (len(s.rules) == 0 || s.matchesNone(ex)) {
+	if onlyRules && len(s.rules) == 0 {
 		return nil
 	}
+	var space [256]byte
+	key := appendCallKey(space[:0], ex)
+	call, known := s.cache.get(key)
+	if onlyRules && known && call.matchesNone() {
+		return nil
+	}
+
+	// The rules that may apply are usually known from an earlier exchange of the call.
 	x := &exchange{policy: p, ex: *ex, typed: p.needsTypes(s)}
-	x.call = decode.Classify(ex)
-	view := x.view()
-	x.plan = s.planFor(view)
-	x.addOthers(view)
+	if !known {
+		call = s.addCall(key, x.view())
+	}
+	x.call.Store(call.call)
+	if x.plan = call.plan; x.plan == nil {
+		x.plan = call.newPlan(x.view())
+	}
+	x.addOthers()
 	if !x.Changes(captures.Up) && !x.Changes(captures.Down) && p.o.Pace == nil {
 		return nil
 	}
@@ -189,19 +200,19 @@ func (p *Policy) Begin(ex *captures.Exchange) rewrite.Exchange {
 }
 
 // addOthers determines which frames Intercept and HookMatch may select.
-func (x *exchange) addOthers(view *filter.Exchange) {
+func (x *exchange) addOthers() {
 	o := x.policy.o
 	for _, d := range directions {
 		x.intercept[d], x.hook[d] = condition{value: filter.No}, condition{value: filter.No}
-		if o.Hold != nil {
-			x.intercept[d] = conditionOf(o.Intercept, view, d)
+		if o.Hold != nil && o.Intercept != nil {
+			x.intercept[d] = conditionOf(o.Intercept, x.view(), d)
 		}
 		switch {
 		case o.Hook == nil:
 		case o.HookMatch == nil:
 			x.hook[d] = condition{value: filter.Yes}
 		default:
-			x.hook[d] = conditionOf(o.HookMatch, view, d)
+			x.hook[d] = conditionOf(o.HookMatch, x.view(), d)
 		}
 	}
 }
@@ -226,22 +237,41 @@ type exchange struct {
 	// typed means that filters or edits refer to fields by name, so that the definitions of messages are needed.
 	typed bool
 
-	// changes is the memory for the state of the current frame, by direction.
-	changes [len(directions)]change
-	// frames is the memory for the decoded current frame, by direction.
-	frames [len(directions)]decode.Frame
-	// trees is the memory for the fields of the current frame's message, by direction.
-	trees [len(directions)]wire.Tree
+	// memories is the memory for the current frame, by direction; nil until a filter must be evaluated.
+	memories [len(directions)]*memory
 
 	// mu guards the fields below.
 	mu sync.Mutex
 	// ex is the recorded exchange, as far as it is known.
 	ex captures.Exchange
-	// call is the RPC that the exchange calls; zero if the exchange is not an RPC.
-	call decode.Call
+	// call is the RPC that the exchange calls, whose fields are zero if it is not an RPC. It is nil if it was not
+	// determined since the response's head has arrived. It is only written while mu is locked.
+	call atomic.Pointer[decode.Call]
 
 	// shown is ex and call in the form that filters examine; nil if they have changed since it was made.
 	shown *filter.Exchange
+}
+
+// classified returns the RPC that the exchange calls, as far as it is known. The caller has locked mu, or no other
+// goroutine uses the exchange yet.
+func (x *exchange) classified() *decode.Call {
+	c := x.call.Load()
+	if c == nil {
+		call := decode.Classify(&x.ex)
+		c = &call
+		x.call.Store(c)
+	}
+	return c
+}
+
+// callNow is classified for callers that have not locked mu.
+func (x *exchange) callNow() *decode.Call {
+	if c := x.call.Load(); c != nil {
+		return c
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.classified()
 }
 
 // view returns the exchange in the form that filters examine. The caller has locked mu, or no other goroutine uses
@@ -249,7 +279,7 @@ type exchange struct {
 func (x *exchange) view() *filter.Exchange {
 	if x.shown == nil {
 		ex := x.ex
-		x.shown = &filter.Exchange{Exchange: &ex, Call: x.call, Missing: filter.Notes | filter.Frames, Now: ex.Started}
+		x.shown = &filter.Exchange{Exchange: &ex, Call: *x.classified(), Missing: filter.Notes | filter.Frames, Now: ex.Started}
 	}
 	return x.shown
 }
@@ -295,7 +325,8 @@ func (x *exchange) Response(status int, h captures.Headers) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ex.Status, x.ex.ResponseHeaders = status, h
-	x.call, x.shown = decode.Classify(&x.ex), nil
+	x.shown = nil
+	x.call.Store(nil)
 }
 
 // Framing returns how the body of a direction is split.
@@ -391,8 +422,8 @@ func (x *exchange) Passed(d captures.Direction, reason string) {
 func (x *exchange) name() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.call.RPC != "" {
-		return x.call.Service + "/" + x.call.RPC
+	if call := x.classified(); call.RPC != "" {
+		return call.Service + "/" + call.RPC
 	}
 	u, _, _ := strings.Cut(x.ex.URL, "?")
 	return u

@@ -130,7 +130,7 @@ var table = map[string]row{
 		why:     "bodies are split into frames and put together again, whoever decides what changes in them",
 	},
 	"mitm/rules": {
-		imports: []string{"captures", "decode", "decode/envelope", "decode/filter", "decode/jsontree", "decode/wire", "mitm/rewrite", "replay/edit"},
+		imports: []string{"captures", "decode", "decode/envelope", "decode/filter", "decode/jsontree", "decode/search", "decode/wire", "mitm/rewrite", "replay/edit"},
 		tests:   []string{"schema"},
 		why:     "rules select frames as filters do and edit messages as replay does; the relays know only the interface of mitm/rewrite",
 	},
