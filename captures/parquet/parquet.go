@@ -90,6 +90,13 @@ type frameRow struct {
 	// Outcome is how the exchange ended, such as "complete"; "" if it was in flight.
 	Outcome string `parquet:"outcome,dict"`
 
+	// Rules are the names of the rules that changed the exchange before it was forwarded, in alphabetical order, with
+	// "intercept" for changes by hand; empty if nothing was changed. Like Method, it is a property of the exchange.
+	Rules []string `parquet:"rules,list"`
+	// Shown is which version of an exchange that rules changed is in the row: "received", "forwarded", "server" (what
+	// the server received and sent) or "client" (what the client sent and received); "" if nothing was changed.
+	Shown string `parquet:"shown,dict"`
+
 	// Transport is the protocol whose payload is recorded: "http", "websocket", "tls" or "tcp".
 	Transport string `parquet:"transport,dict"`
 

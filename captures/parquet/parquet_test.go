@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -234,5 +235,52 @@ func TestConnections(t *testing.T) {
 	}
 	if d := cmp.Diff(want, rows); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestRewritten: rows of an exchange that rules changed have the names of the rules, and which bytes they are.
+func TestRewritten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	s, err := store.Create(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"edited", "same"} {
+		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://a.example/" + text, Started: time.Unix(1_700_000_000, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Chunk(captures.Up, []byte("asked"))
+		rec.Response(200, nil)
+		rec.Chunk(captures.Down, []byte("answer"))
+		if text == "edited" {
+			rec.Edit(captures.Up, 0, 5, "first", []byte("begged"))
+			rec.Edit(captures.Down, 0, 6, "intercept", []byte("other"))
+		}
+		rec.End(captures.Complete, "")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for forwarded, want := range map[bool][]string{
+		false: {"1 up asked [first intercept] received", "1 down answer [first intercept] received", "2 up asked [] ", "2 down answer [] "},
+		true:  {"1 up begged [first intercept] forwarded", "1 down other [first intercept] forwarded", "2 up asked [] ", "2 down answer [] "},
+	} {
+		from, err := store.Open(path, store.ReadOptions{Forwarded: [2]bool{forwarded, forwarded}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames, _, _ := export(t, from)
+		var got []string
+		for _, f := range frames {
+			got = append(got, fmt.Sprintf("%d %s %s %v %s", f.Exchange, f.Dir, f.Data, f.Rules, f.Shown))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("forwarded %t: %s", forwarded, diff)
+		}
+		if err := from.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

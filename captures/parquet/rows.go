@@ -29,6 +29,9 @@ type exporter struct {
 	// relations are the links between the exchanges of the capture, such as from a WebSocket to its
 	// handshake.
 	relations transfer.Relations
+
+	// rewritten says which rules changed the current exchange; nil if none did.
+	rewritten *captures.Rewritten
 }
 
 // exportAll writes the rows of all exchanges of a capture.
@@ -43,6 +46,9 @@ func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 		}
 		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{})
 		if err != nil {
+			return err
+		}
+		if e.rewritten, err = src.Rewritten(ctx, rec.ID); err != nil {
 			return err
 		}
 		for i := range ex.Frames {
@@ -66,6 +72,9 @@ func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *deco
 		Service: ex.Service, RPC: ex.RPC, Codec: ex.Codec, Code: ex.Code, Outcome: string(ex.Outcome),
 	}
 	e.setConnection(&row, rec, f)
+	if e.rewritten != nil {
+		row.Rules, row.Shown = e.rewritten.Rules, string(e.rewritten.Shown)
+	}
 	if f.Err != nil {
 		row.Error = f.Err.Error()
 	}

@@ -2,8 +2,10 @@ package pcapng
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"unwire/captures"
@@ -21,6 +23,8 @@ type exchangeWriter struct {
 	ex *captures.Exchange
 	// conn is the synthesized TCP connection that carries the exchange.
 	conn *connection
+	// comment is the comment of the exchange's packets, if rules changed the exchange; "" otherwise.
+	comment string
 	// order is the position of the exchange among all exchanges of the export, by start time; it orders
 	// packets with equal times.
 	order int
@@ -55,6 +59,10 @@ func (t *exchangeWriter) begin(w *Result) error {
 	if err := t.measureBodies(); err != nil {
 		return err
 	}
+	if err := t.loadComment(); err != nil {
+		return err
+	}
+	defer t.mark()()
 
 	// HTTP/1 needs to know how each body ends before it begins.
 	if !t.conn.h2 && !t.conn.raw {
@@ -98,6 +106,21 @@ func (t *exchangeWriter) measureBodies() error {
 	}
 	t.ex = &ex
 	return nil
+}
+
+// loadComment sets the comment of the packets if rules changed the exchange before it was forwarded.
+func (t *exchangeWriter) loadComment() error {
+	r, err := t.src.Rewritten(t.ctx, t.ex.ID)
+	if err == nil && r != nil {
+		t.comment = fmt.Sprintf("unwire: exchange %d was changed by rules (%s); shown: %s", t.ex.ID, strings.Join(r.Rules, ", "), r.Shown)
+	}
+	return err
+}
+
+// mark gives the packets that are written next the comment of the exchange, until unmark is called.
+func (t *exchangeWriter) mark() (unmark func()) {
+	t.conn.link.comment = t.comment
+	return func() { t.conn.link.comment = "" }
 }
 
 // isTunnel reports whether the bytes are not an HTTP body but those of another protocol. Then both directions
@@ -154,6 +177,7 @@ func (t *exchangeWriter) chunkTime(c captures.Chunk) time.Duration {
 // step.
 func (t *exchangeWriter) step() (over bool, err error) {
 	t.conn.link.advanceTo(t.next)
+	defer t.mark()()
 	if t.noMoreChunks {
 		t.stopChunks()
 		return true, t.finish()

@@ -289,3 +289,58 @@ func TestOddExchanges(t *testing.T) {
 		t.Errorf("imported %q\n%+v", got, conns)
 	}
 }
+
+// rewritten makes a capture of three exchanges, of which a rule changed the first two.
+func rewritten(t testing.TB, dir string) *store.Store {
+	t.Helper()
+	from := samples.Store(t, dir, store.Options{})
+	for i, version := range []string{"1.1", "2", "1.1"} {
+		rec, err := from.Begin(captures.Exchange{
+			Method: "POST", URL: "https://h/a", HTTP: version, Started: time.Unix(1_700_000_000+int64(i), 0),
+			RequestHeaders: captures.Headers{{Name: "Content-Length", Value: "5"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.ChunkAt(captures.Up, 1, []byte("asked"))
+		rec.Response(200, captures.Headers{{Name: "Content-Length", Value: "6"}})
+		rec.ChunkAt(captures.Down, 2, []byte("answer"))
+		if i < 2 {
+			rec.Edit(captures.Up, 0, 5, "first é", []byte("begged"))
+		}
+		rec.EndAt(3, captures.Complete, "")
+	}
+	if err := from.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return from
+}
+
+// TestRewritten: the packets of an exchange that rules changed have a comment, and those of others have none.
+func TestRewritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from := rewritten(t, dir)
+	var file bytes.Buffer
+	if _, err := pcapng.Export(context.Background(), &file, from, pcapng.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, least := range []int{2, 2, 0} {
+		comment := fmt.Sprintf("unwire: exchange %d was changed by rules (first é); shown: received", i+1)
+		if n := bytes.Count(file.Bytes(), []byte(comment)); n < least || least == 0 && n > 0 {
+			t.Errorf("%d packets have the comment of exchange %d", n, i+1)
+		}
+	}
+
+	// Readers understand the blocks.
+	to, _, _ := there(t, from, dir)
+	got := samples.Read(t, to)
+	if len(got) != 3 {
+		t.Fatalf("%d exchanges were imported", len(got))
+	}
+	for _, w := range got {
+		if w.Status != 200 || w.Outcome != captures.Complete || len(w.Chunks) != 2 || string(w.Chunks[1].Data) != "answer" {
+			t.Errorf("%+v", w)
+		}
+	}
+}

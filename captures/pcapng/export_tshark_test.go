@@ -166,3 +166,33 @@ func dataFrames(t *testing.T, r []string) (out []string) {
 	}
 	return out
 }
+
+// TestTsharkComments has tshark find the packets of exchanges that rules changed by their comments.
+func TestTsharkComments(t *testing.T) {
+	t.Parallel()
+	tshark := need.Program(t, "tshark", "tshark", "--version")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.pcapng")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pcapng.Export(context.Background(), out, rewritten(t, dir), pcapng.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := exec.CommandContext(t.Context(), tshark, "-r", file, "-Y", `frame.comment contains "changed by rules"`, "-T", "fields", "-e", "frame.comment").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Compact(strings.Split(strings.TrimSpace(string(b)), "\n"))
+	want := []string{
+		"unwire: exchange 1 was changed by rules (first é); shown: received",
+		"unwire: exchange 2 was changed by rules (first é); shown: received",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

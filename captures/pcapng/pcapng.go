@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/gopacket"
@@ -52,6 +53,42 @@ func newWriter(w io.Writer, comment string) (*writer, error) {
 func (w *writer) packet(t time.Time, data []byte, length int) error {
 	err := w.ng.WritePacket(gopacket.CaptureInfo{Timestamp: t, CaptureLength: len(data), Length: max(length, len(data))}, data)
 	if err != nil {
+		return fmt.Errorf("pcapng: %w", err)
+	}
+	return nil
+}
+
+// blockPacket, optionComment and maxComment are the type of an Enhanced Packet Block, the code of a comment in it, and
+// the size in bytes at which unwire truncates comments.
+const (
+	blockPacket   = 0x00000006
+	optionComment = 1
+	maxComment    = 4096
+)
+
+// commented writes an Ethernet frame like packet, with a comment that Wireshark shows with the packet.
+//
+// The block is: type(4) length(4) interface(4) time(8) captured(4) original(4) data, padded to 4 bytes, code(2) size(2)
+// comment, padded to 4 bytes, end of options(4) length(4).
+func (w *writer) commented(t time.Time, data []byte, comment string) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	comment = strings.ToValidUTF8(comment[:min(len(comment), maxComment)], "")
+	pad := func(b []byte, n int) []byte { return append(b, make([]byte, (4-n&3)&3)...) }
+	le, ns := binary.LittleEndian, uint64(t.UnixNano())
+	b := le.AppendUint32(nil, blockPacket)
+	b = le.AppendUint32(b, 0) // the length, set below
+	b = le.AppendUint32(b, 0) // the file has one interface
+	b = le.AppendUint32(le.AppendUint32(b, uint32(ns>>32)), uint32(ns))
+	b = le.AppendUint32(le.AppendUint32(b, uint32(len(data))), uint32(len(data)))
+	b = pad(append(b, data...), len(data))
+	b = le.AppendUint16(le.AppendUint16(b, optionComment), uint16(len(comment)))
+	b = pad(append(b, comment...), len(comment))
+	b = le.AppendUint32(b, 0)
+	length := uint32(len(b) + 4)
+	le.PutUint32(b[4:], length)
+	if _, err := w.out.Write(le.AppendUint32(b, length)); err != nil {
 		return fmt.Errorf("pcapng: %w", err)
 	}
 	return nil

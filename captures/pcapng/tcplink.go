@@ -45,6 +45,9 @@ type link struct {
 	// ends are the client's and the server's end: bytes written to an end become packets that this side sends.
 	ends [2]io.Writer
 
+	// comment is the comment of the packets with data that are written now; "" for none.
+	comment string
+
 	// packets is the number of packets written for the connection.
 	packets int64
 	// buf is a reused buffer for encoding one packet.
@@ -172,6 +175,9 @@ func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*lay
 	if l.deferring {
 		l.deferred = append(l.deferred, deferredPacket{l.now, bytes.Clone(l.buf.Bytes())})
 		return nil
+	}
+	if l.comment != "" && len(payload) > 0 {
+		return l.out.commented(l.now, l.buf.Bytes(), l.comment)
 	}
 	return l.out.packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
 }

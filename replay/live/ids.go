@@ -18,6 +18,33 @@ import (
 type IDs struct {
 	// values are the live identifiers by the captured ones.
 	values values.Replacements
+
+	// captured reports whether a live value occurs in the capture too; nil: none does.
+	captured func(id string) bool
+}
+
+// SkipCaptured makes Learn ignore live values for which captured returns true: an identifier that the capture has
+// itself does not stand for another one of the capture.
+func (s *IDs) SkipCaptured(captured func(id string) bool) { s.captured = captured }
+
+// Of returns the live identifier that replaces a captured one, or id itself if there is none.
+func (s *IDs) Of(id string) string {
+	if now, ok := s.values[id]; ok {
+		return now
+	}
+	return id
+}
+
+// Inverse returns the captured identifiers by the live ones. If several captured identifiers have one live
+// identifier, the first one in alphabetical order counts.
+func (s *IDs) Inverse() *IDs {
+	out := &IDs{values: make(values.Replacements, len(s.values))}
+	for _, old := range slices.Sorted(maps.Keys(s.values)) {
+		if _, known := out.values[s.values[old]]; !known {
+			out.values[s.values[old]] = old
+		}
+	}
+	return out
 }
 
 // Learn compares a live response with the captured one. Identifiers in the same position correspond to
@@ -69,7 +96,7 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 		}
 		for _, p := range v.Parts() {
 			now, ok := fresh[p.At]
-			if !ok || now == p.Value || !p.ID && !isName(p.Value) {
+			if !ok || !s.mayStandFor(now, &p) {
 				continue
 			}
 			// The client may spell the identifier in another way than the server.
@@ -82,6 +109,11 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 			}
 		}
 	}
+}
+
+// mayStandFor reports whether the live value now may be an identifier in place of a captured value.
+func (s *IDs) mayStandFor(now string, captured *values.Part) bool {
+	return now != captured.Value && (captured.ID || isName(captured.Value)) && (s.captured == nil || !s.captured(now))
 }
 
 // isName reports whether a text may be a name that a server has generated: a word with digits, or with
@@ -101,19 +133,23 @@ func isName(s string) bool {
 
 // Apply replaces the identifiers in a captured exchange by the live ones, as if the server had issued
 // them in the capture. headers are the names (in lower case) of the headers, and changed the numbers of
-// the client frames, in which identifiers were replaced.
+// the client frames, in which identifiers were replaced. Trailers count as headers. If nothing was
+// replaced, out is ex.
 func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string, changed map[int]bool) {
 	changed = map[int]bool{}
 	if s == nil || len(s.values) == 0 {
 		return ex, nil, changed
 	}
 	c := *ex
-	c.Frames, c.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
-	for i := range c.RequestHeaders {
-		h := &c.RequestHeaders[i]
-		if value, ok := s.values.In(h.Value, 0); ok {
-			h.Value = value
-			headers = append(headers, strings.ToLower(h.Name))
+	c.Frames = slices.Clone(ex.Frames)
+	for _, list := range [...]*captures.Headers{&c.RequestHeaders, &c.RequestTrailers} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			h := &(*list)[i]
+			if value, ok := s.values.In(h.Value, 0); ok {
+				h.Value = value
+				headers = append(headers, strings.ToLower(h.Name))
+			}
 		}
 	}
 
@@ -128,10 +164,10 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 		}
 	}
 
-	// A changed message is parsed again, because its offsets have moved.
+	// A changed message is parsed again, because its offsets have moved. The JSON of an error is like a message.
 	for i := range c.Frames {
 		f := &c.Frames[i]
-		if !IsMessage(f) || f.Err != nil {
+		if !IsMessage(f) && f.End == nil || f.Err != nil {
 			continue
 		}
 		data, ok := s.values.Message(f.Data, f.Tree == nil)

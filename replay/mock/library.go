@@ -68,6 +68,8 @@ type library struct {
 	lru list.List
 	// bytes is the total size of the tapes in lru, in bytes.
 	bytes int64
+	// known are the identifiers of all tapes that were read so far, up to maxKnown.
+	known map[string]bool
 }
 
 // A tape is a recorded exchange that was read and decoded in order to send its response.
@@ -84,6 +86,11 @@ type tape struct {
 
 	// up are the messages of the recorded client.
 	up []*decode.Frame
+	// ids are the identifiers in each of them, by their position.
+	ids []map[string]string
+	// head are the identifiers in the headers, path and parameters of the request, by their position.
+	head map[string]string
+
 	// first is the number of messages in up that precede the server's first frame.
 	first int
 
@@ -96,7 +103,7 @@ type tape struct {
 
 // newLibrary reads the index of a capture.
 func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
-	l := &library{src: src.ClientView(), byKey: map[string][]call{}, cache: map[int64]*list.Element{}}
+	l := &library{src: src.ClientView(), byKey: map[string][]call{}, cache: map[int64]*list.Element{}, known: map[string]bool{}}
 	for row, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return nil, err
@@ -222,6 +229,8 @@ func (l *library) load(ctx context.Context, id int64) (*tape, error) {
 		return nil, err
 	}
 
+	ids := t.allIDs()
+
 	// Another request may have read the same exchange meanwhile.
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,6 +238,7 @@ func (l *library) load(ctx context.Context, id int64) (*tape, error) {
 		return e.Value.(*tape), nil
 	}
 	l.cache[id] = l.lru.PushFront(t)
+	l.noteIDs(ids)
 	l.bytes += t.size
 	for l.bytes > cacheBytes && l.lru.Len() > 1 {
 		old := l.lru.Remove(l.lru.Back()).(*tape)
@@ -257,7 +267,8 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 		case f.Dir == captures.Down:
 			answered = true
 		case live.IsMessage(f):
-			if t.up = append(t.up, &t.swapped.Frames[i]); !answered {
+			t.up, t.ids = append(t.up, &t.swapped.Frames[i]), append(t.ids, live.MessageIDs(f))
+			if !answered {
 				t.first++
 			}
 		}
@@ -266,6 +277,7 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 		return nil, err
 	}
 	t.swapped.ResponseHeaders = requestHead(&ex.Exchange)
+	t.head = live.HeaderIDs(t.swapped.ResponseHeaders)
 	return t, nil
 }
 

@@ -12,7 +12,8 @@
 // request is the most similar (package decode/diff), as late as the recorded answers allow. A player then sends
 // the recorded frames by cause: package replay/live, with client and server swapped, decides after which frames of
 // the client each is due, and replaces the identifiers that the client issued in the capture by those that it
-// issues now. What was changed while recording is sent as the client received it.
+// issues now, in this exchange and in earlier ones; of equally similar calls, a session chooses the one with the
+// request's identifiers. What was changed while recording is sent as the client received it.
 //
 // A request that no recorded call answers gets an error in its own protocol, which names the reason.
 //
@@ -31,7 +32,6 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/mitm/ca"
-	"unwire/replay/live"
 )
 
 // A Repeat says which of several equally similar recorded calls answers a request.
@@ -166,14 +166,15 @@ type Server struct {
 	// sessions limits the number of requests in progress; each one puts a value into it.
 	sessions chan struct{}
 
-	// mu guards report and ids.
+	// ids follow identifiers from one exchange to another.
+	ids *identities
+
+	// mu guards the fields below.
 	mu sync.Mutex
 	// report counts the requests so far.
 	report Report
-
-	// ids map identifiers that clients generated in the capture, such as a session id, to those that clients have
-	// sent in their place so far.
-	ids live.IDs
+	// turns counts how often recorded calls answered requests with the same identifiers, up to maxTurns.
+	turns map[turn]int
 
 	// answering makes calls of Options.Answered run one at a time.
 	answering sync.Mutex
@@ -203,10 +204,16 @@ func New(ctx context.Context, src *store.Store, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mock: %w", err)
 	}
-	s := &Server{o: o, library: lib, sessions: make(chan struct{}, maxSessions)}
+	return newServer(o, lib), nil
+}
+
+// newServer returns a server with its own report and identifiers.
+func newServer(o Options, lib *library) *Server {
+	s := &Server{o: o, library: lib, sessions: make(chan struct{}, maxSessions), turns: map[turn]int{}}
+	s.ids = &identities{captured: lib.hasID}
 	s.report.Used = map[int64]int{}
 	s.serveWith()
-	return s, nil
+	return s
 }
 
 // Calls returns the number of recorded calls that can answer requests.
@@ -265,35 +272,15 @@ func (s *Server) done(x *session) {
 	}
 }
 
-// learn compares a request with the recorded one, and stores which identifiers the client has sent in place of the
-// recorded ones.
-func (s *Server) learn(t *tape, request *decode.Exchange) {
-	var ids live.IDs
-	ids.Learn(live.NewServerLinks(t.swapped, noTypes), live.Swap(request))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ids.Update(&ids)
-}
-
-// withIDs returns tape.swapped with the identifiers replaced that clients have sent so far in place of recorded ones.
-func (s *Server) withIDs(t *tape) *decode.Exchange {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ex, _, _ := s.ids.Apply(t.swapped)
-	return ex
-}
-
 // Another returns a server of the same capture with its own report and identifiers. It takes Edit, Answered and, if it
 // is set, MinSimilarity from o, and the other options from s.
 func (s *Server) Another(o Options) *Server {
-	n := &Server{o: s.o, library: s.library, sessions: make(chan struct{}, maxSessions)}
-	n.o.Edit, n.o.Answered = o.Edit, o.Answered
+	own := s.o
+	own.Edit, own.Answered = o.Edit, o.Answered
 	if o.MinSimilarity != 0 {
-		n.o.MinSimilarity = o.MinSimilarity
+		own.MinSimilarity = o.MinSimilarity
 	}
-	n.report.Used = map[int64]int{}
-	n.serveWith()
-	return n
+	return newServer(own, s.library)
 }
 
 // Recorded returns a recorded exchange, decoded as its client saw it.

@@ -18,8 +18,12 @@ import (
 
 // play sends the recorded answer.
 func (x *session) play() {
-	ex := x.s.withIDs(x.tape)
-	links := live.NewServerLinks(ex, noTypes)
+	recorded := live.NewServerLinks(x.tape.swapped, noTypes)
+	learned := x.learnIDs(recorded, -1)
+	ex, links := x.s.ids.toClient(x.tape), recorded
+	if ex != x.tape.swapped {
+		links = live.NewServerLinks(ex, noTypes)
+	}
 	p := newPlayer(x, ex, links)
 	x.connect(links)
 	p.warn()
@@ -52,18 +56,22 @@ func (x *session) play() {
 	default:
 		p.end()
 	}
-	if x.call.Protocol != "" {
-		x.learnIDs()
-	}
+	x.learnIDs(recorded, learned)
 }
 
-// learnIDs stores the identifiers that this request has in place of recorded ones, for later requests.
-func (x *session) learnIDs() {
+// learnIDs stores the identifiers that this request has in place of recorded ones, for this answer and later requests.
+// links are those of the recorded exchange. It returns the number of messages that have arrived, and does nothing if
+// these are only the ones that were compared before.
+func (x *session) learnIDs(links *live.Links, before int) int {
 	x.mu.Lock()
 	request := &decode.Exchange{Exchange: x.ex, Call: x.call, Frames: slices.Clone(x.messages)}
 	x.mu.Unlock()
+	if len(request.Frames) == before {
+		return before
+	}
 	request.RequestHeaders = requestHead(&x.ex)
-	x.s.learn(x.tape, request)
+	x.s.ids.learn(links, request)
+	return len(request.Frames)
 }
 
 // A player sends a recorded answer.
@@ -182,7 +190,10 @@ func (p *player) writeHead(length int64) {
 	// Values of the client's headers, and a compression that was undone, change the recorded headers.
 	echo := p.echoes()
 	compressed := x.tape.ex.Protocol == decode.SSE && x.tape.wholeEncoding() != ""
-	for _, f := range x.tape.ex.ResponseHeaders {
+	for i, f := range p.ex.RequestHeaders {
+		if f.Value != x.tape.ex.ResponseHeaders[i].Value {
+			x.answer.Substituted++
+		}
 		name, value := http.CanonicalHeaderKey(f.Name), f.Value
 		switch lower := strings.ToLower(f.Name); {
 		case lower == "content-length" && (p.bodyless() || p.cutOff()):
@@ -295,7 +306,11 @@ func (p *player) end() {
 	// The frames without a message, such as the end of the stream, and what is behind them.
 	var out []byte
 	for _, f := range p.rest {
-		b, err := p.encode(f, f.Data, false)
+		changed := string(f.Data) != string(x.recorded(f.Seq).Data)
+		if changed {
+			x.answer.Substituted++
+		}
+		b, err := p.encode(f, f.Data, changed)
 		if err != nil {
 			x.refuse("internal", err.Error())
 			return
@@ -312,7 +327,7 @@ func (p *player) end() {
 		x.answer.Complete = true
 		x.abort()
 	}
-	x.writeTrailers(x.tape.ex.ResponseTrailers)
+	x.writeTrailers(p.ex.RequestTrailers)
 	x.answer.Complete = true
 	p.drain()
 }

@@ -194,14 +194,14 @@ func (x *session) connect(l *live.Links) {
 // has disconnected. It decides when the first frame of the best recorded response is due, so that as many messages as
 // possible are compared.
 func (x *session) choose() (*candidate, *envelope.Error) {
-	list, refusal, err := x.candidates()
+	q := x.newQuery()
+	list, refusal, err := x.candidates(q)
 	if err != nil {
 		return nil, &envelope.Error{Code: "internal", Message: "the capture cannot be read: " + err.Error()}
 	}
 	if refusal != nil {
 		return nil, refusal
 	}
-	target := targetOf(x.ex.URL, x.call)
 	limit := time.After(x.s.o.Wait)
 	first := time.After(hesitation)
 	hesitated := false
@@ -213,25 +213,16 @@ func (x *session) choose() (*candidate, *envelope.Error) {
 			return nil, &envelope.Error{Code: "resource_exhausted", Message: fmt.Sprintf("%s of %d bytes", errTooLarge, maxRequest)}
 		}
 
-		// Which recorded calls were used is only known under the lock, so that two requests do not get the same one.
+		q.add(x.s.ids, messages, ended)
 		for _, c := range list {
-			c.update(messages, ended, target)
+			c.update(x.s.ids, q)
 		}
-		x.s.mu.Lock()
-		pick := best(list, x.s.o.Repeat, x.s.report.Used)
-		due := pick != nil && (ended || len(messages) >= pick.tape.first && (len(messages) > 0 || len(list) == 1 || hesitated))
-		accepted := due && pick.score >= x.s.o.MinSimilarity
-		if accepted {
-			x.s.report.Used[pick.id]++
-		}
-		x.s.mu.Unlock()
+		lead, due, refusal := x.pick(list, q, hesitated)
 		switch {
-		case pick == nil:
-			return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("each of the %d recorded calls of %s has answered a request already", len(list), x.key)}
-		case accepted:
-			return pick, nil
+		case refusal != nil:
+			return nil, refusal
 		case due:
-			return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("no recorded call of %s resembles the request: the most similar one is exchange %d with %.2f, and at least %.2f is wanted", x.key, pick.id, pick.score, x.s.o.MinSimilarity)}
+			return lead, nil
 		}
 		// More frames, or the end of the request, may change the choice.
 		select {
@@ -239,10 +230,50 @@ func (x *session) choose() (*candidate, *envelope.Error) {
 		case <-first:
 			hesitated = true
 		case <-limit:
-			return nil, &envelope.Error{Code: "deadline_exceeded", Message: fmt.Sprintf("the client sent %d of the %d messages that precede the recorded answer, and then nothing for %s", len(messages), pick.tape.first, x.s.o.Wait)}
+			return nil, &envelope.Error{Code: "deadline_exceeded", Message: fmt.Sprintf("the client sent %d of the %d messages that precede the recorded answer, and then nothing for %s", len(messages), lead.tape.first, x.s.o.Wait)}
 		case <-x.r.Context().Done():
 			return nil, nil
 		}
+	}
+}
+
+// pick returns the best candidate. due means that it answers the request, and counts as used; otherwise more messages
+// of the request may change the choice. refusal is the RPC error to answer with if no candidate may answer.
+// hesitated means that the client has not sent a message for hesitation.
+func (x *session) pick(list []*candidate, q *query, hesitated bool) (lead *candidate, due bool, refusal *envelope.Error) {
+	group := alike(list)
+
+	// Which recorded calls were used is only known under the lock, so that two requests do not get the same one.
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	c := next(group, x.s.o.Repeat, x.s.uses)
+	if lead = c; c == nil {
+		lead = group[0]
+	}
+	n := len(q.messages)
+	if due = q.ended || n >= lead.tape.first && (n > 0 || len(list) == 1 || hesitated); !due {
+		return lead, false, nil
+	}
+	switch {
+	case lead.score < x.s.o.MinSimilarity:
+		return lead, true, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("no recorded call of %s resembles the request: the most similar one is exchange %d with %.2f, and at least %.2f is wanted", x.key, lead.id, lead.score, x.s.o.MinSimilarity)}
+	case c == nil:
+		return lead, true, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("each of the recorded calls of %s that are like the request (%d) has answered a request already", x.key, len(group))}
+	}
+	x.noteRepeat(c, group)
+	x.s.use(c)
+	return c, true, nil
+}
+
+// noteRepeat adds a remark to the report if c answers again because all of several equally good candidates were used.
+// The caller must hold s.mu.
+func (x *session) noteRepeat(c *candidate, group []*candidate) {
+	switch {
+	case len(group) < 2 || x.s.uses(c) == 0:
+	case x.s.o.Repeat == Last:
+		x.note("the %d recorded calls like this one have been used: the last one, exchange %d, answers again", len(group), c.id)
+	case c == group[0]:
+		x.note("the %d recorded calls like this one have been used: they start again with exchange %d", len(group), c.id)
 	}
 }
 

@@ -76,7 +76,7 @@ of exchanges that it left out.
 If rules or 'unwire intercept' changed an exchange, export writes the data that unwire
 received from client and server; --forwarded writes the data that unwire forwarded. In
 har, jsonl and raw, the member "rewritten" names the rules, and whether received or
-forwarded data is written.
+forwarded data is written; parquet has the columns rules and shown, pcapng comments.
 
 By default, export redacts like 'unwire redact': export replaces secrets in headers,
 URLs and bodies (recorded with --keep-secrets or by an older version), and protobuf
