@@ -28,6 +28,7 @@ func TestEvalAPIs(t *testing.T) {
 		{"tuned on", tunedAPIs, 0.97, 0.97, 0.97, 0.97, 0.90},
 		{"held back at first", heldAPIs, 0.97, 0.97, 0.97, 0.97, 0.97},
 		{"looked at once", lastAPIs, 0.97, 0.90, 0.90, 0.90, 0.95},
+		{"written blind", blindAPIs, 0, 0, 0, 0, 0},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
