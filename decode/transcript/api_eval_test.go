@@ -28,7 +28,8 @@ func TestEvalAPIs(t *testing.T) {
 		{"tuned on", tunedAPIs, 0.97, 0.97, 0.97, 0.97, 0.90},
 		{"held back at first", heldAPIs, 0.97, 0.97, 0.97, 0.97, 0.97},
 		{"looked at once", lastAPIs, 0.97, 0.90, 0.90, 0.90, 0.95},
-		{"written blind", blindAPIs, 0, 0, 0, 0, 0},
+		{"as different as possible", blindAPIs, 0.93, 0.97, 0.95, 0.95, 0.80},
+		{"written after these", secondBlindAPIs, 0, 0, 0, 0, 0},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {

@@ -17,7 +17,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"strings"
-	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -48,8 +47,15 @@ type Event struct {
 	// Dir is the direction of the frame.
 	Dir captures.Direction
 
-	// Name is the name of the server-sent event; "" if there is none or if it is "message".
+	// Name is the name of the server-sent event, or a label before the JSON value; "" if there is none or if it is
+	// "message".
 	Name string
+
+	// Coded means that Name is a label before the JSON value, which may be only a code such as "0".
+	Coded bool
+
+	// Bare means that the events of this name are plain text, so that Root is a string even if it looks like JSON.
+	Bare bool
 
 	// Root is the event's JSON value.
 	Root *Node
@@ -113,56 +119,61 @@ type reader struct {
 // Read returns the events of an exchange: the messages in its frames that are JSON or text.
 func Read(ex *decode.Exchange) []Event {
 	r := &reader{folded: make(map[string]string)}
+	bare := bareText(ex)
 	var out []Event
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if f.End != nil || f.Tree != nil || r.nodes > maxNodes || len(f.Inner) > 0 {
 			continue
 		}
-		for _, root := range r.values(f) {
-			e := Event{Frame: i, Seq: f.Seq, Dir: f.Dir, Root: root}
-			if f.Event != "message" && naming.IsKind(f.Event) {
-				e.Name = f.Event
-			}
+		e := Event{Frame: i, Seq: f.Seq, Dir: f.Dir}
+		if f.Event != "message" && naming.IsKind(f.Event) {
+			e.Name = f.Event
+		}
+		if f.Dir == captures.Down && bare[f.Event] {
+			e.Root, e.Bare = &Node{Kind: jsontree.String, Text: string(f.Data)}, true
 			out = append(out, e)
+			continue
+		}
+		for _, v := range Values(f) {
+			e := e
+			if v.Label != "" {
+				e.Name, e.Coded = v.Label, true
+			}
+			if v.Text != "" {
+				e.Root = &Node{Kind: jsontree.String, Text: v.Text}
+				out = append(out, e)
+				continue
+			}
+			root := r.node(v.JSON, 0)
+			if root == nil {
+				continue
+			}
+			for _, root := range unfold(root, &e) {
+				e.Root = root
+				out = append(out, e)
+			}
 		}
 	}
 	return out
 }
 
-// values returns the JSON values of a frame: its single value, the elements of an array of objects, or one value
-// for each line.
-func (r *reader) values(f *decode.Frame) []*Node {
-	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 || !utf8.Valid(data) || string(data) == "[DONE]" {
-		return nil
-	}
-	if v, err := jsontree.Parse(data); err == nil {
-		root := r.node(v, 0)
-		if root == nil {
-			return nil
-		}
-		if f.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
-			return root.Items
-		}
+// unfold returns the values in the JSON of a frame: the elements of an array of objects that the server sent, or the
+// value itself. Of an array that begins with the name of an event and ends with its value, it returns the value, and
+// sets the name in e.
+func unfold(root *Node, e *Event) []*Node {
+	last := len(root.Items) - 1
+	if root.Kind != jsontree.Array || last < 0 {
 		return []*Node{root}
 	}
-
-	// Several lines of JSON, or plain text. A line that is not JSON makes all of it text.
-	var out []*Node
-	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		v, err := jsontree.Parse(line)
-		if err != nil {
-			return []*Node{{Kind: jsontree.String, Text: string(f.Data)}}
-		}
-		if n := r.node(v, 0); n != nil {
-			out = append(out, n)
-		}
+	if e.Dir == captures.Down && root.Items[0].Kind == jsontree.Object {
+		return root.Items
 	}
-	return out
+	if last > 0 && root.Items[last].Kind == jsontree.Object && root.Items[last-1].Kind == jsontree.String && naming.IsKind(root.Items[last-1].Text) {
+		e.Name, e.Coded = root.Items[last-1].Text, false
+		return root.Items[last:]
+	}
+	return []*Node{root}
 }
 
 // node converts a JSON value to a Node, or returns nil if a limit is reached. depth is its nesting.

@@ -21,7 +21,7 @@ func TestConcat(t *testing.T) {
 		{[]string{"The same whole message.", "The same whole message."}, false, "The same whole message.The same whole message."},
 		{[]string{"The same whole message, again.", "The same whole message, again."}, false, "The same whole message, again."},
 	} {
-		if got := concat(c.texts, c.delta); got != c.want {
+		if got := concat(c.texts, c.delta, false); got != c.want {
 			t.Errorf("%q: %q, want %q", c.texts, got, c.want)
 		}
 	}
