@@ -76,7 +76,8 @@ func deepgramAgent(g *apiCall) {
 		g.download(object{"type": "AgentStartedSpeaking", "total_latency": 1.2, "tts_latency": 0.3, "ttt_latency": 0.9})
 		g.download(object{"type": "ConversationText", "role": "assistant", "content": g.answer})
 		for range 3 {
-			g.say(captures.Down, g.audio())
+			sound, _ := base64.StdEncoding.DecodeString(g.audio())
+			g.say(captures.Down, string(sound))
 			g.chunks[len(g.chunks)-1].Opcode = captures.OpBinary | captures.OpFinal
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"strings"
+	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -149,31 +150,17 @@ func Read(ex *decode.Exchange) []Event {
 			if root == nil {
 				continue
 			}
-			for _, root := range unfold(root, &e) {
-				e.Root = root
+			// The elements of an array that the server sent are events.
+			roots := []*Node{root}
+			if e.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
+				roots = root.Items
+			}
+			for _, e.Root = range roots {
 				out = append(out, e)
 			}
 		}
 	}
 	return out
-}
-
-// unfold returns the values in the JSON of a frame: the elements of an array of objects that the server sent, or the
-// value itself. Of an array that begins with the name of an event and ends with its value, it returns the value, and
-// sets the name in e.
-func unfold(root *Node, e *Event) []*Node {
-	last := len(root.Items) - 1
-	if root.Kind != jsontree.Array || last < 0 {
-		return []*Node{root}
-	}
-	if e.Dir == captures.Down && root.Items[0].Kind == jsontree.Object {
-		return root.Items
-	}
-	if last > 0 && root.Items[last].Kind == jsontree.Object && root.Items[last-1].Kind == jsontree.String && naming.IsKind(root.Items[last-1].Text) {
-		e.Name, e.Coded = root.Items[last-1].Text, false
-		return root.Items[last:]
-	}
-	return []*Node{root}
 }
 
 // node converts a JSON value to a Node, or returns nil if a limit is reached. depth is its nesting.
@@ -222,13 +209,16 @@ func (r *reader) opened(n *Node, depth int) *Node {
 		return n
 	}
 	data := []byte(n.Text)
-	// This is the base64 of {".
-	if strings.HasPrefix(n.Text, "eyJ") {
+	// The first is the base64 of {".
+	if strings.HasPrefix(n.Text, "eyJ") || n.Fold == "bytes" {
 		if b, err := base64.StdEncoding.DecodeString(n.Text); err == nil {
 			data = b
 		}
 	}
 	if !bytes.HasPrefix(data, []byte("{")) {
+		if n.Fold == "bytes" && utf8.Valid(data) {
+			n.Text = string(data)
+		}
 		return n
 	}
 	v, err := jsontree.Parse(data)

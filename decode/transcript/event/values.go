@@ -8,11 +8,13 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/jsontree"
+	"unwire/decode/transcript/naming"
 )
 
 // A Value is a JSON value or a text in a frame.
 type Value struct {
-	// Label is what precedes a JSON value on its line, without the colon, such as "0" in `0:"text"`; mostly "".
+	// Label is what precedes a JSON value on its line, without the colon, such as "0" in `0:"text"`, or the name of an
+	// event in the same array; mostly "".
 	Label string
 
 	// JSON is the value, unless Text is set.
@@ -47,7 +49,10 @@ func Values(f *decode.Frame) []Value {
 		if v.Kind() == jsontree.Number || v.Kind() == jsontree.Bool {
 			return []Value{{Text: string(f.Data)}}
 		}
-		return []Value{{JSON: v}}
+		return []Value{eventValue("", v)}
+	}
+	if f.Opcode.Kind() == captures.OpBinary {
+		return nil
 	}
 
 	// A record separator may end the lines, and the lines of a multipart message that are not JSON are its borders
@@ -63,12 +68,28 @@ func Values(f *decode.Frame) []Value {
 		v, err := jsontree.Parse([]byte(text))
 		switch {
 		case err == nil && (label == "" || !multipart && v.Kind() != jsontree.Number && v.Kind() != jsontree.Bool):
-			out = append(out, Value{Label: label, JSON: v})
+			out = append(out, eventValue(label, v))
 		case !multipart:
 			return []Value{{Text: string(f.Data)}}
 		}
 	}
 	return out
+}
+
+// eventValue returns the value with that label. Of an array that begins with the name of an event and ends with its
+// value, as those of Socket.IO and Phoenix do, it returns the latter with the name as label.
+func eventValue(label string, v jsontree.Value) Value {
+	if v.Kind() != jsontree.Array {
+		return Value{Label: label, JSON: v}
+	}
+	var last, before jsontree.Value
+	for e := range v.Items() {
+		before, last = last, e
+	}
+	if last.Kind() == jsontree.Object && before.Kind() == jsontree.String && naming.IsKind(before.Text()) {
+		return Value{Label: before.Text(), JSON: last}
+	}
+	return Value{Label: label, JSON: v}
 }
 
 // maxLabel is the maximum size in bytes of a label before a JSON value.

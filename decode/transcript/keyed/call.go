@@ -121,7 +121,7 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			if c.args == nil && m.Fold == "content" {
 				f.parseContent(m, sc, c, path)
 			}
-		case m.Kind == jsontree.Object && callInner[m.Fold] && len(path) < maxInner:
+		case m.Kind == jsontree.Object && (callInner[m.Fold] || typeOf(m.Name).channel == Call) && len(path) < maxInner:
 			f.identify(m, sc)
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}

@@ -3,6 +3,7 @@ package keyed
 import (
 	"strings"
 
+	"unwire/decode/transcript/event"
 	"unwire/decode/transcript/naming"
 )
 
@@ -36,7 +37,7 @@ var meanings = func() map[string]meaning {
 		words string
 	}{
 		{saying, `content text delta answer completion reply generation transcript transcription markdown utterance`},
-		{filler, `message chunk event block part final full partial generated streamed stream current input turn value raw str string token tokens body`},
+		{filler, `message chunk event block part final full partial generated streamed stream current input turn value raw str string token tokens body chat`},
 		{byUser, `user human customer`},
 		{byAssistant, `assistant agent bot model ai`},
 		{inThought, `thinking reasoning thought thoughts`},
@@ -52,6 +53,26 @@ var meanings = func() map[string]meaning {
 	}
 	return out
 }()
+
+// asking are words for what a client asks.
+var asking = set(`input query question prompt utterance`)
+
+// isAsked reports whether a client asks with a string of that name.
+func isAsked(n *event.Node) bool {
+	if askedNames[n.Fold] {
+		return true
+	}
+	asks := false
+	for w := range naming.Parts(n.Name) {
+		if whole := strings.ToLower(n.Name); w == whole && !asking[w] {
+			continue
+		}
+		if asks = asks || asking[w]; !asking[w] && meanings[w] == 0 {
+			return false
+		}
+	}
+	return asks
+}
 
 // A compound has the meaning of a name of several words.
 type compound struct {

@@ -571,7 +571,7 @@ func (sc *scope) applyName(m *event.Node, bare string, c compound, dir captures.
 	isText := m.Kind == jsontree.String
 	inCall := sc.channel == Call || sc.channel == Result
 	switch {
-	case isSkipped(m, sc.channel), dir == captures.Down && echoNames[name] && !inCall:
+	case isSkipped(m, sc.channel), dir == captures.Down && (echoNames[name] || strings.HasSuffix(name, "input")) && !inCall:
 		sc.channel = ignored
 	case sc.channel == ignored:
 	case !isText && has(callNames, name, bare, strings.TrimSuffix(name, "s")):
@@ -644,12 +644,12 @@ func (sc *scope) tierOf(n *event.Node, up bool) (tier int, ok bool) {
 	case isText:
 		return 1, true
 	}
-	return 0, weakNames[n.Fold] || up && sc.speaker == Nobody && askedNames[n.Fold]
+	return 0, weakNames[n.Fold] || up && sc.speaker == Nobody && isAsked(n)
 }
 
 // addQuestion adds a text of a client that names no author as the user's question, unless it is a setting.
 func (f *finder) addQuestion(n *event.Node, sc scope) {
-	if askedNames[n.Fold] && !isKeyword(n.Text) {
+	if isAsked(n) && !isKeyword(n.Text) {
 		sc.speaker, f.out.Asked = User, true
 		f.addText(n.Text, sc)
 	}

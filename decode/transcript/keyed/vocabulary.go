@@ -23,7 +23,7 @@ var (
 	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part`)
 
 	// weakNames are names of members that may contain such a text if nothing else does.
-	weakNames = set(`message output result value item token data v parts outputs msg`)
+	weakNames = set(`message output result value item token data bytes v parts outputs msg`)
 
 	// askedNames are names of members with which a client asks, outside of a list of messages.
 	askedNames = set(`prompt prompts query question input inputs userinput usermessage userquery utterance inputtext message text content messages textinput contents`)
@@ -32,7 +32,7 @@ var (
 	systemNames = set(`system systemprompt systeminstruction systeminstructions systemmessage preamble instructions developer persona`)
 
 	// thoughtNames are members that contain thinking.
-	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought
+	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought rationale
 		reasoningdetails reasoningsummary reasoningdelta thinkingdelta thoughtsummary analysis cot thoughtcontent`)
 
 	// callNames are members that contain calls of tools, and resultNames their results.

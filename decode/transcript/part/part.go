@@ -125,8 +125,8 @@ func Join(in *keyed.Pieces) *Parts {
 	}
 	markCoded(texts)
 	out.Texts = distinct(joinTexts(texts))
-	out.findQuestion()
 	out.Calls = joinCalls(calls)
+	out.findQuestion()
 	for _, c := range in.Counts {
 		// The last number counts, and of several in one frame the outermost.
 		old := out.Usage[c.Field]
@@ -184,6 +184,9 @@ type family struct {
 
 	// message is the number of the chat message, from 1, in a list of messages; 0 outside of lists.
 	message int
+
+	// turn is the number of whole texts of the user that the server sent before.
+	turn int
 }
 
 // joinTexts joins the pieces of each text.
@@ -191,8 +194,15 @@ func joinTexts(pieces []keyed.Piece) []Text {
 	// Keys are compared within a family only, since an index means something else in another kind of event.
 	families := make(map[family][]keyed.Piece)
 	var order []family
+	heard := make(map[string]bool)
 	for _, p := range pieces {
-		k := family{p.Dir, p.Speaker, p.Channel, p.Path, p.Type, p.Choice, p.Message}
+		if p.Dir == captures.Down && p.Speaker == keyed.User && !p.Delta && p.Message == 0 {
+			heard[p.Text] = true
+		}
+		k := family{p.Dir, p.Speaker, p.Channel, p.Path, p.Type, p.Choice, p.Message, 0}
+		if p.Dir == captures.Down && p.Speaker != keyed.User {
+			k.turn = len(heard)
+		}
 		if p.Dir == captures.Down && p.Message > 0 {
 			// A list of messages in an answer is often a list with one message, in each event.
 			k.message = 0
@@ -399,13 +409,13 @@ func (p *Parts) IsAnswer(t *Text, tier int) bool {
 	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2) && t.Event >= p.asked
 }
 
-// Spoken reports whether the server sent a text with the role of the user and, in a later event, one with the role of
-// the assistant.
+// Spoken reports whether the server sent a text that is marked as the user's and, in a later event, one that is marked
+// as the assistant's, or a call of a tool.
 func (p *Parts) Spoken() bool {
 	asked := false
 	for i := range p.Texts {
 		t := &p.Texts[i]
-		if t.Dir != captures.Down || t.Tier < 3 {
+		if t.Dir != captures.Down || t.Tier < 2 {
 			continue
 		}
 		if asked && t.Speaker == keyed.Assistant && t.Event > p.asked {
@@ -413,7 +423,7 @@ func (p *Parts) Spoken() bool {
 		}
 		asked = asked || t.Speaker == keyed.User
 	}
-	return false
+	return asked && p.calledAfter(p.asked)
 }
 
 // IsNamed reports whether the name of the text, such as "answerText", is used for answers and hardly for anything else.
@@ -425,14 +435,20 @@ func (t *Text) IsNamed() bool {
 // findQuestion sets the event in which the user first spoke, if that is known and something was said after it. A
 // greeting before it is no answer.
 func (p *Parts) findQuestion() {
-	asked := -1
+	var first *Text
 	for i := range p.Texts {
-		switch t := &p.Texts[i]; {
-		case t.Speaker == keyed.User && asked < 0:
-			asked = t.Event
-		case t.Dir == captures.Down && t.Speaker != keyed.User && !t.Thought && t.Event > asked && asked >= 0:
-			p.asked = asked
-			return
+		if t := &p.Texts[i]; t.Speaker == keyed.User && (first == nil || t.Tier > first.Tier) {
+			first = t
 		}
 	}
+	if first != nil && (p.calledAfter(first.Event) || slices.ContainsFunc(p.Texts, func(t Text) bool {
+		return t.Dir == captures.Down && t.Speaker != keyed.User && !t.Thought && t.Event > first.Event
+	})) {
+		p.asked = first.Event
+	}
+}
+
+// calledAfter reports whether the server called a tool after the event with that index.
+func (p *Parts) calledAfter(event int) bool {
+	return slices.ContainsFunc(p.Calls, func(c Call) bool { return c.Dir == captures.Down && c.Event > event })
 }
