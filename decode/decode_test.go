@@ -228,6 +228,10 @@ func TestDecode(t *testing.T) {
 			"down 0 at 1ms \"{\\\"code\\\":\\\"not_found\\\"}\"\npermission_denied \"Forbidden\"",
 		},
 		{
+			"sse without names of fields", call("GET", "/events", nil, h("content-type", "text/event-stream"), 200, "<"+hexOf("{\"a\":1}\n\n{\"a\":2}\n\n")),
+			"down 0 at 1ms \"{\\\"a\\\":1}\"\ndown 1 at 1ms \"{\\\"a\\\":2}\"\nok \"\"",
+		},
+		{
 			"sse in gzip", call("GET", "/events", nil, h("content-type", "text/event-stream", "content-encoding", "gzip"), 200, "<"+hexOf(gz("data: hello world\n\n"))),
 			"down 0 at 1ms \"hello world\"\nok \"\"",
 		},

@@ -100,6 +100,10 @@ func (r *eventReader) close() ([]Frame, error) {
 // field processes the complete line r.line: one field of an event.
 func (r *eventReader) field() {
 	name, value, _ := bytes.Cut(r.line, []byte(":"))
+	if r.line[0] == '{' {
+		// Some services send JSON without a field name under this content type.
+		name, value = []byte("data"), r.line
+	}
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":

@@ -28,6 +28,8 @@ func TestEvalAPIs(t *testing.T) {
 		{"tuned on", tunedAPIs, 0.97, 0.97, 0.97, 0.97, 0.90},
 		{"held back at first", heldAPIs, 0.97, 0.97, 0.97, 0.97, 0.97},
 		{"looked at once", lastAPIs, 0.97, 0.90, 0.90, 0.90, 0.95},
+		{"as different as possible", blindAPIs, 0.93, 0.97, 0.95, 0.95, 0.80},
+		{"written after these", secondBlindAPIs, 0.86, 0.87, 0.95, 0, 0.45},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {

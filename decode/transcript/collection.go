@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/jsontree"
+	"unwire/decode/transcript/event"
 	"unwire/decode/transcript/language"
 	"unwire/decode/transcript/naming"
 	"unwire/decode/transcript/shape"
@@ -316,43 +316,15 @@ func (w *treeWalk) path(at shape.Path) string {
 	return p
 }
 
-// addBody collects the texts of a frame that is not protobuf: JSON, JSON Lines, or plain text.
+// addBody collects the texts of a frame that is not protobuf: JSON values, or plain text.
 func (c *collection) addBody(f *decode.Frame, index int) {
-	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 {
-		return
-	}
-	if v, ok := parseJSON(data); ok {
-		c.addValue(f, index, nil, v, c.root(f))
-		return
-	}
-	if lines := bytes.Split(data, []byte("\n")); len(lines) > 1 {
-		if values, ok := parseLines(lines); ok {
-			for _, v := range values {
-				c.addValue(f, index, nil, v, c.root(f))
-			}
-			return
+	for _, v := range event.Values(f) {
+		if v.Text == "" {
+			c.addValue(f, index, nil, jsonValue{Value: v.JSON}, c.root(f))
+		} else if shape.FitOf(f.Data) != shape.Not {
+			c.addText(f, index, "", "", c.root(f), v.Text)
 		}
 	}
-	if shape.FitOf(f.Data) != shape.Not {
-		c.addText(f, index, "", "", c.root(f), string(f.Data))
-	}
-}
-
-// parseLines parses lines of JSON. ok is false if a line is not JSON.
-func parseLines(lines [][]byte) ([]jsonValue, bool) {
-	var values []jsonValue
-	for _, line := range lines {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		v, ok := parseJSON(line)
-		if !ok {
-			return nil, false
-		}
-		values = append(values, v)
-	}
-	return values, true
 }
 
 // addValue collects the strings of the JSON value v, which is at path in frame f and in message group. index is the

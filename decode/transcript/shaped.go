@@ -7,6 +7,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/callshape"
 	"unwire/decode/transcript/keyed"
 	"unwire/decode/transcript/naming"
 	"unwire/decode/transcript/part"
@@ -29,8 +30,8 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 	var texts, inCalls []*stream
 	mistaken := false
 	// A message that contains a text may look like a google.protobuf.Struct. So do not discard prose in such a message
-	// unless another stream has the answer.
-	answered := slices.ContainsFunc(streams, func(s *stream) bool {
+	// unless another stream has the answer, or the call has more than a word and a text.
+	answered := slices.ContainsFunc(pieces, callshape.IsCertain) || slices.ContainsFunc(streams, func(s *stream) bool {
 		return s.dir == captures.Down && s.role == assistant && s.class == plain && !isInside(s, inside)
 	})
 	for _, s := range streams {

@@ -122,8 +122,8 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 		case distinct < 2 || distinct > maxVariants || changes < 1:
 		case monotone && distinct == n && n > 2:
 			// it counts the pieces
-		case changes == 1 && c.marksEnd(s, at):
-			// it marks the last piece
+		case changes == 1 && c.marksEdge(s, at):
+			// it marks the last piece, or all but the first one
 		case monotone && n == 2 && !language.EndsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
 		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= minWhole:
 			// Complete texts alternate.
@@ -190,6 +190,11 @@ func (c *collection) scalarOf(group, at int32) int64 {
 	return absent
 }
 
+// marksEdge reports whether number at (an index in c.numbers) only marks the beginning or the end of the text.
+func (c *collection) marksEdge(s *stream, at int32) bool {
+	return c.marksEnd(s, at) || c.marksStart(s, at)
+}
+
 // marksEnd reports whether number at (an index in c.numbers) occurs next to the last piece only, like the reason
 // why a stream ended.
 func (c *collection) marksEnd(s *stream, at int32) bool {
@@ -199,6 +204,18 @@ func (c *collection) marksEnd(s *stream, at int32) bool {
 		return false
 	}
 	return strings.HasPrefix(last.text, before.text) || !language.EndsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
+}
+
+// marksStart reports whether number at (an index in c.numbers) changes between the first piece and the second, which
+// continues the sentence, such as a flag that the others are appended.
+func (c *collection) marksStart(s *stream, at int32) bool {
+	first, second := s.pieces[0], s.pieces[1]
+	if len(s.pieces) < 4 || c.scalarOf(first.group, at) == c.scalarOf(second.group, at) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(first.text)
+	after, _ := utf8.DecodeRuneInString(second.text)
+	return !language.EndsSentence(strings.TrimSpace(first.text)) && before != '\n' && (!unicode.IsUpper(after) || unicode.IsSpace(before))
 }
 
 // changes returns how often number at (an index in c.numbers) changes between pieces, how many of these changes are

@@ -42,8 +42,8 @@ type finder struct {
 	// out are the pieces of calls and results found so far.
 	out []keyed.Piece
 
-	// ids are the identifiers of the tool calls found so far.
-	ids map[string]bool
+	// ids are the identifiers of the tool calls found so far, and names the names of the tools.
+	ids, names map[string]bool
 
 	// callPath is the path (field numbers joined by dots) of the first tool call; "" if none was found yet.
 	callPath string
@@ -61,7 +61,7 @@ type finder struct {
 // Find returns the calls of tools and their results in the protobuf messages of an exchange. They are recognised by
 // their structure: a message with a name and arguments.
 func Find(ex *decode.Exchange) []keyed.Piece {
-	f := &finder{ids: make(map[string]bool)}
+	f := &finder{ids: make(map[string]bool), names: make(map[string]bool)}
 	for i := range ex.Frames {
 		frame := &ex.Frames[i]
 		if frame.Tree == nil || frame.End != nil {
@@ -82,7 +82,7 @@ func (f *finder) visitMessage(i, up int32, speaker keyed.Speaker) {
 	if s := f.speaker(i); s != keyed.Nobody {
 		speaker = s
 	}
-	if f.addCall(i, up, speaker) || f.addResult(i) {
+	if f.addCall(i, up, speaker) || f.addResult(i) || f.addNamedResult(i) {
 		return
 	}
 	for c := range f.tree.Children(i) {
@@ -116,9 +116,9 @@ type callShape struct {
 	// nameAt and argsAt are the nodes of the name and the arguments.
 	nameAt, argsAt int32
 
-	// isStruct means that the arguments are a Struct, empty that a field is empty, and prose that another field is
-	// text of several words.
-	isStruct, empty, prose bool
+	// isStruct means that the arguments are a Struct, empty that a field is empty, prose that another field is text
+	// of several words, and role that one is the role of a speaker, which messages have and calls do not.
+	isStruct, empty, prose, role bool
 
 	// fields is the number of fields.
 	fields int
@@ -147,6 +147,8 @@ func (s *callShape) addField(payload []byte, at int32) {
 		}
 	case isID(text) && s.id == "":
 		s.id = text
+	case keyed.SpeakerOf(text) != keyed.Nobody:
+		s.role = true
 	case naming.IsTool(text) && s.name == "":
 		s.name, s.nameAt = text, at
 	case isText(text) && strings.ContainsAny(text, " \n"):
@@ -163,7 +165,7 @@ func (s *callShape) addField(payload []byte, at int32) {
 // Otherwise it returns false. up is the enclosing message.
 func (f *finder) addCall(i, up int32, speaker keyed.Speaker) bool {
 	s := f.shapeOf(i)
-	if s.fields > maxFields || s.name == "" || s.prose {
+	if s.fields > maxFields || s.name == "" || s.prose || s.role {
 		return false
 	}
 	path := f.tree.FieldPath(i).String()
@@ -184,7 +186,7 @@ func (f *finder) addCall(i, up int32, speaker keyed.Speaker) bool {
 	if f.isResponse(&s, path, speaker) {
 		p.Channel = keyed.Result
 	} else {
-		f.callPath = cmp.Or(f.callPath, path)
+		f.callPath, f.names[s.name] = cmp.Or(f.callPath, path), true
 		if s.id != "" {
 			f.ids[s.id] = true
 		}
@@ -205,7 +207,7 @@ func (f *finder) lacksArguments(s *callShape, path string, speaker keyed.Speaker
 // isResponse reports whether a message with the fields of a call is the result of one: another speaker than the
 // assistant sent it, or it is at another path than the calls.
 func (f *finder) isResponse(s *callShape, path string, speaker keyed.Speaker) bool {
-	if !s.isStruct {
+	if !s.isStruct && (f.frame.Dir == captures.Down || !f.names[s.name]) {
 		return false
 	}
 	if speaker == keyed.User || speaker == keyed.Tool {
@@ -259,6 +261,24 @@ func (f *finder) addResult(i int32) bool {
 	f.out = append(f.out, keyed.Piece{
 		Frame: f.at, Event: f.at, Seq: f.frame.Seq, Dir: f.frame.Dir, Path: f.tree.FieldPath(at).String(), Channel: keyed.Result, Message: len(f.out) + 1,
 		ID: id, Text: text, Tier: 1,
+	})
+	return true
+}
+
+// addNamedResult adds the message at node i as the result of a call if the client sent it with only the name of a tool
+// that was called before and a text. Otherwise it returns false.
+func (f *finder) addNamedResult(i int32) bool {
+	if f.frame.Dir != captures.Up || len(f.names) == 0 {
+		return false
+	}
+	s := f.shapeOf(i)
+	text, at := f.longest(i, s.name, 0)
+	if s.fields != 2 || !f.names[s.name] || at < 0 {
+		return false
+	}
+	f.out = append(f.out, keyed.Piece{
+		Frame: f.at, Event: f.at, Seq: f.frame.Seq, Dir: f.frame.Dir, Path: f.tree.FieldPath(at).String(), Channel: keyed.Result, Message: len(f.out) + 1,
+		Name: s.name, Text: text, Tier: 1,
 	})
 	return true
 }
@@ -331,4 +351,25 @@ func isID(s string) bool {
 		}
 	}
 	return digits > 1 && digits+letters > 4
+}
+
+// IsCertain reports whether a piece is a call of the server that cannot be a word and a message with a text: its name
+// has several words, or its arguments are a Struct with several members or a value that is not a string.
+func IsCertain(p keyed.Piece) bool {
+	if p.Dir != captures.Down || p.Channel != keyed.Call || !p.Whole {
+		return false
+	}
+	if strings.ContainsAny(p.Name, "_-.") || strings.IndexFunc(p.Name[1:], unicode.IsUpper) >= 0 {
+		return true
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal([]byte(p.Text), &o) != nil {
+		return false
+	}
+	for _, v := range o {
+		if v[0] != '"' {
+			return true
+		}
+	}
+	return len(o) > 1
 }

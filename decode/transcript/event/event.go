@@ -48,8 +48,15 @@ type Event struct {
 	// Dir is the direction of the frame.
 	Dir captures.Direction
 
-	// Name is the name of the server-sent event; "" if there is none or if it is "message".
+	// Name is the name of the server-sent event, or a label before the JSON value; "" if there is none or if it is
+	// "message".
 	Name string
+
+	// Coded means that Name is a label before the JSON value, which may be only a code such as "0".
+	Coded bool
+
+	// Bare means that the events of this name are plain text, so that Root is a string even if it looks like JSON.
+	Bare bool
 
 	// Root is the event's JSON value.
 	Root *Node
@@ -113,53 +120,44 @@ type reader struct {
 // Read returns the events of an exchange: the messages in its frames that are JSON or text.
 func Read(ex *decode.Exchange) []Event {
 	r := &reader{folded: make(map[string]string)}
+	bare := bareText(ex)
 	var out []Event
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if f.End != nil || f.Tree != nil || r.nodes > maxNodes || len(f.Inner) > 0 {
 			continue
 		}
-		for _, root := range r.values(f) {
-			e := Event{Frame: i, Seq: f.Seq, Dir: f.Dir, Root: root}
-			if f.Event != "message" && naming.IsKind(f.Event) {
-				e.Name = f.Event
-			}
+		e := Event{Frame: i, Seq: f.Seq, Dir: f.Dir}
+		if f.Event != "message" && naming.IsKind(f.Event) {
+			e.Name = f.Event
+		}
+		if f.Dir == captures.Down && bare[f.Event] {
+			e.Root, e.Bare = &Node{Kind: jsontree.String, Text: string(f.Data)}, true
 			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// values returns the JSON values of a frame: its single value, the elements of an array of objects, or one value
-// for each line.
-func (r *reader) values(f *decode.Frame) []*Node {
-	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 || !utf8.Valid(data) || string(data) == "[DONE]" {
-		return nil
-	}
-	if v, err := jsontree.Parse(data); err == nil {
-		root := r.node(v, 0)
-		if root == nil {
-			return nil
-		}
-		if f.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
-			return root.Items
-		}
-		return []*Node{root}
-	}
-
-	// Several lines of JSON, or plain text. A line that is not JSON makes all of it text.
-	var out []*Node
-	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		v, err := jsontree.Parse(line)
-		if err != nil {
-			return []*Node{{Kind: jsontree.String, Text: string(f.Data)}}
-		}
-		if n := r.node(v, 0); n != nil {
-			out = append(out, n)
+		for _, v := range Values(f) {
+			e := e
+			if v.Label != "" {
+				e.Name, e.Coded = v.Label, true
+			}
+			if v.Text != "" {
+				e.Root = &Node{Kind: jsontree.String, Text: v.Text}
+				out = append(out, e)
+				continue
+			}
+			root := r.node(v.JSON, 0)
+			if root == nil {
+				continue
+			}
+			// The elements of an array that the server sent are events.
+			roots := []*Node{root}
+			if e.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
+				roots = root.Items
+			}
+			for _, e.Root = range roots {
+				out = append(out, e)
+			}
 		}
 	}
 	return out
@@ -211,13 +209,16 @@ func (r *reader) opened(n *Node, depth int) *Node {
 		return n
 	}
 	data := []byte(n.Text)
-	// This is the base64 of {".
-	if strings.HasPrefix(n.Text, "eyJ") {
+	// The first is the base64 of {".
+	if strings.HasPrefix(n.Text, "eyJ") || n.Fold == "bytes" {
 		if b, err := base64.StdEncoding.DecodeString(n.Text); err == nil {
 			data = b
 		}
 	}
 	if !bytes.HasPrefix(data, []byte("{")) {
+		if n.Fold == "bytes" && utf8.Valid(data) {
+			n.Text = string(data)
+		}
 		return n
 	}
 	v, err := jsontree.Parse(data)

@@ -18,6 +18,23 @@ func isCall(n *event.Node) bool {
 	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
 }
 
+// isResult reports whether an object is the result of a call, judged by its own members only: it has the identifier
+// of a call and a result, and neither the name of a tool nor arguments.
+func isResult(n *event.Node) bool {
+	id, out := false, false
+	for _, m := range n.Items {
+		switch {
+		case m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid"):
+			id = true
+		case ownOutputs[m.Fold] && m.Kind != jsontree.Null:
+			out = true
+		case callArguments[m.Fold], callNamesOf[m.Fold]:
+			return false
+		}
+	}
+	return id && out
+}
+
 // A parsedCall has the properties of a call of a tool that the members of an object contain.
 type parsedCall struct {
 	// id is the call's identifier; "" if not found.
@@ -25,6 +42,9 @@ type parsedCall struct {
 
 	// name is the name of the called tool; "" if not found.
 	name string
+
+	// title is a text that describes the call; "" if not found.
+	title string
 
 	// rank is the position in callIDs (names of identifiers, the best first) of the name under which id was found.
 	rank int // of id in callIDs
@@ -46,6 +66,9 @@ func (f *finder) addCall(n *event.Node, sc scope) bool {
 	// AI SDKs have the name of the tool in the type.
 	if name, ok := strings.CutPrefix(n.String("type"), "tool-"); ok && c.name == "" && c.id != "" && n.Member("state") != nil {
 		c.name = name
+	}
+	if c.name == "" && c.id != "" {
+		c.name = c.title
 	}
 	if c.name == "" && c.args == nil && (c.id == "" || c.output == nil) {
 		return false
@@ -71,6 +94,10 @@ func argumentsOf(n *event.Node) (text string, object bool) {
 	if n.Kind == jsontree.String {
 		return n.Text, false
 	}
+	if len(n.Items) == 0 && n.Kind == jsontree.Array {
+		// The pieces of the arguments may follow as elements.
+		return "", false
+	}
 	return string(n.Raw), true
 }
 
@@ -88,10 +115,13 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			c.output = m
 		case isText:
 			c.setID(m)
+			if m.Fold == "title" {
+				c.title = m.Text
+			}
 			if c.args == nil && m.Fold == "content" {
 				f.parseContent(m, sc, c, path)
 			}
-		case m.Kind == jsontree.Object && callInner[m.Fold] && len(path) < maxInner:
+		case m.Kind == jsontree.Object && (callInner[m.Fold] || typeOf(m.Name).channel == Call) && len(path) < maxInner:
 			f.identify(m, sc)
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}

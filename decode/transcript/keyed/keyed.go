@@ -105,6 +105,19 @@ type Piece struct {
 	// Whole means that names or types in the message declare the piece complete.
 	Whole bool
 
+	// Final means that an object around the piece says that the text has ended, such as by a finish reason. Its text
+	// may be the whole.
+	Final bool
+
+	// Replaces means that the type declares that the piece replaces all that was said before.
+	Replaces bool
+
+	// Bare means that the piece is the whole data of a plain text event.
+	Bare bool
+
+	// Coded means that only a code before the message, such as "0", tells the text from others.
+	Coded bool
+
 	// Keys are the indexes and identifiers around the piece, from the outermost object to the innermost.
 	Keys []Key
 
@@ -192,6 +205,12 @@ type finder struct {
 
 	// messages is the number of chat messages found in lists so far. It numbers them across all events.
 	messages int
+
+	// document is what patches have built so far.
+	document document
+
+	// compounds caches the meanings of names.
+	compounds map[string]compound
 }
 
 // A scope has the properties, such as the author, that the JSON objects around a value determine for the value.
@@ -213,11 +232,20 @@ type scope struct {
 	// role).
 	tier int
 
+	// text means that the words of the innermost name say that the value is a text.
+	text bool
+
 	// delta means that names or types declare the value a part of a longer text.
 	delta bool
 
 	// whole means that names or types declare the value complete.
 	whole bool
+
+	// final means that an object around the value says that the text has ended.
+	final bool
+
+	// replaces means that the type declares that the value replaces all that was said before.
+	replaces bool
 
 	// keys are the indexes and identifiers around the value, from the outermost object to the innermost. Pieces of
 	// one text have the same ones.
@@ -239,7 +267,7 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound)}
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
@@ -247,7 +275,7 @@ func Find(events []event.Event) *Pieces {
 			sc.applyType(e.Name)
 		}
 		if e.Root.Kind == jsontree.String {
-			f.plainText(e.Root, sc)
+			f.plainText(sc)
 			continue
 		}
 		if e.Dir == captures.Up {
@@ -256,24 +284,11 @@ func Find(events []event.Event) *Pieces {
 		if e.Dir == captures.Down {
 			f.findError(e.Root)
 		}
+		f.markSigned()
 		f.visitValue(e.Root, sc)
 	}
 	return f.out
 }
-
-// plainText adds an event that is only a text. Services send tokens of an answer as the data of such events.
-func (f *finder) plainText(n *event.Node, sc scope) {
-	if f.event.Dir == captures.Up || f.event.Name != "" && !sc.known() && !tokenEvents[naming.Fold(f.event.Name)] {
-		return
-	}
-	if tokenEvents[naming.Fold(f.event.Name)] {
-		sc.tier = 1
-	}
-	f.addText(n.Text, sc)
-}
-
-// tokenEvents are the names of events whose data is a part of the answer.
-var tokenEvents = set(`output token data text chunk delta content completion answer`)
 
 // known reports whether the scope marks a value as a piece of a conversation.
 func (sc *scope) known() bool { return sc.channel != Unmarked || sc.speaker != Nobody || sc.delta }
@@ -297,9 +312,10 @@ func (sc *scope) applyType(word string) {
 	}
 	sc.delta = sc.delta && !t.whole || t.delta
 	sc.whole = sc.whole && !t.delta || t.whole
+	sc.replaces = t.replaces
 	if t.text || t.channel == Thought || t.speaker == Assistant {
 		sc.tier = max(sc.tier, 1)
-		if t.delta {
+		if t.delta || t.speaker == Assistant {
 			sc.tier = max(sc.tier, 2)
 		}
 	}
@@ -406,6 +422,9 @@ func speakerOf(n *event.Node) Speaker {
 		if s := speakers[naming.Fold(word)]; s != Nobody {
 			return s
 		}
+		if s := compoundOf(word).speaker; s != Nobody && naming.IsKind(word) {
+			return s
+		}
 	}
 	// LangChain has the speaker as the type of a message.
 	switch t := naming.Fold(n.String("type")); t {
@@ -415,16 +434,33 @@ func speakerOf(n *event.Node) Speaker {
 	return Nobody
 }
 
-// discriminators are the names of members whose value names the kind of an object.
-var discriminators = set(`type kind event eventtype sessionupdate messagetype contenttype object`)
+// isDiscriminator reports whether the value of a member with that name names the kind of an object.
+func isDiscriminator(fold string) bool {
+	switch fold {
+	case "kind", "event", "object", "sessionupdate", "typename":
+		return true
+	}
+	return strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
+}
 
 // visitObject finds the pieces in an object.
 func (f *finder) visitObject(n *event.Node, sc scope) {
 	if len(sc.path) > maxPath {
 		return
 	}
+	if f.event.Dir == captures.Down {
+		if p, ok := patchOf(n, f.document.last); ok {
+			f.visitPatch(p, sc)
+			return
+		}
+	}
 	f.applyMarks(n, &sc)
 	switch {
+	case isCall(n) && sc.channel == Result && sc.speaker == Nobody && f.addCall(n, sc):
+		// Its name and arguments say more than a type such as "actionOutput".
+		return
+	case sc.channel != Call && isResult(n) && f.addResult(n, sc):
+		return
 	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
 		if f.addResult(n, sc) {
 			return
@@ -448,10 +484,11 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	for _, m := range n.Items {
-		if m.Kind == jsontree.String && discriminators[m.Fold] && m.Fold != "contenttype" && naming.IsKind(m.Text) {
+		if m.Kind == jsontree.String && isDiscriminator(m.Fold) && naming.IsKind(m.Text) {
 			sc.applyType(m.Text)
 		}
 	}
+	sc.final = sc.final || f.event.Dir == captures.Down && hasEnded(n)
 	if s := speakerOf(n); s != Nobody {
 		sc.speaker, sc.tier = s, 3
 		if f.event.Dir == captures.Up && sc.message == 0 && hasContent(n) {
@@ -462,19 +499,13 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 		sc.channel = Thought
 	}
 	f.identify(n, sc)
-	// A special token ends a text, and an object with an address is a source.
-	if n.Is("special") || isSource(n) {
+	if isAside(n) {
 		sc.channel = ignored
 	}
 }
 
 // maxPath is the maximum nesting of members that is searched.
 const maxPath = 60
-
-// isSource reports whether an object describes a source (citation) of an answer, with a title and an address.
-func isSource(n *event.Node) bool {
-	return n.Member("url") != nil && n.Member("title") != nil
-}
 
 // indexNames are names of members that number the objects of a list.
 var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx`)
@@ -504,13 +535,13 @@ const maxID = 200
 func (f *finder) visitMember(m *event.Node, sc scope) {
 	name := m.Fold
 	isText := m.Kind == jsontree.String
-	if discriminators[name] && isText {
+	if isText && (isDiscriminator(name) || name == "contenttype") {
 		return
 	}
 	if f.event.Dir == captures.Down && isText && finishNames[name] && m.Text != "" {
 		f.out.Finished = true
 	}
-	sc.path = append(sc.path[:len(sc.path):len(sc.path)], m.Name)
+	sc.path, sc.text = append(sc.path[:len(sc.path):len(sc.path)], m.Name), false
 
 	// Names such as contentBlockDelta are discriminators, too.
 	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
@@ -521,28 +552,62 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 			sc.tier = max(sc.tier, 2)
 		}
 	}
-	sc.applyName(m, bare, f.event.Dir)
+	c, ok := f.compounds[m.Name]
+	if !ok {
+		c = compoundOf(m.Name)
+		f.compounds[m.Name] = c
+	}
+	sc.applyName(m, bare, c, f.event.Dir)
+	if c.speaker != Nobody && f.event.Dir == captures.Up && m.Kind == jsontree.Object && hasContent(m) {
+		f.out.Messages++
+	}
 	f.visitValue(m, sc)
 }
 
-// applyName updates the scope by the name of member m. bare is the name without a suffix such as "delta".
-func (sc *scope) applyName(m *event.Node, bare string, dir captures.Direction) {
+// applyName updates the scope by the name of member m. bare is the name without a suffix such as "delta", and
+// c the meaning of the words of the name.
+func (sc *scope) applyName(m *event.Node, bare string, c compound, dir captures.Direction) {
 	name := m.Fold
 	isText := m.Kind == jsontree.String
 	inCall := sc.channel == Call || sc.channel == Result
 	switch {
-	case skippedNames[name] && !(name == "documents" && sc.channel == Result), dir == captures.Down && echoNames[name] && !inCall:
+	case isSkipped(m, sc.channel), dir == captures.Down && (echoNames[name] || strings.HasSuffix(name, "input")) && !inCall:
 		sc.channel = ignored
 	case sc.channel == ignored:
-	case !isText && (callNames[name] || callNames[bare] || callNames[strings.TrimSuffix(name, "s")]):
+	case !isText && has(callNames, name, bare, strings.TrimSuffix(name, "s")):
 		sc.channel = Call
 	case !isText && resultNames[name]:
 		sc.channel = Result
-	case thoughtNames[name] || thoughtNames[bare]:
+	case has(thoughtNames, name, bare):
 		sc.channel = Thought
 	case systemNames[name] && sc.message == 0 && dir == captures.Up:
 		sc.speaker = System
+	case !isText || c.channel == Thought || c.channel == Unmarked && c.text && !inCall:
+		sc.named(c)
 	}
+}
+
+// isSkipped reports whether member m contains neither texts of the conversation nor tokens. channel is the part of the
+// conversation that the object around it belongs to.
+func isSkipped(m *event.Node, channel Channel) bool {
+	switch {
+	case skippedNames[m.Fold]:
+		return m.Fold != "documents" || channel != Result
+	case m.Kind == jsontree.String || channel == Call || channel == Result:
+		return false
+	}
+	return typeOf(m.Name).channel == ignored
+}
+
+// named updates the scope by the meaning of the words of a name.
+func (sc *scope) named(c compound) {
+	if c.speaker != Nobody {
+		sc.speaker, sc.tier = c.speaker, max(sc.tier, 2)
+	}
+	if c.channel != Unmarked {
+		sc.channel = c.channel
+	}
+	sc.text = c.text
 }
 
 // finishNames are names of members that contain the reason why a model stopped.
@@ -550,25 +615,15 @@ var finishNames = set(`finishreason stopreason donereason stoptype completionrea
 
 // visitText adds a string as a piece, if its name or the scope marks it as a text of the conversation.
 func (f *finder) visitText(n *event.Node, sc scope) {
-	if n.Text == "" || sc.channel == ignored || sc.channel == Call {
+	if n.Text == "" && !sc.replaces || n.Text == event.EndMark || sc.channel == ignored || sc.channel == Call {
 		return
 	}
 	up := f.event.Dir == captures.Up
-	switch name := n.Fold; {
-	case sc.channel == Thought:
-		if !isThoughtName(n) {
-			return
-		}
-		sc.tier = max(sc.tier, 2)
-	case up && sc.speaker == System && sc.message == 0:
-		if !textNames[name] && !systemNames[name] && name != "parts" {
-			return
-		}
-	case textNames[name]:
-		sc.tier = max(sc.tier, 1)
-	case !weakNames[name] && !(up && sc.speaker == Nobody && askedNames[name]):
+	tier, ok := sc.tierOf(n, up)
+	if !ok {
 		return
 	}
+	sc.tier = max(sc.tier, tier)
 	// A client that names nobody speaks for the user.
 	if up && sc.speaker == Nobody {
 		f.addQuestion(n, sc)
@@ -577,18 +632,33 @@ func (f *finder) visitText(n *event.Node, sc scope) {
 	f.addText(n.Text, sc)
 }
 
+// tierOf returns how explicitly the name of string n and the scope mark it as a text of the conversation. ok is false
+// if they do not. up means that the client sent it.
+func (sc *scope) tierOf(n *event.Node, up bool) (tier int, ok bool) {
+	isText := textNames[n.Fold] || sc.text
+	switch {
+	case sc.channel == Thought:
+		return 2, isText || isThoughtName(n)
+	case up && sc.speaker == System && sc.message == 0:
+		return 0, isText || systemNames[n.Fold] || n.Fold == "parts"
+	case isText:
+		return 1, true
+	}
+	return 0, weakNames[n.Fold] || up && sc.speaker == Nobody && isAsked(n)
+}
+
 // addQuestion adds a text of a client that names no author as the user's question, unless it is a setting.
 func (f *finder) addQuestion(n *event.Node, sc scope) {
-	if askedNames[n.Fold] && !isKeyword(n.Text) {
+	if isAsked(n) && !isKeyword(n.Text) {
 		sc.speaker, f.out.Asked = User, true
 		f.addText(n.Text, sc)
 	}
 }
 
-// isThoughtName reports whether a string within thinking is a text and not a setting.
+// isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return textNames[name] || thoughtNames[name] || thoughtNames[strings.TrimSuffix(name, "delta")] || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
+	return thoughtNames[name] || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.
@@ -607,7 +677,7 @@ func (f *finder) addText(text string, sc scope) {
 func (f *finder) piece(sc scope) Piece {
 	return Piece{
 		Frame: f.event.Frame, Seq: f.event.Seq, Dir: f.event.Dir, Event: f.at, Path: strings.Join(sc.path, "."), Type: sc.types,
-		Speaker: sc.speaker, Channel: sc.channel, Tier: sc.tier, Delta: sc.delta, Whole: sc.whole, Keys: sc.keys, Choice: sc.choice, Message: sc.message,
+		Speaker: sc.speaker, Channel: sc.channel, Tier: sc.tier, Delta: sc.delta, Whole: sc.whole, Final: sc.final, Replaces: sc.replaces, Bare: f.event.Bare, Coded: f.event.Coded && f.event.Root.Kind == jsontree.String, Keys: sc.keys, Choice: sc.choice, Message: sc.message,
 		ID: sc.id, Name: sc.name,
 	}
 }

@@ -31,6 +31,14 @@ func TestFind(t *testing.T) {
 		{"result", "", `{"messages":[{"role":"tool","tool_call_id":"c1","content":"42"}]}`, captures.Up, `[4 3 "42" c1 ]`},
 		{"event", "contentBlockDelta", `{"delta":{"reasoningContent":{"text":"Hm"}}}`, captures.Down, `[0 1 "Hm"]`},
 		{"sources", "", `{"citations":[{"title":"T","url":"https://x","text":"no"}],"text":"yes"}`, captures.Down, `[0 0 "yes"]`},
+		{"compound names", "", `{"user_event":{"user_transcript":"Hi"},"agentResponse":"Ho","response_format":"no"}`, captures.Down, `[1 0 "Hi" 2 0 "Ho"]`},
+		{"a message by its name", "", `{"history":[{"userInputMessage":{"content":"Hi"}},{"assistantResponseMessage":{"content":"Ho"}}]}`, captures.Up, `[1 0 "Hi" 2 0 "Ho"]`},
+		{"a result by its members", "", `{"toolCallId":"c1","result":"42"}`, captures.Down, `[0 3 "42" c1 ]`},
+		{"sound", "", `{"parts":[{"inlineData":{"mimeType":"audio/pcm","data":"AAAA"}},{"text":"Ho"}]}`, captures.Down, `[0 0 "Ho"]`},
+		{"a state", "", `{"text":"Searching","channelData":{"streamType":"informative"}}`, captures.Down, `[]`},
+		{"patches", "", `{"ops":[{"op":"add","path":"/messages/0","value":{"role":"assistant","content":""}},{"op":"append","path":"/messages/0/content","value":"Ho"}]}`, captures.Down, `[2 0 "Ho"]`},
+		{"a patch of arguments", "", `{"incremental":[{"items":[{"id":"c1","name":"get","arguments":[]}],"path":["messages",0]},{"items":["{}"],"path":["messages",0,"arguments",0]}]}`, captures.Down, `[0 2 "" c1 get 0 2 "{}" c1 get]`},
+		{"a file is no patch", "", `{"path":"/etc/hosts","content":"yes"}`, captures.Down, `[0 0 "yes"]`},
 		{"the end of a text", "", `{"token":{"text":"</s>","special":true}}`, captures.Down, `[]`},
 	} {
 		var got []string

@@ -20,11 +20,10 @@ func set(list string) map[string]bool {
 
 var (
 	// textNames are names of members that contain a text of the conversation.
-	textNames = set(`content text delta response outputtext generatedtext answer completion reply generation transcript markdown
-		contentdelta textdelta deltatext completiontext responsetext answertext refusal part`)
+	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part`)
 
 	// weakNames are names of members that may contain such a text if nothing else does.
-	weakNames = set(`message output result value token data v parts outputs msg`)
+	weakNames = set(`message output result value item token data bytes v parts outputs msg`)
 
 	// askedNames are names of members with which a client asks, outside of a list of messages.
 	askedNames = set(`prompt prompts query question input inputs userinput usermessage userquery utterance inputtext message text content messages textinput contents`)
@@ -33,7 +32,7 @@ var (
 	systemNames = set(`system systemprompt systeminstruction systeminstructions systemmessage preamble instructions developer persona`)
 
 	// thoughtNames are members that contain thinking.
-	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought
+	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought rationale
 		reasoningdetails reasoningsummary reasoningdelta thinkingdelta thoughtsummary analysis cot thoughtcontent`)
 
 	// callNames are members that contain calls of tools, and resultNames their results.
@@ -105,6 +104,9 @@ type typed struct {
 	// error means that the type declares an error.
 	error bool
 
+	// replaces means that the type declares that the text replaces what was said before.
+	replaces bool
+
 	// text means that the object contains a text.
 	text bool
 }
@@ -126,8 +128,9 @@ func typeOf(word string) typed {
 	fold := naming.Fold(word)
 	var t typed
 	t.delta = has(p, "delta", "chunk", "append", "partial", "token") || strings.HasSuffix(fold, "delta") || strings.HasSuffix(fold, "chunk")
-	t.whole = !t.delta && has(p, "done", "completed", "complete", "final", "finish", "finished", "available", "snapshot", "end", "stop", "added", "created")
+	t.whole = !t.delta && has(p, "done", "completed", "complete", "final", "finish", "finished", "available", "snapshot", "end", "stop", "added", "created", "succeeded")
 	t.error = has(p, "error", "exception", "failed", "failure") || strings.HasSuffix(fold, "exception") || strings.HasSuffix(fold, "error")
+	t.replaces = has(p, "replace", "replacement")
 	t.speaker = speakers[fold]
 	t.text = has(p, "text", "message", "content", "answer", "completion", "generation", "output", "token", "markdown")
 
@@ -146,12 +149,13 @@ func typeOf(word string) typed {
 func (t *typed) classify(p map[string]bool, fold string) {
 	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp", "action")
 	switch {
-	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "related", "follow", "followup", "verbose", "heartbeat", "ping",
-		"safety", "moderation", "sources", "source", "redacted", "signature"):
+	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
+		"safety", "moderation", "sources", "source", "redacted", "signature", "informative", "plan") && !tool,
+		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored
 	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":
 		t.channel = Result
-	case has(p, "thinking", "reasoning", "thought", "thoughts", "plan") && !p["action"]:
+	case has(p, "thinking", "reasoning", "thought", "thoughts", "plan"):
 		t.channel = Thought
 	case tool && (t.speaker == Nobody || p["tool"] && p["call"]), has(p, "arguments", "args"), p["json"] && has(p, "input", "partial"):
 		t.channel = Call

@@ -34,6 +34,7 @@ var usageNames = [...]struct {
 	{"output token", Output},
 	{"completion token", Output},
 	{"candidates token", Output},
+	{"response token", Output},
 	{"prompteval", Input},
 	{"evalcount", Output},
 	{"tokensin", Input},

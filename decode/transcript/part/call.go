@@ -246,7 +246,7 @@ func (c *Call) finish() {
 	for _, a := range c.pieces {
 		text := a.texts[len(a.texts)-1]
 		if !a.object {
-			text = concat(a.texts, a.delta)
+			text = concat(a.texts, a.delta, false)
 			if !json.Valid([]byte(text)) && json.Valid([]byte(a.texts[len(a.texts)-1])) {
 				text = a.texts[len(a.texts)-1]
 			}

@@ -3,6 +3,7 @@ package part
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode/transcript/keyed"
@@ -76,7 +77,7 @@ func voiceOf(t *Text) voice { return voice{t.Dir, t.Thought, t.Speaker == keyed.
 func (m *merger) add(t Text) {
 	v := voiceOf(&t)
 	beside := m.deltas[moment{v, t.choice, t.at[0]}]
-	if !t.delta && t.Pieces > 1 && beside {
+	if !t.Delta && t.Pieces > 1 && beside {
 		// Snapshots next to the parts of the same text.
 		t.Text = t.last
 	}
@@ -87,7 +88,10 @@ func (m *merger) add(t Text) {
 			return
 		}
 	}
-	if trimmed != "" && t.Dir == captures.Down && !t.delta && m.isSaid(v, &t, trimmed, beside) {
+	if t.Dir == captures.Down && t.Pieces == 1 && m.said[v] != nil && isReference(trimmed) {
+		return
+	}
+	if trimmed != "" && t.Dir == captures.Down && !t.Delta && m.isSaid(v, &t, trimmed, beside) {
 		return
 	}
 
@@ -97,11 +101,16 @@ func (m *merger) add(t Text) {
 		m.said[v] = new(strings.Builder)
 	}
 	m.said[v].WriteString(t.Text)
-	if t.delta {
+	if t.Delta {
 		for _, event := range t.at {
 			m.deltas[moment{v, t.choice, event}] = true
 		}
 	}
+}
+
+// isReference reports whether a text is the path or address of something.
+func isReference(s string) bool {
+	return strings.Count(s, "/") > 1 && !strings.ContainsAny(s, " \n\t") && utf8.RuneCountInString(s) == len(s)
 }
 
 // isRepeated reports whether t repeats o, which has the same content.
@@ -117,7 +126,7 @@ func isRepeated(o, t *Text) bool {
 		return o.Thought && o.Text == t.Text && slices.Equal(o.at, t.at)
 	case o.Speaker != t.Speaker && o.Speaker != keyed.Nobody && t.Speaker != keyed.Nobody:
 		return false
-	case o.Path == t.Path && o.delta && t.delta && !slices.Equal(o.at, t.at):
+	case o.Path == t.Path && o.Delta && t.Delta && !slices.Equal(o.at, t.at):
 		// Two blocks of the same words.
 		return false
 	}
@@ -136,7 +145,7 @@ func (m *merger) isSaid(v voice, t *Text, trimmed string, beside bool) bool {
 			return false
 		}
 		if o.Path == t.Path {
-			return o.delta != t.delta
+			return o.Delta != t.Delta
 		}
 		return beside || o.at[len(o.at)-1] <= t.at[0]
 	})

@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode/transcript/keyed"
@@ -60,11 +61,14 @@ type Text struct {
 	// Events is the number of events (JSON messages or texts) that contain the pieces.
 	Events int
 
+	// Tokens means that the pieces are plain text events of a few letters each.
+	Tokens bool
+
+	// Delta means that names or types in the messages declare the pieces parts of a text.
+	Delta bool
+
 	// choice is the alternative answer to which the text belongs, or "".
 	choice string
-
-	// delta means that names or types in the messages declare the pieces parts of a text.
-	delta bool
 
 	// at are the indexes of the events that contain the pieces.
 	at []int
@@ -99,6 +103,9 @@ type Parts struct {
 
 	// Finished means that the server reported why the model stopped.
 	Finished bool
+
+	// asked is the index of the event in which the user first spoke, if a text of the server follows; otherwise 0.
+	asked int
 }
 
 // Join joins the pieces of each text and each call.
@@ -110,11 +117,16 @@ func Join(in *keyed.Pieces) *Parts {
 		case keyed.Call, keyed.Result:
 			calls = append(calls, p)
 		case keyed.Unmarked, keyed.Thought:
+			if p.Replaces && p.Dir == captures.Down {
+				texts = slices.DeleteFunc(texts, func(o keyed.Piece) bool { return o.Dir == p.Dir && o.Channel == p.Channel })
+			}
 			texts = append(texts, p)
 		}
 	}
+	markCoded(texts)
 	out.Texts = distinct(joinTexts(texts))
 	out.Calls = joinCalls(calls)
+	out.findQuestion()
 	for _, c := range in.Counts {
 		// The last number counts, and of several in one frame the outermost.
 		old := out.Usage[c.Field]
@@ -123,6 +135,28 @@ func Join(in *keyed.Pieces) *Parts {
 		}
 	}
 	return out
+}
+
+// markCoded marks thinking among texts that only codes distinguish: the code that comes first, if there are several.
+func markCoded(pieces []keyed.Piece) {
+	codes := make(map[string]bool)
+	first := ""
+	for _, p := range pieces {
+		if p.Coded && p.Channel == keyed.Thought {
+			return
+		}
+		if p.Coded {
+			if len(codes) == 0 {
+				first = p.Type
+			}
+			codes[p.Type] = true
+		}
+	}
+	for i := range pieces {
+		if p := &pieces[i]; p.Coded && p.Type == first && len(codes) > 1 {
+			p.Channel = keyed.Thought
+		}
+	}
 }
 
 // A family has the properties that all pieces of one text have in common, except for keys. Pieces of several texts
@@ -150,6 +184,9 @@ type family struct {
 
 	// message is the number of the chat message, from 1, in a list of messages; 0 outside of lists.
 	message int
+
+	// turn is the number of whole texts of the user that the server sent before.
+	turn int
 }
 
 // joinTexts joins the pieces of each text.
@@ -157,8 +194,15 @@ func joinTexts(pieces []keyed.Piece) []Text {
 	// Keys are compared within a family only, since an index means something else in another kind of event.
 	families := make(map[family][]keyed.Piece)
 	var order []family
+	heard := make(map[string]bool)
 	for _, p := range pieces {
-		k := family{p.Dir, p.Speaker, p.Channel, p.Path, p.Type, p.Choice, p.Message}
+		if p.Dir == captures.Down && p.Speaker == keyed.User && !p.Delta && p.Message == 0 {
+			heard[p.Text] = true
+		}
+		k := family{p.Dir, p.Speaker, p.Channel, p.Path, p.Type, p.Choice, p.Message, 0}
+		if p.Dir == captures.Down && p.Speaker != keyed.User {
+			k.turn = len(heard)
+		}
 		if p.Dir == captures.Down && p.Message > 0 {
 			// A list of messages in an answer is often a list with one message, in each event.
 			k.message = 0
@@ -199,10 +243,35 @@ func joinFamily(pieces []keyed.Piece) []Text {
 	}
 	var out []Text
 	for _, key := range order {
-		out = append(out, joinGroup(groups[key]))
+		for _, run := range splitSnapshots(groups[key]) {
+			out = append(out, joinGroup(run))
+		}
 	}
 	return out
 }
+
+// splitSnapshots divides pieces, most of which are snapshots that begin with the previous one, into those of one text
+// each.
+func splitSnapshots(pieces []keyed.Piece) [][]keyed.Piece {
+	var out [][]keyed.Piece
+	start, grown := 0, 0
+	for i := 1; i < len(pieces); i++ {
+		before, text := pieces[i-1].Text, pieces[i].Text
+		if strings.HasPrefix(text, before) && (len(text) > len(before) || len(text) > shortText) {
+			grown++
+			continue
+		}
+		out, start = append(out, pieces[start:i]), i
+	}
+	if len(pieces) < leastSnapshots || 3*grown < 2*(len(pieces)-1) || pieces[0].Delta {
+		return [][]keyed.Piece{pieces}
+	}
+	return append(out, pieces[start:])
+}
+
+// leastSnapshots is the minimum number of pieces from which on snapshots of several texts are
+// distinguished from deltas.
+const leastSnapshots = 4
 
 // tellingKeys returns the names of keys that identify texts and not single pieces: their values repeat.
 func tellingKeys(pieces []keyed.Piece) map[string]bool {
@@ -228,8 +297,9 @@ func joinGroup(pieces []keyed.Piece) Text {
 	first := pieces[0]
 	t := Text{
 		Dir: first.Dir, Path: first.Path, Speaker: first.Speaker, Thought: first.Channel == keyed.Thought,
-		First: first.Frame, Event: first.Event, Message: first.Message, Pieces: len(pieces), choice: first.Choice, delta: first.Delta,
+		First: first.Frame, Event: first.Event, Message: first.Message, Pieces: len(pieces), choice: first.Choice, Delta: first.Delta,
 	}
+	runes := 0
 	texts := make([]string, 0, len(pieces))
 	for _, p := range pieces {
 		t.Tier = max(t.Tier, p.Tier)
@@ -239,16 +309,27 @@ func joinGroup(pieces []keyed.Piece) Text {
 		if len(t.at) == 0 || t.at[len(t.at)-1] != p.Event {
 			t.Events++
 		}
+		runes += utf8.RuneCountInString(p.Text)
 		texts = append(texts, p.Text)
 		t.at = append(t.at, p.Event)
 	}
-	t.Text, t.last = concat(texts, first.Delta), texts[len(texts)-1]
+	t.Tokens = first.Bare && len(pieces) >= leastTokens && runes <= largestToken*len(pieces)
+	t.Text, t.last = concat(texts, first.Delta, pieces[len(pieces)-1].Final), texts[len(texts)-1]
 	return t
 }
 
+const (
+	// leastTokens is the minimum number of events that may be tokens.
+	leastTokens = 8
+
+	// largestToken is the maximum average size of tokens in characters. Lines of logs are longer.
+	largestToken = 16
+)
+
 // concat joins the pieces of a text: of growing snapshots the last counts, other pieces continue each other. delta
-// means that the messages declare the pieces parts, so that they are not snapshots.
-func concat(texts []string, delta bool) string {
+// means that the messages declare the pieces parts, so that they are not snapshots. ended means that the last one comes
+// with the end of the text.
+func concat(texts []string, delta, ended bool) string {
 	n := len(texts)
 	if n == 1 {
 		return texts[0]
@@ -258,7 +339,7 @@ func concat(texts []string, delta bool) string {
 	}
 	whole := strings.Join(texts[:n-1], "")
 	// The last piece may repeat the whole text.
-	if last := texts[n-1]; n > 2 && len(last) > shortText && last == whole {
+	if last := texts[n-1]; last == whole && (ended && !delta || n > 2 && len(last) > shortText) {
 		return whole
 	}
 	if delta {
@@ -325,5 +406,49 @@ func (p *Parts) answerTier() int {
 
 // IsAnswer reports whether t belongs to the answer; tier is the highest tier of such texts.
 func (p *Parts) IsAnswer(t *Text, tier int) bool {
-	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2)
+	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2) && t.Event >= p.asked
+}
+
+// Spoken reports whether the server sent a text that is marked as the user's and, in a later event, one that is marked
+// as the assistant's, or a call of a tool.
+func (p *Parts) Spoken() bool {
+	asked := false
+	for i := range p.Texts {
+		t := &p.Texts[i]
+		if t.Dir != captures.Down || t.Tier < 2 {
+			continue
+		}
+		if asked && t.Speaker == keyed.Assistant && t.Event > p.asked {
+			return true
+		}
+		asked = asked || t.Speaker == keyed.User
+	}
+	return asked && p.calledAfter(p.asked)
+}
+
+// IsNamed reports whether the name of the text, such as "answerText", is used for answers and hardly for anything else.
+func (t *Text) IsNamed() bool {
+	words := naming.Parts(t.Path[strings.LastIndexByte(t.Path, '.')+1:])
+	return words["answer"] || words["completion"] || words["reply"] || words["generated"]
+}
+
+// findQuestion sets the event in which the user first spoke, if that is known and something was said after it. A
+// greeting before it is no answer.
+func (p *Parts) findQuestion() {
+	var first *Text
+	for i := range p.Texts {
+		if t := &p.Texts[i]; t.Speaker == keyed.User && (first == nil || t.Tier > first.Tier) {
+			first = t
+		}
+	}
+	if first != nil && (p.calledAfter(first.Event) || slices.ContainsFunc(p.Texts, func(t Text) bool {
+		return t.Dir == captures.Down && t.Speaker != keyed.User && !t.Thought && t.Event > first.Event
+	})) {
+		p.asked = first.Event
+	}
+}
+
+// calledAfter reports whether the server called a tool after the event with that index.
+func (p *Parts) calledAfter(event int) bool {
+	return slices.ContainsFunc(p.Calls, func(c Call) bool { return c.Dir == captures.Down && c.Event > event })
 }

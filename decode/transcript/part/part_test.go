@@ -21,7 +21,7 @@ func TestConcat(t *testing.T) {
 		{[]string{"The same whole message.", "The same whole message."}, false, "The same whole message.The same whole message."},
 		{[]string{"The same whole message, again.", "The same whole message, again."}, false, "The same whole message, again."},
 	} {
-		if got := concat(c.texts, c.delta); got != c.want {
+		if got := concat(c.texts, c.delta, false); got != c.want {
 			t.Errorf("%q: %q, want %q", c.texts, got, c.want)
 		}
 	}
@@ -67,6 +67,10 @@ func TestTexts(t *testing.T) {
 	}{
 		{"parts, then the whole", []keyed.Piece{text(1, "delta", "Hello", true), text(2, "delta", " you", true), text(3, "text", "Hello you", false)}, "Hello you"},
 		{"snapshots next to parts", []keyed.Piece{text(1, "delta", "42", true), text(1, "message", "42", false), text(2, "message", "42", false)}, "42"},
+		{"snapshots of a state and of the answer", []keyed.Piece{text(1, "text", "Searching", false), text(2, "text", "On", false), text(3, "text", "One of", false), text(4, "text", "One of them", false), text(5, "text", "One of them.", false)}, "SearchingOne of them."},
+		{"a greeting", []keyed.Piece{text(1, "text", "Hello!", false), down(2, keyed.Piece{Path: "text", Text: "How many?", Speaker: keyed.User, Tier: 3}), text(3, "text", "Two.", false)}, "Two."},
+		{"a replaced text", []keyed.Piece{text(1, "text", "Searching", true), down(2, keyed.Piece{Path: "text", Text: "Tw", Replaces: true, Tier: 2}), text(3, "text", "o.", true)}, "Two."},
+		{"the end repeats the text", []keyed.Piece{text(1, "text", "42", false), down(2, keyed.Piece{Path: "text", Text: "42", Final: true, Tier: 2})}, "42"},
 		{"two blocks", []keyed.Piece{text(1, "delta", "One.", true), text(2, "other", "Two.", true)}, "One.Two."},
 		{"the second of two choices", []keyed.Piece{
 			down(1, keyed.Piece{Text: "A", Choice: "0", Tier: 2}), down(2, keyed.Piece{Text: "B", Choice: "1", Tier: 2}), down(3, keyed.Piece{Text: "A", Choice: "0", Tier: 2}),

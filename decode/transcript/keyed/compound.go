@@ -1,0 +1,125 @@
+package keyed
+
+import (
+	"strings"
+
+	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/naming"
+)
+
+// A meaning is a set of what the words of a name mean.
+type meaning uint
+
+const (
+	// filler is a word that may be next to others, such as "message".
+	filler meaning = 1 << iota
+
+	// saying is a word for a text of the conversation.
+	saying
+
+	// byUser and byAssistant are words for the author of a text, and inThought for thinking.
+	byUser
+	byAssistant
+	inThought
+
+	// ofTool with calling names a call of a tool, and with returning its result.
+	ofTool
+	calling
+	returning
+)
+
+// meanings are the words of names such as "assistantResponseMessage" or "final_answer_text". Names of one word, and
+// names whose words are not separated, are in vocabulary.go.
+var meanings = func() map[string]meaning {
+	out := make(map[string]meaning)
+	for _, group := range []struct {
+		means meaning
+		words string
+	}{
+		{saying, `content text delta answer completion reply generation transcript transcription markdown utterance`},
+		{filler, `message chunk event block part final full partial generated streamed stream current input turn value raw str string token tokens body chat`},
+		{byUser, `user human customer`},
+		{byAssistant, `assistant agent bot model ai`},
+		{inThought, `thinking reasoning thought thoughts`},
+		{ofTool, `tool tools function functions`},
+		{calling, `call calls use uses used invocation invocations request requests execution executions`},
+		{returning, `result results outputs responses return returns`},
+		{returning | filler, `output`},
+		{returning | saying, `response`},
+	} {
+		for word := range strings.FieldsSeq(group.words) {
+			out[word] = group.means
+		}
+	}
+	return out
+}()
+
+// asking are words for what a client asks.
+var asking = set(`input query question prompt utterance`)
+
+// isAsked reports whether a client asks with a string of that name.
+func isAsked(n *event.Node) bool {
+	if askedNames[n.Fold] {
+		return true
+	}
+	asks := false
+	for w := range naming.Parts(n.Name) {
+		if whole := strings.ToLower(n.Name); w == whole && !asking[w] {
+			continue
+		}
+		if asks = asks || asking[w]; !asking[w] && meanings[w] == 0 {
+			return false
+		}
+	}
+	return asks
+}
+
+// A compound has the meaning of a name of several words.
+type compound struct {
+	// speaker is the author that the name implies, or Nobody.
+	speaker Speaker
+
+	// channel is Thought, Call or Result if the name implies it, and otherwise Unmarked.
+	channel Channel
+
+	// text means that a string of that name is a text of the conversation.
+	text bool
+}
+
+// compoundOf returns the meaning of a name. A name with a word that is not in meanings has none.
+func compoundOf(name string) compound {
+	whole := strings.ToLower(name)
+	words, all := 0, meaning(0)
+	for w := range naming.Parts(name) {
+		if w == whole {
+			continue
+		}
+		m := meanings[w]
+		if m == 0 {
+			return compound{}
+		}
+		words++
+		all |= m
+	}
+	switch {
+	case words < 2:
+		return compound{}
+	case all&ofTool != 0 && all&returning != 0:
+		return compound{channel: Result}
+	case all&ofTool != 0 && all&calling != 0:
+		return compound{channel: Call}
+	case all&(ofTool|calling) != 0:
+		return compound{}
+	}
+	c := compound{text: all&saying != 0}
+	switch {
+	case all&byAssistant != 0:
+		c.speaker = Assistant
+	case all&byUser != 0:
+		c.speaker = User
+	}
+	if all&inThought != 0 {
+		c.channel = Thought
+	}
+	return c
+}
