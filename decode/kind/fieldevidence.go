@@ -70,28 +70,28 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	switch n.Type {
 	case wire.Varint:
 		if f.Varint == nil {
-			f.Varint = newVarints()
+			f.Varint = e.scratch.recycler.newVarints()
 		}
 		f.Varint.addValue(t.Uint(i), n.End-n.Val)
 	case wire.I32:
 		if f.Fixed32 == nil {
-			f.Fixed32 = &fixeds{}
+			f.Fixed32 = e.scratch.recycler.newFixeds()
 		}
 		f.Fixed32.add32(uint32(t.Uint(i)))
 	case wire.I64:
 		if f.Fixed64 == nil {
-			f.Fixed64 = &fixeds{}
+			f.Fixed64 = e.scratch.recycler.newFixeds()
 		}
 		f.Fixed64.add64(t.Uint(i))
 	case wire.Len:
 		if f.Len == nil {
-			f.Len = newPayloads()
+			f.Len = e.scratch.recycler.newPayloads()
 		}
 		f.addPayload(e, t, i, path)
 	case wire.StartGroup:
 		f.Groups++
 		if f.Group == nil {
-			f.Group = &Message{}
+			f.Group = e.scratch.recycler.newMessage()
 		}
 		e.addMessage(f.Group, t, i, path)
 	}
@@ -124,7 +124,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		return
 	}
 	if f.Child == nil {
-		f.Child = &Message{}
+		f.Child = e.scratch.recycler.newMessage()
 	}
 	e.addMessage(f.Child, t, i, path)
 }
@@ -320,6 +320,21 @@ func (b *bitset) Set(n int32) { b[n/64] |= 1 << (n % 64) }
 
 // Has reports whether the set contains n.
 func (b *bitset) Has(n int32) bool { return n < LowNumbers && b[n/64]&(1<<(n%64)) != 0 }
+
+// hasAbove reports whether the set contains a number greater than n.
+func (b *bitset) hasAbove(n int32) bool {
+	for at := int(n / 64); at < len(b); at++ {
+		w := b[at]
+		if at == int(n/64) {
+			// Remove the numbers up to n.
+			w = w >> (n % 64) >> 1
+		}
+		if w != 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // or adds all numbers of the set o.
 func (b *bitset) or(o *bitset) {

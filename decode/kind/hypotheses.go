@@ -8,10 +8,25 @@ import (
 	"unwire/decode/wire"
 )
 
+// mostHypotheses is the number of hypotheses about a length-delimited field if no payload refutes any.
+const mostHypotheses = 16
+
 // hypotheses returns the possible types of a length-delimited field that no payload refutes, with their description
-// lengths. messageCost is the description length of the payloads as messages, in nats.
-func hypotheses(l *Payloads, messageCost float64) []hypothesis {
-	c := newContenders(l)
+// lengths. messageCost is the description length of the payloads as messages, in nats. The result must not be
+// changed: the statistics of a single message are complete, so the hypotheses about them are computed once.
+func (l *Payloads) hypotheses(messageCost float64) []hypothesis {
+	if l.recycler == nil {
+		return l.testHypotheses(make([]hypothesis, 0, mostHypotheses), messageCost)
+	}
+	if len(l.tested) == 0 {
+		l.tested = l.testHypotheses(l.tested, messageCost)
+	}
+	return l.tested
+}
+
+// testHypotheses appends to list, which is empty, the hypotheses that no payload refutes. See hypotheses.
+func (l *Payloads) testHypotheses(list []hypothesis, messageCost float64) []hypothesis {
+	c := newContenders(l, list)
 	// Payloads that parse as messages, too, are judged by their characters: nothing else separates the two.
 	clean := l.cleanText() && l.NotMessage
 	c.addPlain(messageCost, clean)
@@ -77,9 +92,9 @@ type contenders struct {
 	differ float64
 }
 
-// newContenders returns contenders for the payloads l without hypotheses.
-func newContenders(l *Payloads) contenders {
-	c := contenders{Payloads: l, list: make([]hypothesis, 0, 6), allFiles: l.files(), novelty: l.Novelty()}
+// newContenders returns contenders for the payloads l without hypotheses. list is the memory for them.
+func newContenders(l *Payloads, list []hypothesis) contenders {
+	c := contenders{Payloads: l, list: list, allFiles: l.files(), novelty: l.Novelty()}
 	// An empty payload is evidence, and further ones add less.
 	if l.Empty > 0 {
 		c.empty = min(1+math.Log(float64(l.Empty)), mostEmpty)

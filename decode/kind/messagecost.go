@@ -37,8 +37,7 @@ func (c Costs) messageCost(m *Message) Cost {
 		return sum
 	}
 	tally := NewTally(m.Samples)
-	for _, n := range m.Numbers() {
-		f := m.Field(n)
+	for n, f := range m.fields {
 		tally.Add(f, n, c.Payloads(f))
 		if f.Group != nil {
 			inner := c.messageCost(f.Group)
@@ -73,6 +72,9 @@ type costTally struct {
 	// ends has, for each added field in order, the share of the cost that encodes the lengths of its payloads. It
 	// is subtracted for the last field of each message, whose length follows from the message's length.
 	ends []lengthCost
+
+	// few is the memory of ends for messages with few fields.
+	few [8]lengthCost
 }
 
 // A lengthCost is the cost of the lengths of a field's payloads.
@@ -86,7 +88,11 @@ type lengthCost struct {
 }
 
 // NewTally returns an empty tally for a message type with the given number of messages.
-func NewTally(samples int64) *costTally { return &costTally{samples: samples} }
+func NewTally(samples int64) *costTally {
+	t := &costTally{samples: samples}
+	t.ends = t.few[:0]
+	return t
+}
 
 // Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
 // be added in ascending order of their numbers.
@@ -132,7 +138,7 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 	last := lengthCost{seen: f.Seen}
 	if l := f.Len; l != nil {
 		least := math.Inf(1)
-		for _, h := range hypotheses(l, messageCost) {
+		for _, h := range l.hypotheses(messageCost) {
 			least = min(least, h.cost)
 		}
 		mean := float64(l.Bytes) / float64(l.N)
@@ -170,10 +176,5 @@ func costPresence(seen, n int64) float64 {
 // outOfOrder reports whether the field, with the given number, ever occurred after one with a greater number, which
 // common encoders do only for fields of a oneof.
 func (f *Field) outOfOrder(number int32) bool {
-	for _, n := range f.Before.List() {
-		if n > number {
-			return true
-		}
-	}
-	return false
+	return f.Before.hasAbove(number)
 }

@@ -94,6 +94,12 @@ type Payloads struct {
 
 	// Forms counts payloads by recognisable text format, such as UUID.
 	Forms value.Forms `json:"forms,omitzero" pb:"23"`
+
+	// recycler provides the memory of further statistics. It is nil for evidence that is kept.
+	recycler *recycler
+
+	// tested caches the hypotheses about the payloads of a single message.
+	tested []hypothesis
 }
 
 // PrefixLen is the maximum length of Prefix in bytes.
@@ -109,11 +115,12 @@ func newPayloads() *Payloads {
 // hypotheses. Otherwise its costs are computed, and it represents weight payloads.
 func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	if l.N == 0 {
-		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+		l.addPrefix(p, true)
 		l.addMask(p, p, true)
 	}
 	if weight > 0 {
-		l.Values.addBytes(p, weight)
+		// Examples are for evidence that is kept.
+		l.Values.addBytes(p, weight, l.recycler == nil)
 	} else {
 		l.Skipped++
 	}
@@ -265,7 +272,7 @@ func (l *Payloads) notFixed64() {
 // that p is the first payload.
 func (l *Payloads) addPrefix(p []byte, first bool) {
 	if first {
-		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+		l.Prefix = append(l.Prefix[:0], p[:min(len(p), PrefixLen)]...)
 		return
 	}
 	i := 0

@@ -37,15 +37,19 @@ func softmax(in []scalarType) []scalarType {
 	return in
 }
 
-// scalarsOf returns the possible types of a field of numbers of kind k (varint, fixed32 or fixed64).
-func scalarsOf(f *Field, k wire.Kind) []scalarType {
+// mostScalars is the maximum number of possible types of a field of numbers.
+const mostScalars = 5
+
+// scalarsOf appends to list, which is empty, the possible types of a field of numbers of kind k (varint, fixed32 or
+// fixed64). why adds the reasons for their probabilities.
+func scalarsOf(list []scalarType, f *Field, k wire.Kind, why bool) []scalarType {
 	switch k {
 	case wire.KindVarint:
-		return varintScalars(f.Varint)
+		return varintScalars(list, f.Varint, why)
 	case wire.KindFixed32:
-		return fixedScalars(f.Fixed32, 32)
+		return fixedScalars(list, f.Fixed32, 32, why)
 	}
-	return fixedScalars(f.Fixed64, 64)
+	return fixedScalars(list, f.Fixed64, 64, why)
 }
 
 // The log-odds of the types of a varint field before its values are examined.
@@ -58,16 +62,19 @@ const (
 	oddsTime   = -1.5
 )
 
-// varintScalars returns the possible types of varints with their probabilities. Values alone cannot distinguish an
-// enum from an int, nor a small int from other types.
-func varintScalars(s *Varints) []scalarType {
+// varintScalars appends to list, which is empty, the possible types of varints with their probabilities. Values alone
+// cannot distinguish an enum from an int, nor a small int from other types. why adds the reasons.
+func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 	if s == nil || s.N == 0 {
-		return []scalarType{{Type: "int64", P: 1}}
+		return append(list, scalarType{Type: "int64", P: 1})
 	}
-	var list []scalarType
 	// Log-odds of prior and evidence add up.
-	add := func(typ string, prior, weight float64, why string) {
-		list = append(list, scalarType{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common the type is", prior}}})
+	add := func(typ string, prior, weight float64, reason string) {
+		t := scalarType{Type: typ, P: prior + weight}
+		if why {
+			t.Why = []Feature{{reason, round2(weight)}, {"how common the type is", prior}}
+		}
+		list = append(list, t)
 	}
 	n := math.Log(float64(s.N))
 	// Parity is evidence for zigzag. A negative number has ten bytes in zigzag only if it is enormous.
@@ -188,33 +195,38 @@ func logSum(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// fixedScalars returns the possible types of fixed values of the given width in bits.
-func fixedScalars(s *fixeds, width int) []scalarType {
+// fixedScalars appends to list, which is empty, the possible types of fixed values of the given width in bits. why adds
+// the reasons for their probabilities.
+func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarType {
 	names := [...]string{"float", "fixed32", "sfixed32"}
 	if width == 64 {
 		names = [...]string{"double", "fixed64", "sfixed64"}
 	}
 	if s == nil || s.N == 0 {
-		return []scalarType{{Type: names[1], P: 1}}
+		return append(list, scalarType{Type: names[1], P: 1})
 	}
 	diff := float64(s.Int-s.Float) / bytecost.Nat * math.Pow(float64(s.N), poolPower-1)
-	list := []scalarType{
-		{names[0], diff + 1, []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}},
-		{names[1], 0, []Feature{{"a number", 0}}},
-	}
+	list = append(list, scalarType{Type: names[0], P: diff + 1}, scalarType{Type: names[1]})
 
 	// Negative integers near zero suggest a signed type.
 	signed := -1.5
 	if s.Small > 0 {
 		signed = 3
 	}
-	list = append(list, scalarType{names[2], signed, []Feature{{"values close below zero", signed}}})
+	list = append(list, scalarType{Type: names[2], P: signed})
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
 		w := 2.0
 		if unit == "timestamp-s" && width == 64 {
 			w = 0.5
 		}
-		list = append(list, scalarType{unit, w, []Feature{{"times between 2001 and 2065", w}}})
+		list = append(list, scalarType{Type: unit, P: w})
+	}
+	if why {
+		list[0].Why = []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}
+		reasons := [...]string{"a number", "values close below zero", "times between 2001 and 2065"}
+		for i := range list[1:] {
+			list[i+1].Why = []Feature{{reasons[i], list[i+1].P}}
+		}
 	}
 	return softmax(list)
 }
