@@ -18,7 +18,7 @@ import (
 func setReadings(f *field.Field, r *kind.Reader, i int32) {
 	types := r.Types(i)
 	best := types[0]
-	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(r.Value(i, best.Type))
+	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), field.JSONValue(r.Value(i, best.Type))
 	for _, other := range types[1:] {
 		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(other.Kind), Type: other.Type, P: round(other.P)})
 	}
@@ -66,7 +66,7 @@ func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDes
 		return is == protoreflect.GroupKind
 	case n.Type != wire.Len:
 		v, ok := scalar(is, n.Type, t.Uint(i))
-		f.Kind, f.Value = scalarKind(n.Type), kind.JSONValue(v)
+		f.Kind, f.Value = scalarKind(n.Type), field.JSONValue(v)
 		setSymbol(f, fd, v)
 		return ok
 	}
@@ -174,7 +174,7 @@ func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
 		if n <= 0 || !ok {
 			return out, false
 		}
-		out = append(out, kind.JSONValue(v))
+		out = append(out, field.JSONValue(v))
 		b = b[n:]
 	}
 

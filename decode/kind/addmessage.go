@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"unwire/decode/kind/mapkey"
 	"unwire/decode/wire"
 )
 
@@ -170,7 +171,7 @@ type nestingLevel struct {
 	entries []mapEntry
 
 	// keys detects duplicate map keys.
-	keys keySet
+	keys mapkey.Set
 }
 
 // A mapEntry is an occurrence of a length-delimited field that may be an entry of a map.

@@ -1,12 +1,8 @@
 package kind
 
 import (
-	"bytes"
-	"cmp"
 	"math"
 	"unicode/utf8"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/decode/kind/bytecost"
 	"unwire/decode/value"
@@ -320,38 +316,4 @@ func (l *Payloads) merge(o *Payloads) {
 	l.mergeSums(o)
 	l.Values.merge(o.Values)
 	l.Forms.Merge(&o.Forms)
-}
-
-// entryKey returns the encoded key of a map entry. ok is false unless p consists of field 1 and field 2.
-func entryKey(p []byte) (key []byte, ok bool) {
-	number, typ, n := protowire.ConsumeTag(p)
-	if n < 0 || number != 1 {
-		return nil, false
-	}
-	size := protowire.ConsumeFieldValue(number, typ, p[n:])
-	if size < 0 {
-		return nil, false
-	}
-	key, p = p[n:n+size], p[n+size:]
-	number, typ, n = protowire.ConsumeTag(p)
-	if n < 0 || number != 2 {
-		return nil, false
-	}
-	return key, protowire.ConsumeFieldValue(number, typ, p[n:]) == len(p)-n
-}
-
-// compareKeys returns -1, 0 or +1 by the order in which an encoder with sorted maps writes the encoded keys a and
-// b. The length at the beginning of text keys does not count.
-func compareKeys(a, b []byte) int {
-	x, n := protowire.ConsumeBytes(a)
-	y, m := protowire.ConsumeBytes(b)
-	if n == len(a) && m == len(b) {
-		return bytes.Compare(x, y)
-	}
-	v, n := protowire.ConsumeVarint(a)
-	w, m := protowire.ConsumeVarint(b)
-	if n == len(a) && m == len(b) {
-		return cmp.Compare(v, w)
-	}
-	return bytes.Compare(a, b)
 }
