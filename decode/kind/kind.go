@@ -29,6 +29,7 @@ import (
 	"math"
 	"slices"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/wire"
 )
 
@@ -265,7 +266,7 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	mixed := slices.Clone(list)
 	for i := range mixed {
 		if h := &mixed[i]; h.kind == wire.KindPacked && h.element == best.element {
-			bonus := mixedBonus + min(math.Log(float64(best.n)), mixedMost)
+			bonus := mixedBonus + min(bytecost.Log(float64(best.n)), mixedMost)
 			h.prior -= bonus
 			h.cost -= bonus
 		}

@@ -3,6 +3,8 @@ package kind
 import (
 	"math"
 	"slices"
+
+	"unwire/decode/kind/bytecost"
 )
 
 // A Cost is the description length, in nats, of all samples of a message type, as four summands.
@@ -72,9 +74,6 @@ type costTally struct {
 	// ends has, for each added field in order, the share of the cost that encodes the lengths of its payloads. It
 	// is subtracted for the last field of each message, whose length follows from the message's length.
 	ends []lengthCost
-
-	// few is the memory of ends for messages with few fields.
-	few [8]lengthCost
 }
 
 // A lengthCost is the cost of the lengths of a field's payloads.
@@ -89,16 +88,14 @@ type lengthCost struct {
 
 // NewTally returns an empty tally for a message type with the given number of messages.
 func NewTally(samples int64) *costTally {
-	t := &costTally{samples: samples}
-	t.ends = t.few[:0]
-	return t
+	return &costTally{samples: samples, ends: make([]lengthCost, 0, 8)}
 }
 
 // Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
 // be added in ascending order of their numbers.
 func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
-		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
+		Once:  costNewField + costNumber*bytecost.Log(float64(number-t.last)),
 		Shape: costPresence(f.Seen, t.samples),
 	}
 
@@ -143,7 +140,7 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 		}
 		mean := float64(l.Bytes) / float64(l.N)
 		novelty := l.Novelty()
-		size := 1 + math.Log(1+mean)
+		size := 1 + bytecost.Log(1+mean)
 		odd := costOverlong * float64(l.Overlong)
 		c.Each += least/novelty + size*float64(l.N) + odd
 		c.Values += least + size*float64(l.N)*novelty + odd
@@ -170,7 +167,11 @@ func (t *costTally) Sum() Cost {
 func costPresence(seen, n int64) float64 {
 	k, rest := float64(seen), float64(max(n-seen, 0))
 	total := k + rest + 1
-	return -k*math.Log((k+0.5)/total) - rest*math.Log((rest+0.5)/total)
+	cost := -k * bytecost.Log((k+0.5)/total)
+	if rest > 0 {
+		cost -= rest * bytecost.Log((rest+0.5)/total)
+	}
+	return cost
 }
 
 // outOfOrder reports whether the field, with the given number, ever occurred after one with a greater number, which

@@ -92,6 +92,10 @@ const (
 // pooledShape detects those well-known types that node i's message may be that cannot be recognised from a single
 // message: wrappers such as Int32Value, and a Status without details.
 func (r *Reader) pooledShape(i int32) Remark {
+	if i == 0 {
+		// The root is the payload of no field.
+		return Remark{}
+	}
 	f := r.Field(i)
 	if f == nil || f.Child == nil || f.Len == nil || f.Len.N < leastSamples {
 		return Remark{}

@@ -76,7 +76,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		}
 		list = append(list, t)
 	}
-	n := math.Log(float64(s.N))
+	n := bytecost.Log(float64(s.N))
 	// Parity is evidence for zigzag. A negative number has ten bytes in zigzag only if it is enormous.
 	zigzag := zigzagOdds(s)
 	if s.Negative > 0 {
@@ -110,7 +110,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		// Values of enums repeat.
 		few := 0.0
 		if !s.Values.Full {
-			few = min(max(math.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
+			few = min(max(bytecost.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
 		}
 		add("int64", oddsInt, 0, "a number")
 		add("enum", oddsEnum, few+0.6-float64(s.Max)/24, "small numbers that repeat")
@@ -133,6 +133,25 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 // ordinary numbers are odd, but zigzag makes all numbers even that are not negative. Round numbers are even, too:
 // they are multiples of ten, or of four more often than of two alone.
 func zigzagOdds(s *Varints) float64 {
+	if s.N == 1 && s.Small+s.Negative == 0 && !s.Values.Full && len(s.Values.Items) == 1 {
+		return oneZigzagOdds[s.Values.Items[0].Value%uint64(len(oneZigzagOdds))]
+	}
+	return computeZigzagOdds(s)
+}
+
+// oneZigzagOdds caches the log-odds of a single value from 8 on. They depend only on whether the value is a multiple of
+// two, four and ten, and so on its remainder modulo 20. Most fields of a single message have one value.
+var oneZigzagOdds = func() (t [20]float64) {
+	for i := range uint64(len(t)) {
+		s := newVarints()
+		s.addValue(2*uint64(len(t))+i, 1)
+		t[i] = computeZigzagOdds(s)
+	}
+	return t
+}()
+
+// computeZigzagOdds computes the result of zigzagOdds.
+func computeZigzagOdds(s *Varints) float64 {
 	all := float64(s.N - s.Small - s.Negative)
 	seen, known, evens, tens := all, 0.0, 0.0, 0.0
 	for _, it := range s.Values.Items {
@@ -163,13 +182,13 @@ func zigzagOdds(s *Varints) float64 {
 	}
 	fair := betaBinomial(evens, tens, 8, 32) + betaBinomial(n-k, twos*(n-k), 20, 20)
 	round := betaBinomial(n, k, 1, 3)
-	ints := math.Log(0.9) + betaBinomial(n, k, 100, 100) + fair
+	ints := bytecost.Log(0.9) + betaBinomial(n, k, 100, 100) + fair
 	for _, other := range [...]float64{
-		math.Log(0.02) + betaBinomial(n, k, 20, 20) + fair,
+		bytecost.Log(0.02) + betaBinomial(n, k, 20, 20) + fair,
 		// Even numbers without a visible reason.
-		math.Log(0.006) + round + fair,
-		math.Log(0.07) + round + betaBinomial(evens, tens, 5, 1.5) + betaBinomial(n-k, twos*(n-k), 10, 10),
-		math.Log(0.07) + round + betaBinomial(evens, tens, 2, 8) + betaBinomial(n-k, twos*(n-k), 1, 9),
+		bytecost.Log(0.006) + round + fair,
+		bytecost.Log(0.07) + round + betaBinomial(evens, tens, 5, 1.5) + betaBinomial(n-k, twos*(n-k), 10, 10),
+		bytecost.Log(0.07) + round + betaBinomial(evens, tens, 2, 8) + betaBinomial(n-k, twos*(n-k), 1, 9),
 	} {
 		ints = logSum(ints, other)
 	}

@@ -647,33 +647,48 @@ func seeds(f *testing.F) {
 	f.Add([]byte("\x0a\x14"+hex.EncodeToString([]byte("\x0a\x05hello\x10\x96\x01"))), uint8(1))
 }
 
+// BenchmarkText prints and parses small frames: one that repeats, and those of a stream of text, which all differ.
 func BenchmarkText(b *testing.B) {
-	var in []byte
-	for i := range 2000 {
-		in = envelope.Append(in, 0, fmt.Appendf(nil, "\x0a\x18\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more tex\x20\x05", i%100))
-	}
-	d, err := Decode(in, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	var out bytes.Buffer
-	b.Run("write", func(b *testing.B) {
-		b.SetBytes(int64(len(in)))
-		for b.Loop() {
-			out.Reset()
-			if err := d.Text(&out); err != nil {
-				b.Fatal(err)
-			}
+	words := strings.Fields("the stream of words that a model writes and what it says of files, tests and func main()")
+	for name, frame := range map[string]func(i int) []byte{
+		"repeated": func(i int) []byte {
+			return fmt.Appendf(nil, "\x0a\x18\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more tex\x20\x05", i%100)
+		},
+		"stream": func(i int) []byte {
+			text := words[i%len(words)] + " " + words[i/7%len(words)]
+			inner := fmt.Appendf([]byte{0x12, byte(len(text))}, "%s\x18%c", text, i%4)
+			inner = wire.AppendVarint(append(inner, 8), uint64(i))
+			return append([]byte{0x0a, byte(len(inner))}, inner...)
+		},
+	} {
+		var in []byte
+		for i := range 2000 {
+			in = envelope.Append(in, 0, frame(i))
 		}
-	})
-	b.Run("read", func(b *testing.B) {
-		b.SetBytes(int64(len(in)))
-		for b.Loop() {
-			if _, err := Parse(out.Bytes()); err != nil {
-				b.Fatal(err)
-			}
+		d, err := Decode(in, Options{})
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
+		var out bytes.Buffer
+		b.Run(name+"/write", func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				out.Reset()
+				if err := d.Text(&out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/read", func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			for b.Loop() {
+				if _, err := Parse(out.Bytes()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // What is written while it is read is what Parse gives.

@@ -4,6 +4,8 @@
 // It has no statistics over several values: those, and the choice between the hypotheses, are in package kind.
 package bytecost
 
+import "math"
+
 const (
 	// Nat is one nat (the information of an event with probability 1/e) in the unit of all costs: thousandths of a
 	// nat. A cost is a description length, i.e. the negative logarithm of a probability.
@@ -22,6 +24,23 @@ const (
 	// no evidence against text.
 	ProseLen = 32
 )
+
+// Log returns the natural logarithm of x, as math.Log does. Counts and ratios of small counts are found in a table: the
+// statistics of a small message need hundreds of them.
+func Log(x float64) float64 {
+	if i := 4 * x; i >= 0 && i < float64(len(quarterLogs)) && i == float64(int(i)) {
+		return quarterLogs[int(i)]
+	}
+	return math.Log(x)
+}
+
+// quarterLogs has the logarithm of each quarter i/4, by i.
+var quarterLogs = func() (t [4 * 64]float64) {
+	for i := range t {
+		t[i] = math.Log(float64(i) / 4)
+	}
+	return t
+}()
 
 // Extrapolate estimates the cost of a payload of size bytes from the cost of its first Head bytes.
 func Extrapolate(cost int64, size int) int64 {
