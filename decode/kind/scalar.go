@@ -180,39 +180,24 @@ func computeZigzagOdds(s *Varints) float64 {
 	if even := all - float64(s.Odd); even > 0 {
 		twos = float64(s.Twos) / even
 	}
-	fair := betaBinomial(evens, tens, 8, 32) + betaBinomial(n-k, twos*(n-k), 20, 20)
-	round := betaBinomial(n, k, 1, 3)
-	ints := bytecost.Log(0.9) + betaBinomial(n, k, 100, 100) + fair
+	fair := bytecost.BetaBinomial(evens, tens, 8, 32) + bytecost.BetaBinomial(n-k, twos*(n-k), 20, 20)
+	round := bytecost.BetaBinomial(n, k, 1, 3)
+	ints := bytecost.Log(0.9) + bytecost.BetaBinomial(n, k, 100, 100) + fair
 	for _, other := range [...]float64{
-		bytecost.Log(0.02) + betaBinomial(n, k, 20, 20) + fair,
+		bytecost.Log(0.02) + bytecost.BetaBinomial(n, k, 20, 20) + fair,
 		// Even numbers without a visible reason.
 		bytecost.Log(0.006) + round + fair,
-		bytecost.Log(0.07) + round + betaBinomial(evens, tens, 5, 1.5) + betaBinomial(n-k, twos*(n-k), 10, 10),
-		bytecost.Log(0.07) + round + betaBinomial(evens, tens, 2, 8) + betaBinomial(n-k, twos*(n-k), 1, 9),
+		bytecost.Log(0.07) + round + bytecost.BetaBinomial(evens, tens, 5, 1.5) + bytecost.BetaBinomial(n-k, twos*(n-k), 10, 10),
+		bytecost.Log(0.07) + round + bytecost.BetaBinomial(evens, tens, 2, 8) + bytecost.BetaBinomial(n-k, twos*(n-k), 1, 9),
 	} {
-		ints = logSum(ints, other)
+		ints = bytecost.LogSum(ints, other)
 	}
-	return min(max(betaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
+	return min(max(bytecost.BetaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
 }
 
 // mostParities is the maximum number of values whose parity counts as evidence, because values of one field
 // resemble each other.
 const mostParities = 300
-
-// betaBinomial returns the log-likelihood of a sequence with k successes in n trials, whose probability has a
-// Beta(a, b) prior.
-func betaBinomial(n, k, a, b float64) float64 {
-	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
-	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)
-}
-
-// logSum returns ln(e^a + e^b) without overflow.
-func logSum(a, b float64) float64 {
-	if a < b {
-		a, b = b, a
-	}
-	return a + math.Log1p(math.Exp(b-a))
-}
 
 // fixedScalars appends to list, which is empty, the possible types of fixed values of the given width in bits. why adds
 // the reasons for their probabilities.

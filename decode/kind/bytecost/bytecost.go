@@ -1,7 +1,8 @@
 // Package bytecost says what the bytes of one value cost to encode if they are text, numbers, or neither: description
 // lengths in thousandths of a nat.
 //
-// It has no statistics over several values: those, and the choice between the hypotheses, are in package kind.
+// It has no statistics over several values: those, and the choice between the hypotheses, are in package kind, which
+// also uses the logarithms of this package.
 package bytecost
 
 import "math"
@@ -41,6 +42,21 @@ var quarterLogs = func() (t [4 * 64]float64) {
 	}
 	return t
 }()
+
+// BetaBinomial returns the log-likelihood of a sequence with k successes in n trials, whose probability has a
+// Beta(a, b) prior.
+func BetaBinomial(n, k, a, b float64) float64 {
+	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
+	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)
+}
+
+// LogSum returns ln(e^a + e^b) without overflow.
+func LogSum(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
 
 // Extrapolate estimates the cost of a payload of size bytes from the cost of its first Head bytes.
 func Extrapolate(cost int64, size int) int64 {
