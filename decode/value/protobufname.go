@@ -6,9 +6,17 @@ import (
 	"unicode/utf8"
 )
 
+const (
+	// maxTypeURL is the maximum length in bytes of a type URL.
+	maxTypeURL = 300
+
+	// maxFieldPath is the maximum length in bytes of a path of a FieldMask.
+	maxFieldPath = 200
+)
+
 // TypeURL returns the full name in the type URL of an Any: type.googleapis.com/package.Type.
 func TypeURL(b []byte) (string, bool) {
-	if len(b) > 300 || bytes.IndexByte(b, '/') < 0 || !utf8.Valid(b) {
+	if len(b) > maxTypeURL || bytes.IndexByte(b, '/') < 0 || !utf8.Valid(b) {
 		return "", false
 	}
 	host, name, ok := strings.Cut(string(b), "/")
@@ -32,7 +40,7 @@ func TypeURL(b []byte) (string, bool) {
 
 // IsFieldPath reports whether p consists of lower-case names with dots between them.
 func IsFieldPath(p []byte) bool {
-	if len(p) > 200 {
+	if len(p) > maxFieldPath {
 		return false
 	}
 	start := true

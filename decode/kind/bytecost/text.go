@@ -213,7 +213,7 @@ func costUTF16(p []byte, most int64) int64 {
 				ascii++
 				cost += costASCII[r] + 200
 				continue
-			case r >= 0xd800 && r < 0xe000 || !isLetterRange(r) && !unicode.IsPrint(r) && !isMark(r):
+			case !isUTF16Char(r):
 				cost += 3 * RawByte
 			// Half of all 16-bit units are East Asian characters, so each is weak evidence.
 			case isHan(r):
@@ -235,6 +235,11 @@ func costUTF16(p []byte, most int64) int64 {
 		}
 	}
 	return best
+}
+
+// isUTF16Char reports whether r is a character that text in UTF-16 contains: no lone surrogate, and printable or a mark.
+func isUTF16Char(r rune) bool {
+	return (r < 0xd800 || r >= 0xe000) && (isLetterRange(r) || unicode.IsPrint(r) || isMark(r))
 }
 
 // isHan reports whether r is of an East Asian script. These scripts are mixed in one text.

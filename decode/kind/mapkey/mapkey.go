@@ -67,11 +67,14 @@ type Set struct {
 // fewKeys is the number of keys up to which a linear search is used.
 const fewKeys = 8
 
+// maxKeptSlots is the maximum size of a hash table that is reused for the next message.
+const maxKeptSlots = 4096
+
 // Reset removes all keys.
 func (s *Set) Reset() {
 	clear(s.list)
 	s.list = s.list[:0]
-	if len(s.slots) > 4096 {
+	if len(s.slots) > maxKeptSlots {
 		// Clearing a large table would cost its whole size for every message.
 		s.slots = nil
 	}
