@@ -108,10 +108,8 @@ func (m *recycler) newPayloads() *Payloads {
 		return newPayloads()
 	}
 	l := m.payloads.next()
-	*l = Payloads{
-		Shortest: math.MaxInt64, Values: m.newSketch(), recycler: m,
-		Prefix: l.Prefix[:0], Ones: l.Ones[:0], Anys: l.Anys[:0], tested: l.tested[:0],
-	}
+	*l = Payloads{recycler: m, tested: l.tested[:0], Prefix: l.Prefix[:0], Ones: l.Ones[:0], Anys: l.Anys[:0]}
+	l.Shortest, l.Values = math.MaxInt64, m.newSketch()
 	return l
 }
 

@@ -65,6 +65,10 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 // memory: fields of the previous message become invalid.
 func (r *Reader) Reset(t *wire.Tree) {
 	r.t, r.own, r.chosen = t, nil, nil
+	if len(r.fields) > maxRecycled {
+		// Clearing large maps would cost their whole size for every further message.
+		r.fields, r.costs, r.judged, r.parts = nil, Costs{}, map[*Field]*inferredTypes{}, nil
+	}
 	r.fields = slices.Grow(r.fields[:0], len(t.Nodes))[:len(t.Nodes)]
 	clear(r.fields)
 	clear(r.costs)
@@ -89,8 +93,7 @@ func (r *Reader) collectEvidence(fields []*Field) {
 	r.memory.reset()
 	r.own = r.memory.newMessage()
 	e := &r.evidence
-	e.count, e.cut = 0, nil
-	e.scratch.nodes, e.scratch.recycler = fields, &r.memory
+	e.count, e.cut, e.scratch.nodes, e.scratch.recycler = 0, nil, fields, &r.memory
 	e.addMessage(r.own, r.t, 0, e.scratch.path[:0])
 	// Some of the recorded fields were dropped.
 	if e.Truncated() {

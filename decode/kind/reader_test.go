@@ -149,3 +149,14 @@ func TestResetReusesMemory(t *testing.T) {
 		t.Errorf("%v allocations for a message of six fields", perMessage)
 	}
 }
+
+// TestResetDropsLargeMaps: a large message does not make the small ones after it expensive.
+func TestResetDropsLargeMaps(t *testing.T) {
+	large := bytes.Repeat([]byte("\x0a\x02\x08\x01"), 2*maxRecycled)
+	r := NewReader(wire.Parse(large, wire.Options{}), nil)
+	r.Best(1)
+	r.Reset(wire.Parse([]byte("\x08\x01"), wire.Options{}))
+	if c := cap(r.fields); c > maxRecycled {
+		t.Errorf("memory for %d nodes is kept", c)
+	}
+}
