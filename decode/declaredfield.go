@@ -13,13 +13,14 @@ import (
 	"unwire/decode/wire"
 )
 
-// setReadings sets in f the value and the probability of the most probable type, and the other candidate types as
-// alternatives. rs is sorted by descending probability.
-func setReadings(f *field.Field, rs []kind.Reading) {
-	best := rs[0]
-	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(best.Value)
-	for _, r := range rs[1:] {
-		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(r.Kind), Type: r.Type, P: round(r.P)})
+// setReadings sets in f the value and the probability of node i's most probable type, and the other candidate types as
+// alternatives.
+func setReadings(f *field.Field, r *kind.Reader, i int32) {
+	types := r.Types(i)
+	best := types[0]
+	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), field.JSONValue(r.Value(i, best.Type))
+	for _, other := range types[1:] {
+		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(other.Kind), Type: other.Type, P: round(other.P)})
 	}
 }
 
@@ -65,7 +66,7 @@ func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDes
 		return is == protoreflect.GroupKind
 	case n.Type != wire.Len:
 		v, ok := scalar(is, n.Type, t.Uint(i))
-		f.Kind, f.Value = scalarKind(n.Type), kind.JSONValue(v)
+		f.Kind, f.Value = scalarKind(n.Type), field.JSONValue(v)
 		setSymbol(f, fd, v)
 		return ok
 	}
@@ -173,7 +174,7 @@ func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
 		if n <= 0 || !ok {
 			return out, false
 		}
-		out = append(out, kind.JSONValue(v))
+		out = append(out, field.JSONValue(v))
 		b = b[n:]
 	}
 

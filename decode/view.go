@@ -105,7 +105,7 @@ func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32,
 
 	switch {
 	case isChosen:
-		setReadings(f, r.Readings(c))
+		setReadings(f, r, c)
 		f.Chosen = true
 		if fd != nil {
 			return fd.Message()
@@ -121,7 +121,7 @@ func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32,
 	}
 	// setDeclared may have set a symbol before it found the contradiction.
 	f.Symbol = ""
-	setReadings(f, r.Readings(c))
+	setReadings(f, r, c)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"unwire/decode/field"
 	"unwire/decode/fieldpath"
 	"unwire/decode/jsontree"
 	kinds "unwire/decode/kind"
@@ -351,7 +352,7 @@ func (n *node) packed() (list any, typ string) {
 	if best.Kind != wire.KindPacked || !chosen && kinds.ElementOf(best.Type) == kinds.PackedVarint {
 		return nil, ""
 	}
-	return kinds.JSONValue(best.Value), best.Type
+	return field.JSONValue(best.Value), best.Type
 }
 
 // plain returns the node's bytes if it is a payload, and otherwise value.
@@ -378,7 +379,7 @@ func (n *node) numberValue() any {
 		}
 	}
 	if chosen {
-		return kinds.JSONValue(best.Value)
+		return field.JSONValue(best.Value)
 	}
 	return n.number
 }

@@ -133,3 +133,10 @@ func TestFieldIsReadBack(t *testing.T) {
 		t.Errorf("read\n%+v, want\n%+v", &got, f)
 	}
 }
+
+func TestJSONValue(t *testing.T) {
+	nan := math.Float32frombits(0x7fc00001)
+	if got := JSONValue([]float32{1, nan, float32(math.Inf(-1))}); !reflect.DeepEqual(got, []any{float32(1), "NaN", "-Infinity"}) {
+		t.Errorf("%v", got)
+	}
+}

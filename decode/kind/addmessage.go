@@ -1,8 +1,10 @@
 package kind
 
 import (
+	"math"
 	"slices"
 
+	"unwire/decode/kind/mapkey"
 	"unwire/decode/wire"
 )
 
@@ -32,6 +34,130 @@ type scratch struct {
 
 	// nodes, if not nil, receives for each node of the tree the Field whose statistics it belongs to.
 	nodes []*Field
+
+	// recycler provides the memory of new statistics. It is nil for evidence that is kept.
+	recycler *recycler
+}
+
+// A recycler provides empty statistics of one message after another, and reuses their memory. A Reader of small
+// messages would spend most of its time on allocating them. A nil recycler allocates statistics that are kept.
+type recycler struct {
+	messages slab[Message]
+	fields   slab[Field]
+	payloads slab[Payloads]
+	varints  slab[Varints]
+	fixeds   slab[fixeds]
+	tops     slab[histogram]
+	sketches slab[sketch]
+}
+
+// A slab has the values of one type that a recycler provided.
+type slab[T any] struct {
+	// values are the values that can be provided, and used is the number of those in use.
+	values []*T
+	used   int
+}
+
+// maxRecycled is the maximum number of values of one type whose memory is kept for the next message. Larger
+// messages are rare, and their memory should not be kept.
+const maxRecycled = 512
+
+// next returns a value, which contains what it contained when it was in use before.
+func (s *slab[T]) next() *T {
+	if s.used == maxRecycled {
+		return new(T)
+	}
+	if s.used == len(s.values) {
+		s.values = append(s.values, new(T))
+	}
+	s.used++
+	return s.values[s.used-1]
+}
+
+// reset reclaims all statistics.
+func (m *recycler) reset() {
+	m.messages.used, m.fields.used, m.payloads.used, m.varints.used = 0, 0, 0, 0
+	m.fixeds.used, m.tops.used, m.sketches.used = 0, 0, 0
+}
+
+// newMessage returns statistics of a message type without messages. The slices of recycled statistics are emptied,
+// but keep their memory.
+func (m *recycler) newMessage() *Message {
+	if m == nil {
+		return &Message{}
+	}
+	v := m.messages.next()
+	clear(v.low)
+	*v = Message{low: v.low[:0]}
+	return v
+}
+
+// newField returns statistics of a field without values.
+func (m *recycler) newField() *Field {
+	if m == nil {
+		return &Field{}
+	}
+	f := m.fields.next()
+	*f = Field{judged: inferredTypes{list: f.judged.list[:0]}}
+	return f
+}
+
+// newPayloads returns statistics without payloads.
+func (m *recycler) newPayloads() *Payloads {
+	if m == nil {
+		return newPayloads()
+	}
+	l := m.payloads.next()
+	*l = Payloads{recycler: m, tested: l.tested[:0], Prefix: l.Prefix[:0], Ones: l.Ones[:0], Anys: l.Anys[:0]}
+	l.Shortest, l.Values = math.MaxInt64, m.newSketch()
+	return l
+}
+
+// newVarints returns statistics without values.
+func (m *recycler) newVarints() *Varints {
+	if m == nil {
+		return newVarints()
+	}
+	s := m.newElements()
+	s.Values = m.newSketch()
+	return s
+}
+
+// newElements returns empty statistics for the elements of packed fields.
+func (m *recycler) newElements() *Varints {
+	if m == nil {
+		return newElements()
+	}
+	s := m.varints.next()
+	*s = Varints{Min: math.MaxUint64}
+	return s
+}
+
+// newFixeds returns statistics without fixed-width values.
+func (m *recycler) newFixeds() *fixeds {
+	if m == nil {
+		return &fixeds{}
+	}
+	s := m.fixeds.next()
+	*s = fixeds{Values: m.newSketch()}
+	return s
+}
+
+// newTops returns an empty histogram of the top bits of numbers.
+func (m *recycler) newTops() *histogram {
+	if m == nil {
+		return &histogram{}
+	}
+	h := m.tops.next()
+	*h = histogram{}
+	return h
+}
+
+// newSketch returns a sketch without values. m must not be nil.
+func (m *recycler) newSketch() *sketch {
+	s := m.sketches.next()
+	*s = sketch{Items: s.Items[:0]}
+	return s
 }
 
 // A nestingLevel has the state of addMessage for one level of nesting.
@@ -43,7 +169,7 @@ type nestingLevel struct {
 	entries []mapEntry
 
 	// keys detects duplicate map keys.
-	keys keySet
+	keys mapkey.Set
 }
 
 // A mapEntry is an occurrence of a length-delimited field that may be an entry of a map.
@@ -121,7 +247,7 @@ func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 			return nil
 		}
 	}
-	f := &Field{}
+	f := e.scratch.recycler.newField()
 	m.set(number, f)
 	if e.count++; e.count > 2*maxFields {
 		e.trim()

@@ -14,7 +14,7 @@ const maskLen = 64
 func (l *Payloads) addMask(ones, anys []byte, first bool) {
 	switch {
 	case first && len(ones) <= maskLen:
-		l.Ones, l.Anys = append([]byte(nil), ones...), append([]byte(nil), anys...)
+		l.Ones, l.Anys = append(l.Ones[:0], ones...), append(l.Anys[:0], anys...)
 	// Payloads of several sizes have no common positions.
 	case len(l.Ones) == 0:
 	case len(ones) != len(l.Ones):

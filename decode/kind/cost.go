@@ -37,7 +37,7 @@ func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	used, usedSizes := 0.0, 0.0
 	n := float64(s.N)
 	// Each parameter of a distribution costs half the logarithm of the sample's size.
-	each := 0.5 * math.Log(n+1)
+	each := 0.5 * bytecost.Log(n+1)
 	for length, count := range s.Bits {
 		if count == 0 {
 			continue
@@ -45,7 +45,7 @@ func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 		c := float64(count)
 		used++
 		shape += 1.5 + each
-		values -= c * math.Log(c/n)
+		values -= c * bytecost.Log(c/n)
 		if length > 1 {
 			values += c * float64(length-1) * math.Ln2
 		}
@@ -57,7 +57,7 @@ func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 		if c > 0 {
 			usedSizes++
 			coarseShape += 0.7 + each
-			coarse += c * (float64(7*size)*math.Ln2 - math.Log(c/n))
+			coarse += c * (float64(7*size)*math.Ln2 - bytecost.Log(c/n))
 		}
 	}
 
@@ -105,7 +105,7 @@ func costDistinct(s *sketch, each float64) float64 {
 		n += float64(it.Count)
 	}
 	for _, it := range s.Items {
-		cost += each - float64(it.Count)*math.Log(float64(it.Count)/n)
+		cost += each - float64(it.Count)*bytecost.Log(float64(it.Count)/n)
 	}
-	return cost + math.Log(n)
+	return cost + bytecost.Log(n)
 }

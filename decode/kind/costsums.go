@@ -93,17 +93,17 @@ func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) 
 	s.Raw += weight * raw
 	s.Repeated += weight * repeated
 	if !l.NotVarints {
-		s.addVarints(p, weight)
+		s.addVarints(p, weight, l.recycler)
 	}
 	if !l.NotFixed32 {
-		s.addFixed(p, weight, !l.NotFixed64)
+		s.addFixed(p, weight, !l.NotFixed64, l.recycler)
 	}
 }
 
-// addVarints adds the cost of the payload p as packed varints.
-func (s *costSums) addVarints(p []byte, weight int64) {
+// addVarints adds the cost of the payload p as packed varints. memory provides new statistics.
+func (s *costSums) addVarints(p []byte, weight int64, memory *recycler) {
 	if s.Elements == nil {
-		s.Elements = newElements()
+		s.Elements = memory.newElements()
 	}
 	var cost int64
 	for len(p) > 0 {
@@ -122,10 +122,10 @@ func (s *costSums) addVarints(p []byte, weight int64) {
 }
 
 // addFixed adds the cost of payload p as packed values of 4 bytes and, if wide is true, of 8 bytes. p represents
-// weight payloads.
-func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
+// weight payloads. memory provides new statistics.
+func (s *costSums) addFixed(p []byte, weight int64, wide bool, memory *recycler) {
 	if s.Tops32 == nil {
-		s.Tops32 = &histogram{}
+		s.Tops32 = memory.newTops()
 	}
 	head := p[:min(len(p), bytecost.Head)]
 	// Score the beginning and extrapolate.
@@ -143,7 +143,7 @@ func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 		own = min(own, asFloat, asInt)
 		if wide {
 			if s.Tops64 == nil {
-				s.Tops64 = &histogram{}
+				s.Tops64 = memory.newTops()
 			}
 			for b := head; len(b) >= 8; b = b[8:] {
 				s.Tops64[b[7]>>2] += weight

@@ -3,6 +3,7 @@ package kind
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"unwire/decode/wire"
@@ -158,15 +159,25 @@ func (m *Message) set(number int32, f *Field) {
 // Numbers returns the field numbers in ascending order.
 func (m *Message) Numbers() []int32 {
 	var list []int32
-	for n, f := range m.low {
-		if f != nil {
-			list = append(list, int32(n))
-		}
-	}
-	high := len(list)
-	for n := range m.high {
+	for n := range m.fields {
 		list = append(list, n)
 	}
-	slices.Sort(list[high:])
 	return list
+}
+
+// fields calls yield with each field and its number, in ascending order of numbers.
+func (m *Message) fields(yield func(int32, *Field) bool) {
+	for n, f := range m.low {
+		if f != nil && !yield(int32(n), f) {
+			return
+		}
+	}
+	if len(m.high) == 0 {
+		return
+	}
+	for _, n := range slices.Sorted(maps.Keys(m.high)) {
+		if !yield(n, m.high[n]) {
+			return
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 )
 
@@ -67,19 +66,4 @@ func TestSketchCounts(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestKeySet: keys are new once, few and many.
-func TestKeySet(t *testing.T) {
-	var s keySet
-	for range 2 {
-		for _, twice := range []bool{false, true} {
-			for i := range uint64(40) {
-				if s.addKey(protowire.AppendVarint(nil, i)) == twice {
-					t.Fatalf("key %d: twice %v", i, twice)
-				}
-			}
-		}
-		s.reset()
-	}
 }

@@ -1,12 +1,11 @@
 package kind
 
 import (
-	"bytes"
 	"cmp"
-	"hash/maphash"
 	"math/bits"
 	"slices"
 
+	"unwire/decode/kind/mapkey"
 	"unwire/decode/wire"
 )
 
@@ -70,28 +69,28 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	switch n.Type {
 	case wire.Varint:
 		if f.Varint == nil {
-			f.Varint = newVarints()
+			f.Varint = e.scratch.recycler.newVarints()
 		}
 		f.Varint.addValue(t.Uint(i), n.End-n.Val)
 	case wire.I32:
 		if f.Fixed32 == nil {
-			f.Fixed32 = &fixeds{}
+			f.Fixed32 = e.scratch.recycler.newFixeds()
 		}
 		f.Fixed32.add32(uint32(t.Uint(i)))
 	case wire.I64:
 		if f.Fixed64 == nil {
-			f.Fixed64 = &fixeds{}
+			f.Fixed64 = e.scratch.recycler.newFixeds()
 		}
 		f.Fixed64.add64(t.Uint(i))
 	case wire.Len:
 		if f.Len == nil {
-			f.Len = newPayloads()
+			f.Len = e.scratch.recycler.newPayloads()
 		}
 		f.addPayload(e, t, i, path)
 	case wire.StartGroup:
 		f.Groups++
 		if f.Group == nil {
-			f.Group = &Message{}
+			f.Group = e.scratch.recycler.newMessage()
 		}
 		e.addMessage(f.Group, t, i, path)
 	}
@@ -124,7 +123,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		return
 	}
 	if f.Child == nil {
-		f.Child = &Message{}
+		f.Child = e.scratch.recycler.newMessage()
 	}
 	e.addMessage(f.Child, t, i, path)
 }
@@ -165,7 +164,7 @@ func (lv *nestingLevel) addEntry(l *Payloads, number int32, t *wire.Tree, i int3
 	n := &t.Nodes[i]
 	if n.First == wire.None {
 		// The payload may not have been parsed because of its depth.
-		key, ok := entryKey(t.Data[n.Val:n.End])
+		key, ok := mapkey.Parse(t.Data[n.Val:n.End])
 		if !ok {
 			l.notMap()
 			return
@@ -209,12 +208,12 @@ func addEntries(m *Message, lv *nestingLevel) {
 
 // addMap examines the occurrences of a field in one message as map entries: a duplicate key refutes that the field
 // is a map. keys is empty before and after.
-func (l *Payloads) addMap(list []mapEntry, keys *keySet) {
-	defer keys.reset()
+func (l *Payloads) addMap(list []mapEntry, keys *mapkey.Set) {
+	defer keys.Reset()
 	var last []byte
 	for i, en := range list {
 		key := en.key
-		if len(list) > 1 && !keys.addKey(key) {
+		if len(list) > 1 && !keys.Add(key) {
 			l.notMap()
 			return
 		}
@@ -223,93 +222,13 @@ func (l *Payloads) addMap(list []mapEntry, keys *keySet) {
 		}
 		switch {
 		case i == 0:
-		case compareKeys(last, key) < 0:
+		case mapkey.Compare(last, key) < 0:
 			l.Ascending++
 		default:
 			l.Descending++
 		}
 		last = key
 	}
-}
-
-// A keySet is the set of keys of one message's map entries: a list and, above a certain size, a hash table of
-// indexes into it.
-type keySet struct {
-	// list has the encoded keys in the order in which they were added.
-	list [][]byte
-
-	// slots is an open-addressing hash table of indexes in list plus one, with 0 for free slots. At most half of it
-	// is used.
-	slots []int32
-
-	// seed is the random seed of the table's hash function, so that hostile keys cannot cause collisions.
-	seed maphash.Seed
-}
-
-// fewKeys is the number of keys up to which a linear search is used.
-const fewKeys = 8
-
-// reset removes all keys.
-func (s *keySet) reset() {
-	clear(s.list)
-	s.list = s.list[:0]
-	if len(s.slots) > 4096 {
-		// Clearing a large table would cost its whole size for every message.
-		s.slots = nil
-	}
-	s.slots = s.slots[:0]
-}
-
-// addKey adds a key, and reports whether it was new.
-func (s *keySet) addKey(key []byte) bool {
-	if len(s.list) < fewKeys {
-		for _, k := range s.list {
-			if bytes.Equal(k, key) {
-				return false
-			}
-		}
-		s.list = append(s.list, key)
-		return true
-	}
-	if 2*len(s.list) >= len(s.slots) {
-		s.grow()
-	}
-	at := s.slotOf(key)
-	if s.slots[at] != 0 {
-		return false
-	}
-	s.list = append(s.list, key)
-	s.slots[at] = int32(len(s.list))
-	return true
-}
-
-// grow rebuilds the table with space for twice as many keys.
-func (s *keySet) grow() {
-	if s.seed == (maphash.Seed{}) {
-		s.seed = maphash.MakeSeed()
-	}
-	size := 64
-	for size < 4*len(s.list) {
-		size *= 2
-	}
-	if size > cap(s.slots) {
-		s.slots = make([]int32, size)
-	} else {
-		s.slots = s.slots[:size]
-		clear(s.slots)
-	}
-	for i, k := range s.list {
-		s.slots[s.slotOf(k)] = int32(i + 1)
-	}
-}
-
-// slotOf returns the index in slots of a key, or of the free slot where it can be inserted.
-func (s *keySet) slotOf(key []byte) int {
-	at := int(maphash.Bytes(s.seed, key)) & (len(s.slots) - 1)
-	for s.slots[at] != 0 && !bytes.Equal(s.list[s.slots[at]-1], key) {
-		at = (at + 1) & (len(s.slots) - 1)
-	}
-	return at
 }
 
 // A bitset is a set of field numbers below LowNumbers (higher numbers are not represented).
@@ -320,6 +239,16 @@ func (b *bitset) Set(n int32) { b[n/64] |= 1 << (n % 64) }
 
 // Has reports whether the set contains n.
 func (b *bitset) Has(n int32) bool { return n < LowNumbers && b[n/64]&(1<<(n%64)) != 0 }
+
+// hasAbove reports whether the set contains a number greater than n.
+func (b *bitset) hasAbove(n int32) bool {
+	for i, w := range b {
+		if w != 0 && int32(i*64+bits.Len64(w))-1 > n {
+			return true
+		}
+	}
+	return false
+}
 
 // or adds all numbers of the set o.
 func (b *bitset) or(o *bitset) {

@@ -8,10 +8,25 @@ import (
 	"unwire/decode/wire"
 )
 
+// mostHypotheses is the number of hypotheses about a length-delimited field if no payload refutes any.
+const mostHypotheses = 16
+
 // hypotheses returns the possible types of a length-delimited field that no payload refutes, with their description
-// lengths. messageCost is the description length of the payloads as messages, in nats.
-func hypotheses(l *Payloads, messageCost float64) []hypothesis {
-	c := newContenders(l)
+// lengths. messageCost is the description length of the payloads as messages, in nats. The result must not be
+// changed: the statistics of a single message are complete, so the hypotheses about them are computed once.
+func (l *Payloads) hypotheses(messageCost float64) []hypothesis {
+	if l.recycler == nil {
+		return l.testHypotheses(make([]hypothesis, 0, mostHypotheses), messageCost)
+	}
+	if len(l.tested) == 0 {
+		l.tested = l.testHypotheses(l.tested, messageCost)
+	}
+	return l.tested
+}
+
+// testHypotheses appends to list, which is empty, the hypotheses that no payload refutes. See hypotheses.
+func (l *Payloads) testHypotheses(list []hypothesis, messageCost float64) []hypothesis {
+	c := newContenders(l, list)
 	// Payloads that parse as messages, too, are judged by their characters: nothing else separates the two.
 	clean := l.cleanText() && l.NotMessage
 	c.addPlain(messageCost, clean)
@@ -77,12 +92,12 @@ type contenders struct {
 	differ float64
 }
 
-// newContenders returns contenders for the payloads l without hypotheses.
-func newContenders(l *Payloads) contenders {
-	c := contenders{Payloads: l, list: make([]hypothesis, 0, 6), allFiles: l.files(), novelty: l.Novelty()}
+// newContenders returns contenders for the payloads l without hypotheses. list is the memory for them.
+func newContenders(l *Payloads, list []hypothesis) contenders {
+	c := contenders{Payloads: l, list: list, allFiles: l.files(), novelty: l.Novelty()}
 	// An empty payload is evidence, and further ones add less.
 	if l.Empty > 0 {
-		c.empty = min(1+math.Log(float64(l.Empty)), mostEmpty)
+		c.empty = min(1+bytecost.Log(float64(l.Empty)), mostEmpty)
 	}
 	c.factor, c.thin = l.scale()
 	c.unit = c.novelty / bytecost.Nat * c.factor
@@ -135,7 +150,7 @@ func (c *contenders) addPlain(messageCost float64, clean bool) {
 func (c *contenders) addBlocks() {
 	if block := c.block(); block >= leastBlock {
 		// Sizes that are multiples of a block are a coincidence unless there is a block.
-		fit := min(float64(c.sizes()-1), maxSizes) * math.Log(float64(block))
+		fit := min(float64(c.sizes()-1), maxSizes) * bytecost.Log(float64(block))
 		c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, c.raw)
 	}
 	if !c.NotWide {
@@ -166,7 +181,7 @@ func (c *contenders) addFixed() {
 	if !c.NotFixed32 {
 		c.addWidth(PackedFixed32, 32, c.Float32, c.Int32, c.Tops32)
 		if c.Numbers > 0 {
-			c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -c.differ*math.Log(4), float64(c.Numbers)*c.unit)
+			c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -c.differ*bytecost.Log(4), float64(c.Numbers)*c.unit)
 		}
 	}
 	if !c.NotFixed64 {
@@ -179,7 +194,7 @@ func (c *contenders) addFixed() {
 func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *histogram) {
 	// Numbers that are hashes cost as much as raw bytes.
 	full := min((float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty+costHashes, c.repeated)
-	fit := -c.differ * math.Log(float64(width)/8)
+	fit := -c.differ * bytecost.Log(float64(width)/8)
 	single := c.costSingle(width / 8)
 	cost := min(float64(reals)*c.unit, float64(ints)*c.unit+single, costTops(tops, width, c.Bytes, c.thin)*c.novelty+single, full+single)
 	switch likeNumbers := c.highSame(width / 8); {
@@ -228,7 +243,7 @@ func (l *Payloads) costAlwaysOne(width int) float64 {
 	if l.Shortest != l.Longest || l.Longest != int64(width) {
 		return 0
 	}
-	return min(math.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
+	return min(bytecost.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
 }
 
 // costZeroColumns returns the extra cost in nats of packed varints if all payloads have 4 or 8 bytes and begin or
@@ -265,7 +280,7 @@ func (l *Payloads) varintOrder() float64 {
 		// Few bytes are no evidence about their order.
 		return filled * math.Ln2
 	}
-	return -filled*math.Log(ends/all) - (1-ends/all)*float64(l.Bytes)*math.Log1p(-min(zeros/all, mostZeros))
+	return -filled*bytecost.Log(ends/all) - (1-ends/all)*float64(l.Bytes)*math.Log1p(-min(zeros/all, mostZeros))
 }
 
 // costOneSize returns the extra cost in nats of packed varints if all payloads have the same size, as identifiers
@@ -305,9 +320,9 @@ func (l *Payloads) costSize() float64 {
 		return 0
 	// A packed number of eight bytes has the same size.
 	case l.Longest == 8:
-		return -min(math.Log(float64(l.N)), 3)
+		return -min(bytecost.Log(float64(l.N)), 3)
 	case isDigestLen(l.Longest):
-		return -costDigest - min(math.Log(float64(l.N)), 3)/2
+		return -costDigest - min(bytecost.Log(float64(l.N)), 3)/2
 	case l.Longest < 64 && l.Longest%4 != 0:
 		return costUneven
 	}
@@ -337,11 +352,11 @@ func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	cost := 0.0
 	for _, c := range h {
 		if c > 0 {
-			cost -= float64(c) * math.Log(float64(c)/n)
+			cost -= float64(c) * bytecost.Log(float64(c)/n)
 		}
 	}
 	all := float64(size) * 8 / float64(width)
-	return (cost/n+float64(width-6)*math.Ln2)*all + costUnseen(used, all/n*thin) + used*(math.Log(64)+0.5*math.Log(n+1))
+	return (cost/n+float64(width-6)*math.Ln2)*all + costUnseen(used, all/n*thin) + used*(bytecost.Log(64)+0.5*bytecost.Log(n+1))
 }
 
 // costUnseen returns the correction, in nats, of a cost that a histogram of a sample yields. A histogram with used

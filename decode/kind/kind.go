@@ -29,6 +29,7 @@ import (
 	"math"
 	"slices"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/wire"
 )
 
@@ -251,12 +252,13 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 		odd := f.Occurs - best.n
 		return Judgement{Kind: best.kind, Odd: odd, P: wireTypeConfidence(best.n, odd)}
 	}
-	list := hypotheses(f.Len, messageCost)
+	list := f.Len.hypotheses(messageCost)
 	if best.n == 0 {
 		if f.Most > 1 || f.Len.Empty > 0 {
 			// Encoders write a packed list once, and not if it is empty. Decoders would join two lists, so that
 			// encoding again would give other bytes.
-			list = slices.DeleteFunc(list, func(h hypothesis) bool { return h.kind == wire.KindPacked })
+			var buf [mostHypotheses]hypothesis
+			list = slices.DeleteFunc(append(buf[:0], list...), func(h hypothesis) bool { return h.kind == wire.KindPacked })
 		}
 		return boundUnrefuted(f.Len, judge(list, f.Len.N))
 	}
@@ -264,7 +266,7 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	mixed := slices.Clone(list)
 	for i := range mixed {
 		if h := &mixed[i]; h.kind == wire.KindPacked && h.element == best.element {
-			bonus := mixedBonus + min(math.Log(float64(best.n)), mixedMost)
+			bonus := mixedBonus + min(bytecost.Log(float64(best.n)), mixedMost)
 			h.prior -= bonus
 			h.cost -= bonus
 		}
@@ -311,6 +313,9 @@ func wireTypeConfidence(n, odd int64) float64 {
 	return round((float64(n) + 1) / (float64(n) + 1 + 1.5*float64(odd)))
 }
 
+// mostKinds is the number of kinds of length-delimited fields.
+const mostKinds = 4
+
 // judge converts the costs of the hypotheses over n samples to probabilities by a softmax. Priors count in full,
 // while the cost of the content counts less with more samples, because samples of one field are not independent.
 func judge(list []hypothesis, n int64) Judgement {
@@ -330,7 +335,8 @@ func judge(list []hypothesis, n int64) Judgement {
 	}
 
 	// Add up the hypotheses of each kind.
-	kinds := make([]one, 0, 4)
+	var buf [mostKinds]one
+	kinds := buf[:0]
 	sum := 0.0
 	for i := range list {
 		h := &list[i]
@@ -355,6 +361,9 @@ func judge(list []hypothesis, n int64) Judgement {
 		if i == 0 {
 			v.P = p
 		} else if p >= leastP {
+			if v.Others == nil {
+				v.Others = make([]Alternative, 0, len(kinds)-1)
+			}
 			v.Others = append(v.Others, Alternative{Kind: k.kind, P: p, element: k.element})
 		}
 	}

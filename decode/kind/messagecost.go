@@ -3,6 +3,8 @@ package kind
 import (
 	"math"
 	"slices"
+
+	"unwire/decode/kind/bytecost"
 )
 
 // A Cost is the description length, in nats, of all samples of a message type, as four summands.
@@ -37,8 +39,7 @@ func (c Costs) messageCost(m *Message) Cost {
 		return sum
 	}
 	tally := NewTally(m.Samples)
-	for _, n := range m.Numbers() {
-		f := m.Field(n)
+	for n, f := range m.fields {
 		tally.Add(f, n, c.Payloads(f))
 		if f.Group != nil {
 			inner := c.messageCost(f.Group)
@@ -86,13 +87,15 @@ type lengthCost struct {
 }
 
 // NewTally returns an empty tally for a message type with the given number of messages.
-func NewTally(samples int64) *costTally { return &costTally{samples: samples} }
+func NewTally(samples int64) *costTally {
+	return &costTally{samples: samples, ends: make([]lengthCost, 0, 8)}
+}
 
 // Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
 // be added in ascending order of their numbers.
 func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
-		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
+		Once:  costNewField + costNumber*bytecost.Log(float64(number-t.last)),
 		Shape: costPresence(f.Seen, t.samples),
 	}
 
@@ -132,12 +135,12 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 	last := lengthCost{seen: f.Seen}
 	if l := f.Len; l != nil {
 		least := math.Inf(1)
-		for _, h := range hypotheses(l, messageCost) {
+		for _, h := range l.hypotheses(messageCost) {
 			least = min(least, h.cost)
 		}
 		mean := float64(l.Bytes) / float64(l.N)
 		novelty := l.Novelty()
-		size := 1 + math.Log(1+mean)
+		size := 1 + bytecost.Log(1+mean)
 		odd := costOverlong * float64(l.Overlong)
 		c.Each += least/novelty + size*float64(l.N) + odd
 		c.Values += least + size*float64(l.N)*novelty + odd
@@ -164,16 +167,15 @@ func (t *costTally) Sum() Cost {
 func costPresence(seen, n int64) float64 {
 	k, rest := float64(seen), float64(max(n-seen, 0))
 	total := k + rest + 1
-	return -k*math.Log((k+0.5)/total) - rest*math.Log((rest+0.5)/total)
+	cost := -k * bytecost.Log((k+0.5)/total)
+	if rest > 0 {
+		cost -= rest * bytecost.Log((rest+0.5)/total)
+	}
+	return cost
 }
 
 // outOfOrder reports whether the field, with the given number, ever occurred after one with a greater number, which
 // common encoders do only for fields of a oneof.
 func (f *Field) outOfOrder(number int32) bool {
-	for _, n := range f.Before.List() {
-		if n > number {
-			return true
-		}
-	}
-	return false
+	return f.Before.hasAbove(number)
 }

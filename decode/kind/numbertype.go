@@ -29,7 +29,8 @@ type TypeEstimate struct {
 // is the most usual type that represents all values seen. These types decode each other's small values
 // identically, so a wrong choice has no effect until a value outside the range occurs.
 func varintType(s *Varints, u Use) TypeEstimate {
-	for _, t := range varintScalars(s) {
+	var buf [mostScalars]scalarType
+	for _, t := range varintScalars(buf[:0], s, false) {
 		if t.Type == "sint64" && t.P > 0.5 {
 			v := TypeEstimate{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", ResolvedBy: "the client's source code"}
 			if s.Max > math.MaxUint32 {

@@ -1,12 +1,8 @@
 package kind
 
 import (
-	"bytes"
-	"cmp"
 	"math"
 	"unicode/utf8"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/decode/kind/bytecost"
 	"unwire/decode/value"
@@ -94,6 +90,12 @@ type Payloads struct {
 
 	// Forms counts payloads by recognisable text format, such as UUID.
 	Forms value.Forms `json:"forms,omitzero" pb:"23"`
+
+	// recycler provides the memory of further statistics. It is nil for evidence that is kept.
+	recycler *recycler
+
+	// tested caches the hypotheses about the payloads of a single message.
+	tested []hypothesis
 }
 
 // PrefixLen is the maximum length of Prefix in bytes.
@@ -109,11 +111,12 @@ func newPayloads() *Payloads {
 // hypotheses. Otherwise its costs are computed, and it represents weight payloads.
 func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	if l.N == 0 {
-		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+		l.addPrefix(p, true)
 		l.addMask(p, p, true)
 	}
 	if weight > 0 {
-		l.Values.addBytes(p, weight)
+		// Examples are for evidence that is kept.
+		l.Values.addBytes(p, weight, l.recycler == nil)
 	} else {
 		l.Skipped++
 	}
@@ -265,7 +268,7 @@ func (l *Payloads) notFixed64() {
 // that p is the first payload.
 func (l *Payloads) addPrefix(p []byte, first bool) {
 	if first {
-		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+		l.Prefix = append(l.Prefix[:0], p[:min(len(p), PrefixLen)]...)
 		return
 	}
 	i := 0
@@ -313,38 +316,4 @@ func (l *Payloads) merge(o *Payloads) {
 	l.mergeSums(o)
 	l.Values.merge(o.Values)
 	l.Forms.Merge(&o.Forms)
-}
-
-// entryKey returns the encoded key of a map entry. ok is false unless p consists of field 1 and field 2.
-func entryKey(p []byte) (key []byte, ok bool) {
-	number, typ, n := protowire.ConsumeTag(p)
-	if n < 0 || number != 1 {
-		return nil, false
-	}
-	size := protowire.ConsumeFieldValue(number, typ, p[n:])
-	if size < 0 {
-		return nil, false
-	}
-	key, p = p[n:n+size], p[n+size:]
-	number, typ, n = protowire.ConsumeTag(p)
-	if n < 0 || number != 2 {
-		return nil, false
-	}
-	return key, protowire.ConsumeFieldValue(number, typ, p[n:]) == len(p)-n
-}
-
-// compareKeys returns -1, 0 or +1 by the order in which an encoder with sorted maps writes the encoded keys a and
-// b. The length at the beginning of text keys does not count.
-func compareKeys(a, b []byte) int {
-	x, n := protowire.ConsumeBytes(a)
-	y, m := protowire.ConsumeBytes(b)
-	if n == len(a) && m == len(b) {
-		return bytes.Compare(x, y)
-	}
-	v, n := protowire.ConsumeVarint(a)
-	w, m := protowire.ConsumeVarint(b)
-	if n == len(a) && m == len(b) {
-		return cmp.Compare(v, w)
-	}
-	return bytes.Compare(a, b)
 }

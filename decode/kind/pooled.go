@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"unwire/decode/value"
 	"unwire/decode/wire"
 )
 
@@ -91,6 +92,10 @@ const (
 // pooledShape detects those well-known types that node i's message may be that cannot be recognised from a single
 // message: wrappers such as Int32Value, and a Status without details.
 func (r *Reader) pooledShape(i int32) Remark {
+	if i == 0 {
+		// The root is the payload of no field.
+		return Remark{}
+	}
 	f := r.Field(i)
 	if f == nil || f.Child == nil || f.Len == nil || f.Len.N < leastSamples {
 		return Remark{}
@@ -212,7 +217,7 @@ func (r *Reader) fieldMask(i int32) float64 {
 	paths, words, steps := 0, false, false
 	for c := range r.t.Children(i) {
 		n := r.t.Node(c)
-		if n.Number != 1 || n.Type != wire.Len && n.Type != wire.Message || !isFieldPath(r.t.Payload(c)) {
+		if n.Number != 1 || n.Type != wire.Len && n.Type != wire.Message || !value.IsFieldPath(r.t.Payload(c)) {
 			return 0
 		}
 		paths++
@@ -228,25 +233,4 @@ func (r *Reader) fieldMask(i int32) float64 {
 		return 0.45
 	}
 	return 0
-}
-
-// isFieldPath reports whether p consists of lower-case names with dots between them.
-func isFieldPath(p []byte) bool {
-	if len(p) > 200 {
-		return false
-	}
-	start := true
-	for _, c := range p {
-		switch {
-		case c >= 'a' && c <= 'z':
-			start = false
-		case start:
-			return false
-		case c == '.':
-			start = true
-		case c != '_' && !isDigit(c):
-			return false
-		}
-	}
-	return !start
 }

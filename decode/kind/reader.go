@@ -25,8 +25,17 @@ type Reader struct {
 	// fields has, for each node of the tree, the statistics of its field, or nil.
 	fields []*Field
 
-	// pooled means that the statistics include other messages.
-	pooled bool
+	// pooled are the statistics of other messages; nil if t is judged alone.
+	pooled *Message
+
+	// own are the statistics of t alone; nil before they are collected.
+	own *Message
+
+	// evidence collects own.
+	evidence Evidence
+
+	// memory has the statistics of the tree. The next message reuses it.
+	memory recycler
 
 	// costs caches the description lengths of messages.
 	costs Costs
@@ -47,13 +56,27 @@ type Reader struct {
 // NewReader returns a Reader of message t. If pooled is not nil, fields are judged by these statistics, and fields
 // that they lack by t alone.
 func NewReader(t *wire.Tree, pooled *Message) *Reader {
-	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), pooled: pooled != nil, costs: Costs{}}
-	if pooled == nil {
-		r.collectEvidence(r.fields)
-		return r
+	r := &Reader{pooled: pooled, costs: Costs{}, judged: map[*Field]*inferredTypes{}}
+	r.Reset(t)
+	return r
+}
+
+// Reset makes r a Reader of message t, with the same statistics of other messages and without choices. It reuses
+// memory: fields of the previous message become invalid.
+func (r *Reader) Reset(t *wire.Tree) {
+	r.t, r.own, r.chosen = t, nil, nil
+	if len(r.fields) > maxRecycled {
+		// Clearing large maps would cost their whole size for every further message.
+		r.fields, r.costs, r.judged, r.parts = nil, Costs{}, map[*Field]*inferredTypes{}, nil
 	}
-	r.judged = map[*Field]*inferredTypes{}
-	if !r.assign(r.fields, 0, pooled) {
+	r.fields = slices.Grow(r.fields[:0], len(t.Nodes))[:len(t.Nodes)]
+	clear(r.fields)
+	clear(r.costs)
+	clear(r.judged)
+	clear(r.parts)
+	if r.pooled == nil {
+		r.collectEvidence(r.fields)
+	} else if !r.assign(r.fields, 0, r.pooled) {
 		own := make([]*Field, len(t.Nodes))
 		r.collectEvidence(own)
 		for i, f := range r.fields {
@@ -62,35 +85,37 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 			}
 		}
 	}
-	return r
 }
 
 // collectEvidence collects the statistics of the tree itself, and stores in fields, by node, the statistics of each
-// node's field.
+// node's field, except that of the root.
 func (r *Reader) collectEvidence(fields []*Field) {
-	e := NewEvidence()
-	e.scratch.nodes = fields
-	own := &Message{}
-	e.addMessage(own, r.t, 0, e.scratch.path[:0])
+	r.memory.reset()
+	r.own = r.memory.newMessage()
+	e := &r.evidence
+	e.count, e.cut, e.scratch.nodes, e.scratch.recycler = 0, nil, fields, &r.memory
+	e.addMessage(r.own, r.t, 0, e.scratch.path[:0])
 	// Some of the recorded fields were dropped.
 	if e.Truncated() {
 		clear(fields)
-		r.assign(fields, 0, own)
+		r.assign(fields, 0, r.own)
 	}
-	fields[0] = rootField(r.t, own)
 }
 
-// rootField returns statistics in which the whole message is the payload of a field, for the node of the root. m
-// are the statistics of the message.
-func rootField(t *wire.Tree, m *Message) *Field {
-	f := &Field{Seen: 1, Occurs: 1, Most: 1, Len: newPayloads(), Child: m}
-	whole := t.Nodes[0].First != wire.None
-	for c := range t.Children(0) {
-		if n := t.Node(c); n.Type == wire.Garbage || n.Err != nil && n.Type != wire.Len {
+// rootField returns statistics in which the whole message is the payload of a field, for the node of the root.
+func (r *Reader) rootField() *Field {
+	if r.own == nil {
+		r.collectEvidence(make([]*Field, len(r.t.Nodes)))
+	}
+	f := r.memory.newField()
+	f.Seen, f.Occurs, f.Most, f.Len, f.Child = 1, 1, 1, r.memory.newPayloads(), r.own
+	whole := r.t.Nodes[0].First != wire.None
+	for c := range r.t.Children(0) {
+		if n := r.t.Node(c); n.Type == wire.Garbage || n.Err != nil && n.Type != wire.Len {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
-	f.Len.addPayload(t.Data, whole, 1, 0)
+	f.Len.addPayload(r.t.Data, whole, 1, 0)
 	return f
 }
 
@@ -137,9 +162,7 @@ func (r *Reader) Field(i int32) *Field {
 		return nil
 	}
 	if i == 0 {
-		own := make([]*Field, len(r.t.Nodes))
-		r.collectEvidence(own)
-		r.fields[0] = own[0]
+		r.fields[0] = r.rootField()
 	} else {
 		r.fields[i] = r.ownStatistics(i)
 	}
@@ -155,10 +178,14 @@ func (r *Reader) Readings(i int32) []Reading {
 	out := make([]Reading, len(list))
 	for j := range list {
 		out[j] = list[j]
-		out[j].Value = r.value(i, list[j].Type)
+		out[j].Value = r.Value(i, list[j].Type)
 	}
 	return out
 }
+
+// Types returns the possible types of node i, most probable first, without values and reasons. It is faster than
+// Readings. The result is valid until Reset, and must not be changed.
+func (r *Reader) Types(i int32) []Reading { return r.possible(i, false) }
 
 // Best returns the kind, type and probability of node i's most probable type. It is faster than Readings.
 func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
@@ -182,7 +209,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}
 	all := r.judge(f, why)
-	if !r.pooled && f.hasOneWireType() {
+	if r.pooled == nil && f.hasOneWireType() {
 		f.judged.settled = !f.dropped
 		if n.Err == nil {
 			// Refuted readings are not in the list.
@@ -192,7 +219,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 
 	// The fallbacks: occurrences of the same wire type, readings that the bytes allow, and finally the node
 	// alone.
-	if !r.pooled && n.Err == nil {
+	if r.pooled == nil && n.Err == nil {
 		if out := r.typesForWireType(f, i, why); len(out) > 0 {
 			return out
 		}
@@ -240,12 +267,12 @@ func (r *Reader) typesForWireType(f *Field, i int32, why bool) []Reading {
 	if p == nil {
 		// Prefer the readings of the whole field.
 		p = &wireTypePart{of: f}
-		if !r.pooled {
+		if r.pooled == nil {
 			p.list = r.fitting(n, i, r.judge(f, false))
 		}
 		if len(p.list) == 0 {
 			p.of = f.onlyWireType(n.Type)
-			p.list = r.costs.readings(p.of)
+			p.list = r.costs.readings(nil, p.of)
 		}
 		if r.parts == nil {
 			r.parts = map[partKey]*wireTypePart{}
@@ -287,7 +314,7 @@ func (f *Field) onlyWireType(t wire.Type) *Field {
 
 // An inferredTypes caches the inferred types of a field.
 type inferredTypes struct {
-	// list are the possible types, most probable first; nil before they are inferred.
+	// list are the possible types, most probable first; empty before they are inferred.
 	list []Reading
 
 	// why means that the cached types include the reasons for their probabilities.
@@ -302,7 +329,7 @@ type inferredTypes struct {
 func (r *Reader) judge(f *Field, why bool) []Reading {
 	j := &f.judged
 	costs := r.costs
-	if r.pooled {
+	if r.pooled != nil {
 		if j = r.shared.judgement(f); j != nil {
 			costs = r.shared.costs
 		} else if j = r.judged[f]; j == nil {
@@ -310,8 +337,8 @@ func (r *Reader) judge(f *Field, why bool) []Reading {
 			r.judged[f] = j
 		}
 	}
-	if j.list == nil {
-		j.list = costs.readings(f)
+	if len(j.list) == 0 {
+		j.list = costs.readings(j.list, f)
 	}
 	if why && !j.why {
 		j.why = true
@@ -383,8 +410,8 @@ func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 	return false
 }
 
-// value returns node i's value, decoded as type typ.
-func (r *Reader) value(i int32, typ string) any {
+// Value returns node i's value, decoded as type typ; see Reading.Value.
+func (r *Reader) Value(i int32, typ string) any {
 	n := r.t.Node(i)
 	switch n.Type {
 	case wire.Varint, wire.I32, wire.I64:

@@ -1,7 +1,10 @@
 package kind
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -62,5 +65,98 @@ func TestFilesAreBytes(t *testing.T) {
 				t.Errorf("%s of %s: the remark says %q", want, what, got)
 			}
 		}
+	}
+}
+
+// TestReset: a Reader that has read other messages gives the same results as a new one, whatever the memory that it
+// reuses contained.
+func TestReset(t *testing.T) {
+	other := NewEvidence()
+	frames := mixedFrames()
+	for _, data := range frames[:len(frames)/3] {
+		_ = other.Add("R", data) // truncated frames are no evidence
+	}
+	shared := NewPooled(other.Root("R"))
+	for name, newReader := range map[string]func(*wire.Tree) *Reader{
+		"alone":  func(t *wire.Tree) *Reader { return NewReader(t, nil) },
+		"pooled": func(t *wire.Tree) *Reader { return NewReader(t, other.Root("R")) },
+		"shared": shared.NewReader,
+	} {
+		reused := newReader(wire.Parse(nil, wire.Options{}))
+		for f, data := range frames {
+			tree := wire.Parse(data, wire.Options{})
+			fresh := newReader(tree)
+			reused.Reset(tree)
+			if len(tree.Nodes) > 1 && f%5 == 0 {
+				choice := []Choice{{Path: tree.PathOf(1), Kind: wire.KindBytes, Type: "bytes"}}
+				fresh.Choose(choice)
+				reused.Choose(choice)
+			}
+			for i := range tree.Nodes[:min(len(tree.Nodes), 100)] {
+				n := int32(i)
+				is, typ, p := fresh.Best(n)
+				if k, s, q := reused.Best(n); k != is || s != typ || p != q {
+					t.Fatalf("%s: frame %d, node %d: %s %s %v, want %s %s %v", name, f, i, k, s, q, is, typ, p)
+				}
+				if got, want := reused.Remark(n, is, typ), fresh.Remark(n, is, typ); got != want {
+					t.Fatalf("%s: frame %d, node %d: %v, want %v", name, f, i, got, want)
+				}
+				if got, want := fmt.Sprint(reused.Readings(n)), fmt.Sprint(fresh.Readings(n)); got != want {
+					t.Fatalf("%s: frame %d, node %d:\n%s, want\n%s", name, f, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// mixedFrames returns small messages of many shapes, some of them damaged, and one that exceeds what a Reader keeps.
+func mixedFrames() (frames [][]byte) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for rest := chat(60 << 10); len(rest) > 0; {
+		_, _, n := protowire.ConsumeField(rest)
+		frame := bytes.Clone(rest[:n])
+		rest = rest[n:]
+		switch r.IntN(12) {
+		case 0:
+			frame = frame[:r.IntN(len(frame))]
+		case 1:
+			frame[r.IntN(len(frame))] ^= 1 << r.IntN(8)
+		case 2:
+			frame = protowire.AppendVarint(protowire.AppendTag(frame, protowire.Number(200+r.IntN(400)), protowire.VarintType), r.Uint64())
+		case 3:
+			frame = protowire.AppendFixed32(protowire.AppendTag(frame, 1, protowire.Fixed32Type), r.Uint32())
+		case 4:
+			frame = protowire.AppendGroup(protowire.AppendTag(nil, 2, protowire.StartGroupType), 2, frame)
+		}
+		frames = append(frames, frame, frame[min(len(frame), 3):], protowire.AppendVarint([]byte{8}, r.Uint64N(300)))
+	}
+	var large []byte
+	for n := range protowire.Number(3 * maxRecycled) {
+		large = protowire.AppendBytes(protowire.AppendTag(large, n%400+1, protowire.BytesType), fmt.Appendf(nil, "\x08%c\x12\x02%02d", n%100, n%100))
+	}
+	return slices.Insert(frames, len(frames)/2, large)
+}
+
+// TestResetReusesMemory: the statistics of small messages are not allocated again.
+func TestResetReusesMemory(t *testing.T) {
+	tree := wire.Parse([]byte("\x0a\x18\x0a\x04Hi00\x10\x96\x01\x1a\x0dsome more tex\x20\x05"), wire.Options{})
+	r := NewReader(tree, nil)
+	perMessage := testing.AllocsPerRun(100, func() {
+		r.Reset(tree)
+		readAll(r, tree, 0)
+	})
+	if perMessage > 10 {
+		t.Errorf("%v allocations for a message of six fields", perMessage)
+	}
+}
+
+// TestResetDropsLargeMaps: a large message does not make the small ones after it expensive.
+func TestResetDropsLargeMaps(t *testing.T) {
+	large := bytes.Repeat([]byte("\x0a\x02\x08\x01"), 2*maxRecycled)
+	r := NewReader(wire.Parse(large, wire.Options{}), nil)
+	r.Best(1)
+	r.Reset(wire.Parse([]byte("\x08\x01"), wire.Options{}))
+	if c := cap(r.fields); c > maxRecycled {
+		t.Errorf("memory for %d nodes is kept", c)
 	}
 }

@@ -54,22 +54,26 @@ func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
 // explainedReadings returns the possible types of the field with reasons; see Field.readings. It uses cached costs:
 // one Costs should be used for all fields of a tree.
 func (c Costs) explainedReadings(f *Field) []Reading {
-	out := c.readings(f)
+	out := c.readings(nil, f)
 	c.explain(f, out)
 	return out
 }
 
-// readings returns the possible types of the field, most probable first, without the reasons, which explain adds.
-func (c Costs) readings(f *Field) []Reading {
+// readings appends to out, which is empty, the possible types of the field, most probable first, without the reasons,
+// which explain adds.
+func (c Costs) readings(out []Reading, f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
-	out := make([]Reading, 0, 4)
+	if out == nil {
+		out = make([]Reading, 0, 4)
+	}
 
 	// Numbers have several types, which share the probability of their kind.
 	add := func(k wire.Kind, e Element, p float64) {
 		switch k {
 		case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-			for _, s := range scalarsOf(f, k) {
-				out = append(out, Reading{Kind: k, Type: s.Type, P: s.P * p, Why: s.Why})
+			var buf [mostScalars]scalarType
+			for _, s := range scalarsOf(buf[:0], f, k, false) {
+				out = append(out, Reading{Kind: k, Type: s.Type, P: s.P * p})
 			}
 		case wire.KindPacked:
 			out = append(out, Reading{Kind: k, Type: packedType(f, e), P: p})
@@ -84,14 +88,22 @@ func (c Costs) readings(f *Field) []Reading {
 	return normalize(out)
 }
 
-// explain adds the reasons for their probabilities to the possible types of a length-delimited field.
+// explain adds the reasons for their probabilities to the possible types of a field.
 func (c Costs) explain(f *Field, list []Reading) {
-	if f.Len == nil {
-		return
+	var why map[string][]Feature
+	if f.Len != nil {
+		why = c.reasons(f)
 	}
-	why := c.reasons(f)
 	for i := range list {
-		if w := why[list[i].Type]; w != nil {
+		typ := list[i].Type
+		if isNumber(list[i].Kind) {
+			for _, s := range scalarsOf(nil, f, list[i].Kind, true) {
+				if s.Type == typ {
+					list[i].Why = s.Why
+				}
+			}
+		}
+		if w := why[typ]; w != nil {
 			list[i].Why = w
 		}
 	}
@@ -102,7 +114,7 @@ func (c Costs) reasons(f *Field) map[string][]Feature {
 	all := map[string][]Feature{}
 	// Of several hypotheses of one type, the cheapest one has the reasons.
 	least := map[string]float64{}
-	list := hypotheses(f.Len, c.Payloads(f))
+	list := f.Len.hypotheses(c.Payloads(f))
 	content := func(h *hypothesis) float64 { return h.cost - h.prior - h.empty - h.sizes }
 	raw := 0.0
 	if at := slices.IndexFunc(list, func(h hypothesis) bool { return h.kind == wire.KindBytes }); at >= 0 {

@@ -194,7 +194,7 @@ func (l *Payloads) widenRange(p []byte) {
 	// Extend the range by each number. An overlong varint refutes the hypothesis.
 	e := l.Elements
 	if e == nil {
-		e = newElements()
+		e = l.recycler.newElements()
 	}
 	for len(p) > 0 {
 		v, n := uint64(p[0]), 1

@@ -37,15 +37,19 @@ func softmax(in []scalarType) []scalarType {
 	return in
 }
 
-// scalarsOf returns the possible types of a field of numbers of kind k (varint, fixed32 or fixed64).
-func scalarsOf(f *Field, k wire.Kind) []scalarType {
+// mostScalars is the maximum number of possible types of a field of numbers.
+const mostScalars = 5
+
+// scalarsOf appends to list, which is empty, the possible types of a field of numbers of kind k (varint, fixed32 or
+// fixed64). why adds the reasons for their probabilities.
+func scalarsOf(list []scalarType, f *Field, k wire.Kind, why bool) []scalarType {
 	switch k {
 	case wire.KindVarint:
-		return varintScalars(f.Varint)
+		return varintScalars(list, f.Varint, why)
 	case wire.KindFixed32:
-		return fixedScalars(f.Fixed32, 32)
+		return fixedScalars(list, f.Fixed32, 32, why)
 	}
-	return fixedScalars(f.Fixed64, 64)
+	return fixedScalars(list, f.Fixed64, 64, why)
 }
 
 // The log-odds of the types of a varint field before its values are examined.
@@ -58,18 +62,21 @@ const (
 	oddsTime   = -1.5
 )
 
-// varintScalars returns the possible types of varints with their probabilities. Values alone cannot distinguish an
-// enum from an int, nor a small int from other types.
-func varintScalars(s *Varints) []scalarType {
+// varintScalars appends to list, which is empty, the possible types of varints with their probabilities. Values alone
+// cannot distinguish an enum from an int, nor a small int from other types. why adds the reasons.
+func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 	if s == nil || s.N == 0 {
-		return []scalarType{{Type: "int64", P: 1}}
+		return append(list, scalarType{Type: "int64", P: 1})
 	}
-	var list []scalarType
 	// Log-odds of prior and evidence add up.
-	add := func(typ string, prior, weight float64, why string) {
-		list = append(list, scalarType{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common the type is", prior}}})
+	add := func(typ string, prior, weight float64, reason string) {
+		t := scalarType{Type: typ, P: prior + weight}
+		if why {
+			t.Why = []Feature{{reason, round2(weight)}, {"how common the type is", prior}}
+		}
+		list = append(list, t)
 	}
-	n := math.Log(float64(s.N))
+	n := bytecost.Log(float64(s.N))
 	// Parity is evidence for zigzag. A negative number has ten bytes in zigzag only if it is enormous.
 	zigzag := zigzagOdds(s)
 	if s.Negative > 0 {
@@ -103,7 +110,7 @@ func varintScalars(s *Varints) []scalarType {
 		// Values of enums repeat.
 		few := 0.0
 		if !s.Values.Full {
-			few = min(max(math.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
+			few = min(max(bytecost.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
 		}
 		add("int64", oddsInt, 0, "a number")
 		add("enum", oddsEnum, few+0.6-float64(s.Max)/24, "small numbers that repeat")
@@ -126,6 +133,25 @@ func varintScalars(s *Varints) []scalarType {
 // ordinary numbers are odd, but zigzag makes all numbers even that are not negative. Round numbers are even, too:
 // they are multiples of ten, or of four more often than of two alone.
 func zigzagOdds(s *Varints) float64 {
+	if s.N == 1 && s.Small+s.Negative == 0 && !s.Values.Full && len(s.Values.Items) == 1 {
+		return oneZigzagOdds[s.Values.Items[0].Value%uint64(len(oneZigzagOdds))]
+	}
+	return computeZigzagOdds(s)
+}
+
+// oneZigzagOdds caches the log-odds of a single value from 8 on. They depend only on whether the value is a multiple of
+// two, four and ten, and so on its remainder modulo 20. Most fields of a single message have one value.
+var oneZigzagOdds = func() (t [20]float64) {
+	for i := range uint64(len(t)) {
+		s := newVarints()
+		s.addValue(2*uint64(len(t))+i, 1)
+		t[i] = computeZigzagOdds(s)
+	}
+	return t
+}()
+
+// computeZigzagOdds computes the result of zigzagOdds.
+func computeZigzagOdds(s *Varints) float64 {
 	all := float64(s.N - s.Small - s.Negative)
 	seen, known, evens, tens := all, 0.0, 0.0, 0.0
 	for _, it := range s.Values.Items {
@@ -154,67 +180,57 @@ func zigzagOdds(s *Varints) float64 {
 	if even := all - float64(s.Odd); even > 0 {
 		twos = float64(s.Twos) / even
 	}
-	fair := betaBinomial(evens, tens, 8, 32) + betaBinomial(n-k, twos*(n-k), 20, 20)
-	round := betaBinomial(n, k, 1, 3)
-	ints := math.Log(0.9) + betaBinomial(n, k, 100, 100) + fair
+	fair := bytecost.BetaBinomial(evens, tens, 8, 32) + bytecost.BetaBinomial(n-k, twos*(n-k), 20, 20)
+	round := bytecost.BetaBinomial(n, k, 1, 3)
+	ints := bytecost.Log(0.9) + bytecost.BetaBinomial(n, k, 100, 100) + fair
 	for _, other := range [...]float64{
-		math.Log(0.02) + betaBinomial(n, k, 20, 20) + fair,
+		bytecost.Log(0.02) + bytecost.BetaBinomial(n, k, 20, 20) + fair,
 		// Even numbers without a visible reason.
-		math.Log(0.006) + round + fair,
-		math.Log(0.07) + round + betaBinomial(evens, tens, 5, 1.5) + betaBinomial(n-k, twos*(n-k), 10, 10),
-		math.Log(0.07) + round + betaBinomial(evens, tens, 2, 8) + betaBinomial(n-k, twos*(n-k), 1, 9),
+		bytecost.Log(0.006) + round + fair,
+		bytecost.Log(0.07) + round + bytecost.BetaBinomial(evens, tens, 5, 1.5) + bytecost.BetaBinomial(n-k, twos*(n-k), 10, 10),
+		bytecost.Log(0.07) + round + bytecost.BetaBinomial(evens, tens, 2, 8) + bytecost.BetaBinomial(n-k, twos*(n-k), 1, 9),
 	} {
-		ints = logSum(ints, other)
+		ints = bytecost.LogSum(ints, other)
 	}
-	return min(max(betaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
+	return min(max(bytecost.BetaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
 }
 
 // mostParities is the maximum number of values whose parity counts as evidence, because values of one field
 // resemble each other.
 const mostParities = 300
 
-// betaBinomial returns the log-likelihood of a sequence with k successes in n trials, whose probability has a
-// Beta(a, b) prior.
-func betaBinomial(n, k, a, b float64) float64 {
-	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
-	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)
-}
-
-// logSum returns ln(e^a + e^b) without overflow.
-func logSum(a, b float64) float64 {
-	if a < b {
-		a, b = b, a
-	}
-	return a + math.Log1p(math.Exp(b-a))
-}
-
-// fixedScalars returns the possible types of fixed values of the given width in bits.
-func fixedScalars(s *fixeds, width int) []scalarType {
+// fixedScalars appends to list, which is empty, the possible types of fixed values of the given width in bits. why adds
+// the reasons for their probabilities.
+func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarType {
 	names := [...]string{"float", "fixed32", "sfixed32"}
 	if width == 64 {
 		names = [...]string{"double", "fixed64", "sfixed64"}
 	}
 	if s == nil || s.N == 0 {
-		return []scalarType{{Type: names[1], P: 1}}
+		return append(list, scalarType{Type: names[1], P: 1})
 	}
 	diff := float64(s.Int-s.Float) / bytecost.Nat * math.Pow(float64(s.N), poolPower-1)
-	list := []scalarType{
-		{names[0], diff + 1, []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}},
-		{names[1], 0, []Feature{{"a number", 0}}},
-	}
+	list = append(list, scalarType{Type: names[0], P: diff + 1}, scalarType{Type: names[1]})
 
 	// Negative integers near zero suggest a signed type.
 	signed := -1.5
 	if s.Small > 0 {
 		signed = 3
 	}
-	list = append(list, scalarType{names[2], signed, []Feature{{"values close below zero", signed}}})
+	list = append(list, scalarType{Type: names[2], P: signed})
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
 		w := 2.0
 		if unit == "timestamp-s" && width == 64 {
 			w = 0.5
 		}
-		list = append(list, scalarType{unit, w, []Feature{{"times between 2001 and 2065", w}}})
+		list = append(list, scalarType{Type: unit, P: w})
+	}
+	if why {
+		list[0].Why = []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}
+		reasons := [...]string{"a number", "values close below zero", "times between 2001 and 2065"}
+		for i := range list[1:] {
+			list[i+1].Why = []Feature{{reasons[i], list[i+1].P}}
+		}
 	}
 	return softmax(list)
 }

@@ -49,9 +49,9 @@ func (s *sketch) addValue(v uint64) {
 	}
 }
 
-// addBytes counts a payload that represents weight payloads.
-func (s *sketch) addBytes(p []byte, weight int64) {
-	if i, fresh := s.insert(sketchItem{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
+// addBytes counts a payload that represents weight payloads. example means that it may become an example.
+func (s *sketch) addBytes(p []byte, weight int64, example bool) {
+	if i, fresh := s.insert(sketchItem{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts && example {
 		s.Texts.insert(i, exampleText(p))
 	}
 }

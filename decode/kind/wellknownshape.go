@@ -154,36 +154,12 @@ func (r *Reader) anyName(i int32) (string, bool) {
 		case n.Type != wire.Len, n.Number == 1 && ok, n.Number > 2:
 			return "", false
 		case n.Number == 1:
-			if name, ok = typeURL(r.t.Payload(c)); !ok {
+			if name, ok = value.TypeURL(r.t.Payload(c)); !ok {
 				return "", false
 			}
 		}
 	}
 	return name, ok
-}
-
-// typeURL returns the full name in the type URL of an Any: type.googleapis.com/package.Type.
-func typeURL(b []byte) (string, bool) {
-	if len(b) > 300 || !utf8.Valid(b) {
-		return "", false
-	}
-	host, name, ok := strings.Cut(string(b), "/")
-	if !ok || !strings.Contains(host, ".") || strings.ContainsAny(host, " \n") || !strings.Contains(name, ".") {
-		// Without a host, "/package.Type" may as well be a path.
-		return "", false
-	}
-	for part := range strings.SplitSeq(name, ".") {
-		if part == "" || isDigit(part[0]) {
-			return "", false
-		}
-		for i := range len(part) {
-			if !isAlnum(part[i]) && part[i] != '_' {
-				return "", false
-			}
-		}
-	}
-	// A file name has an extension, but a type has a capital letter somewhere.
-	return name, strings.ToLower(name) != name
 }
 
 // isStatus reports whether node i looks like a google.rpc.Status with details. one and three are the nodes of
@@ -334,12 +310,4 @@ func (r *Reader) isEntry(i, one, two int32, count int) bool {
 		entries++
 	}
 	return entries >= leastEntries
-}
-
-// isDigit reports whether c is an ASCII digit.
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-// isAlnum reports whether c is an ASCII letter or digit.
-func isAlnum(c byte) bool {
-	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

@@ -454,13 +454,13 @@ func (s *searcher) reportField(t *wire.Tree, c int32, n *wire.Node) {
 		return
 	}
 	data := t.Payload(c)
-	switch is, _ := s.probableType(t, c); is {
+	switch is, typ := s.probableType(t, c); is {
 	case wire.KindMessage, wire.KindGroup:
 		s.reportWhole(string(is), strconv.Itoa(len(data))+" bytes")
 	case wire.KindString:
 		s.reportWhole("string", string(data))
 	case wire.KindPacked:
-		s.reportWhole(string(is), strings.Trim(fmt.Sprint(s.reader.Readings(c)[0].Value), "[]"))
+		s.reportWhole(string(is), strings.Trim(fmt.Sprint(s.reader.Value(c, typ)), "[]"))
 	default:
 		s.reportWhole(string(is), hexText(data))
 	}
@@ -468,9 +468,13 @@ func (s *searcher) reportField(t *wire.Tree, c int32, n *wire.Node) {
 
 // probableType returns the most probable type of a node, inferred from its message alone.
 func (s *searcher) probableType(t *wire.Tree, c int32) (k wire.Kind, typ string) {
-	if s.readOf != t {
-		s.reader, s.readOf = kind.NewReader(t, nil), t
+	switch {
+	case s.reader == nil:
+		s.reader = kind.NewReader(t, nil)
+	case s.readOf != t:
+		s.reader.Reset(t)
 	}
+	s.readOf = t
 	k, typ, _ = s.reader.Best(c)
 	return k, typ
 }

@@ -97,7 +97,7 @@ func (p *printer) truncatedMessage(data []byte, base int, fd protoreflect.FieldD
 		p.w.WriteString("  # " + string(fd.Name()) + ": " + declaration(fd))
 	}
 	p.w.WriteByte('\n')
-	s.r = Options{}.reader(&s.t)
+	s.r = Options{}.reader(&s.t, nil)
 	s.fields(0, md, depth+1)
 	p.find = s.find
 	return true
@@ -135,7 +135,7 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 		return false
 	}
 	p.w.WriteString("  # a message that is cut off\n")
-	s.r = Options{}.reader(&s.t)
+	s.r = Options{}.reader(&s.t, nil)
 	s.fields(0, nil, depth+1)
 	p.find = s.find
 	p.indent(depth)

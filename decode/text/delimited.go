@@ -45,20 +45,25 @@ const (
 // isDelimited reports whether data consists of delimited messages (each preceded by its length) and is less likely
 // a single message. scratch is reused memory for parsing.
 func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
+	// All lengths must fit. That is checked first, because it excludes nearly all other data at little cost.
 	count, filled := 0, 0
 	for rest := data; len(rest) > 0; count++ {
 		v, n := wire.ConsumeVarint(rest)
 		if n <= 0 || n > wire.SizeVarint(v) || v > uint64(len(rest)-n) {
 			return false
 		}
-		m := rest[n : n+int(v)]
 		rest = rest[n+int(v):]
-		if len(m) > 0 {
+		if v > 0 {
 			filled++
 		}
+	}
 
-		// A sample of the messages suffices, but all lengths must fit.
-		if count >= delimitedSample || len(m) > o.segmentLen {
+	// A sample of the messages suffices.
+	for i, rest := 0, data; i < min(count, delimitedSample); i++ {
+		v, n := wire.ConsumeVarint(rest)
+		m := rest[n : n+int(v)]
+		rest = rest[n+int(v):]
+		if len(m) > o.segmentLen {
 			continue
 		}
 		if scratch.Reset(m, o.Wire); scratch.Err() != nil {

@@ -184,7 +184,7 @@ func (p *printer) segments(data []byte, o Options, off, depth int) {
 			continue
 		}
 		p.t.Reset(part, o.Wire)
-		p.r, p.base = o.reader(&p.t), off
+		p.r, p.base = o.reader(&p.t, p.r), off
 		// Describe the message as a whole only if all of it is in this segment.
 		if off == 0 && len(part) == len(data) && o.Type == nil {
 			if m := p.r.Remark(0, wire.KindMessage, ""); m.Shape != "" {

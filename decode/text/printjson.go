@@ -162,7 +162,7 @@ func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 			p.large(f, o, off)
 		} else {
 			p.t.Reset(part, o.Wire)
-			p.r, p.base = o.reader(&p.t), off
+			p.r, p.base = o.reader(&p.t, p.r), off
 			p.fields(0, o.Type, ",\n")
 			if p.onWritten != nil {
 				p.onWritten(off + len(part))
@@ -338,7 +338,7 @@ func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) f
 // next call.
 func (p *jsonPrinter) alternatives(c int32) []field.Alternative {
 	p.others = p.others[:0]
-	for _, r := range p.r.Readings(c)[1:] {
+	for _, r := range p.r.Types(c)[1:] {
 		p.others = append(p.others, field.Alternative{Kind: string(r.Kind), Type: r.Type, P: math.Round(r.P*1e4) / 1e4})
 	}
 	return p.others

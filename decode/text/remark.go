@@ -141,7 +141,7 @@ func (p *printer) doubtText(c int32, typ string, prob float64) string {
 func (p *printer) readings(c int32) string {
 	var buf [80]byte
 	s := buf[:0]
-	for _, r := range p.r.Readings(c) {
+	for _, r := range p.r.Types(c) {
 		if r.P < leastShown {
 			break
 		}

@@ -128,9 +128,14 @@ func Decode(in []byte, o Options) (*Document, error) {
 	return d, nil
 }
 
-// reader returns a kind.Reader, which infers the types of t's fields, with the evidence and choices of the options.
-func (o Options) reader(t *wire.Tree) *kind.Reader {
-	r := o.Evidence.NewReader(t)
+// reader returns a kind.Reader, which infers the types of t's fields, with the evidence and choices of the options. If
+// r is not nil, it is a Reader with the same evidence, whose memory is reused.
+func (o Options) reader(t *wire.Tree, r *kind.Reader) *kind.Reader {
+	if r == nil {
+		r = o.Evidence.NewReader(t)
+	} else {
+		r.Reset(t)
+	}
 	r.Choose(o.Choices)
 	return r
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -647,33 +649,100 @@ func seeds(f *testing.F) {
 	f.Add([]byte("\x0a\x14"+hex.EncodeToString([]byte("\x0a\x05hello\x10\x96\x01"))), uint8(1))
 }
 
+// TestFramesAreIndependent: a frame is printed as it is alone, whatever the printer's memory contains of earlier frames.
+func TestFramesAreIndependent(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 11))
+	texts := []string{"", "ok", "a\nb", "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "0a0568656c6c6f109601", `{"a":[1,2]}`, "\xff\xfe\x00\x01", "\x08\x01\x10\x02", "1234567890123456"}
+	var message func(depth int) []byte
+	message = func(depth int) (b []byte) {
+		for n := range uint64(r.IntN(5)) {
+			number := n + 1 + r.Uint64N(2)
+			switch r.IntN(5) {
+			case 0:
+				b = wire.AppendVarint(wire.AppendVarint(b, number<<3), r.Uint64N(1<<r.IntN(64)))
+			case 1:
+				b = append(wire.AppendVarint(b, number<<3|5), byte(r.Uint32()), 0, byte(r.Uint32()), 0x40)
+			case 2, 3:
+				text := texts[r.IntN(len(texts))]
+				b = append(wire.AppendVarint(wire.AppendVarint(b, number<<3|2), uint64(len(text))), text...)
+			default:
+				if depth < 3 {
+					inner := message(depth + 1)
+					b = append(wire.AppendVarint(wire.AppendVarint(b, number<<3|2), uint64(len(inner))), inner...)
+				}
+			}
+		}
+		return b
+	}
+
+	var all []byte
+	var want strings.Builder
+	text := func(data []byte, w io.Writer) {
+		d, err := Decode(data, Options{In: "raw", As: "frames"})
+		if err == nil {
+			err = d.Text(w)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 400 {
+		m := message(0)
+		if i%20 == 19 {
+			m = m[:r.IntN(len(m)+1)]
+		}
+		frame := envelope.Append(nil, 0, m)
+		all = append(all, frame...)
+		text(frame, &want)
+	}
+	var got strings.Builder
+	if text(all, &got); got.String() != want.String() {
+		t.Error("the frames are printed differently when they are alone")
+	}
+}
+
+// BenchmarkText prints and parses small frames: one that repeats, and those of a stream of text, which all differ.
 func BenchmarkText(b *testing.B) {
-	var in []byte
-	for i := range 2000 {
-		in = envelope.Append(in, 0, fmt.Appendf(nil, "\x0a\x18\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more tex\x20\x05", i%100))
-	}
-	d, err := Decode(in, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	var out bytes.Buffer
-	b.Run("write", func(b *testing.B) {
-		b.SetBytes(int64(len(in)))
-		for b.Loop() {
-			out.Reset()
-			if err := d.Text(&out); err != nil {
-				b.Fatal(err)
-			}
+	words := strings.Fields("the stream of words that a model writes and what it says of files, tests and func main()")
+	for name, frame := range map[string]func(i int) []byte{
+		"repeated": func(i int) []byte {
+			return fmt.Appendf(nil, "\x0a\x18\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more tex\x20\x05", i%100)
+		},
+		"stream": func(i int) []byte {
+			text := words[i%len(words)] + " " + words[i/7%len(words)]
+			inner := fmt.Appendf([]byte{0x12, byte(len(text))}, "%s\x18%c", text, i%4)
+			inner = wire.AppendVarint(append(inner, 8), uint64(i))
+			return append([]byte{0x0a, byte(len(inner))}, inner...)
+		},
+	} {
+		var in []byte
+		for i := range 2000 {
+			in = envelope.Append(in, 0, frame(i))
 		}
-	})
-	b.Run("read", func(b *testing.B) {
-		b.SetBytes(int64(len(in)))
-		for b.Loop() {
-			if _, err := Parse(out.Bytes()); err != nil {
-				b.Fatal(err)
-			}
+		d, err := Decode(in, Options{})
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
+		var out bytes.Buffer
+		b.Run(name+"/write", func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				out.Reset()
+				if err := d.Text(&out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/read", func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			for b.Loop() {
+				if _, err := Parse(out.Bytes()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // What is written while it is read is what Parse gives.

@@ -159,8 +159,9 @@ var table = map[string]row{
 		why:   "classifies a value by its bytes alone",
 	},
 	"decode/kind/bytecost": {why: "what one value costs depends on its bytes alone, not on statistics"},
+	"decode/kind/mapkey":   {why: "keys of map entries are compared as they are encoded, without statistics"},
 	"decode/kind": {
-		imports: []string{"decode/kind/bytecost", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
+		imports: []string{"decode/kind/bytecost", "decode/kind/mapkey", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {

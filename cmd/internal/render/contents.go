@@ -54,7 +54,10 @@ func contentsOf(data []byte) contents {
 		return contents{what: "text", lines: strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")}
 	}
 	t := wire.Parse(data, wire.Options{})
-	if t.Err() != nil || kind.NewReader(t, nil).Readings(0)[0].Kind != wire.KindMessage {
+	if t.Err() != nil {
+		return contents{}
+	}
+	if is, _, _ := kind.NewReader(t, nil).Best(0); is != wire.KindMessage {
 		return contents{}
 	}
 	return contents{what: "protobuf", message: t}

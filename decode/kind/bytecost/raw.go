@@ -151,7 +151,7 @@ func costFew(p []byte) (cost, asNumbers int64) {
 			small += min(costBits[bits.Len8(uint8(v))], RawByte) - RawByte
 		}
 	}
-	list := used*(math.Log(256)+0.5*math.Log(n+1)) - used*math.Log(max(used/math.E, 1))
+	list := used*(math.Log(256)+0.5*Log(n+1)) - used*math.Log(max(used/math.E, 1))
 	cost = int64(Nat * (each + list + 2))
 	return cost, cost + small
 }
@@ -172,7 +172,7 @@ const minWords = 20
 func Wide(p []byte) (text, numbers int64) {
 	head := p[:min(len(p), Head)]
 	flat := int64(len(head)) * RawByte
-	text, numbers = min(costUTF16(head), flat+flat/8), flat
+	text, numbers = costUTF16(head, flat+flat/8), flat
 	if len(head) >= minWords {
 		numbers = min(flat, costWords(head))
 	}

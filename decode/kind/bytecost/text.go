@@ -2,7 +2,6 @@ package bytecost
 
 import (
 	"bytes"
-	"math"
 	"unicode"
 	"unicode/utf8"
 )
@@ -190,14 +189,15 @@ const (
 )
 
 // costUTF16 returns the cost of p as UTF-16 in either byte order. Data that is not text costs more than raw bytes.
-// So does text without any ASCII, since arbitrary 16-bit numbers are often assigned characters.
-func costUTF16(p []byte) int64 {
-	best := int64(math.MaxInt64)
+// So does text without any ASCII, since arbitrary 16-bit numbers are often assigned characters. The result is at most
+// most.
+func costUTF16(p []byte, most int64) int64 {
+	best := most
 	for first := range 2 {
 		// Stating the byte order costs a constant.
 		cost, script := int64(5*Nat), rune(0)
 		ascii, han := 0, 0
-		for i := 0; i+1 < len(p); i += 2 {
+		for i := 0; i+1 < len(p) && cost < best; i += 2 {
 			r := rune(p[i+first]) | rune(p[i+1-first])<<8
 			// A surrogate pair.
 			if r >= 0xd800 && r < 0xdc00 && i+3 < len(p) {
@@ -213,7 +213,7 @@ func costUTF16(p []byte) int64 {
 				ascii++
 				cost += costASCII[r] + 200
 				continue
-			case r >= 0xd800 && r < 0xe000 || !isLetterRange(r) && !unicode.IsPrint(r) && !isMark(r):
+			case !isUTF16Char(r):
 				cost += 3 * RawByte
 			// Half of all 16-bit units are East Asian characters, so each is weak evidence.
 			case isHan(r):
@@ -235,6 +235,11 @@ func costUTF16(p []byte) int64 {
 		}
 	}
 	return best
+}
+
+// isUTF16Char reports whether r is a character that text in UTF-16 contains: no lone surrogate, and printable or a mark.
+func isUTF16Char(r rune) bool {
+	return (r < 0xd800 || r >= 0xe000) && (isLetterRange(r) || unicode.IsPrint(r) || isMark(r))
 }
 
 // isHan reports whether r is of an East Asian script. These scripts are mixed in one text.
