@@ -31,6 +31,9 @@ type Reader struct {
 	// costs caches the description lengths of messages.
 	costs Costs
 
+	// own caches the statistics of single nodes whose field has none, by node; at most maxOwn of them.
+	own map[int32]*Field
+
 	// judged caches the inferred types of fields, if pooled is true.
 	judged map[*Field]*inferredTypes
 
@@ -43,6 +46,10 @@ type Reader struct {
 	// chosen has the nodes whose type a user chose.
 	chosen map[int32]chosenTypes
 }
+
+// maxOwn is the maximum number of nodes in Reader.own. Callers need the statistics of a node several times in
+// succession. Those of all nodes of a message would need a hundred times its memory.
+const maxOwn = 256
 
 // NewReader returns a Reader of message t. If pooled is not nil, fields are judged by these statistics, and fields
 // that they lack by t alone.
@@ -140,10 +147,9 @@ func (r *Reader) Field(i int32) *Field {
 		own := make([]*Field, len(r.t.Nodes))
 		r.collectEvidence(own)
 		r.fields[0] = own[0]
-	} else {
-		r.fields[i] = r.ownStatistics(i)
+		return r.fields[i]
 	}
-	return r.fields[i]
+	return r.ownStatistics(i)
 }
 
 // Readings returns the possible types of node i with the value decoded by each, most probable first. Their
@@ -200,11 +206,13 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	if out := r.fitting(n, i, all); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.typesForWireType(f, i, why)); len(out) > 0 {
-		return out
-	}
-	if out := r.fitting(n, i, r.costs.explainedReadings(r.ownStatistics(i))); len(out) > 0 {
-		return out
+	if !f.single {
+		if out := r.fitting(n, i, r.typesForWireType(f, i, why)); len(out) > 0 {
+			return out
+		}
+		if out := r.fitting(n, i, r.judge(r.ownStatistics(i), true)); len(out) > 0 {
+			return out
+		}
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 }
@@ -262,25 +270,17 @@ func (r *Reader) typesForWireType(f *Field, i int32, why bool) []Reading {
 // onlyWireType returns the statistics of those occurrences of the field that have the wire type t.
 func (f *Field) onlyWireType(t wire.Type) *Field {
 	o := &Field{Seen: f.Seen, Most: f.Most}
-	switch t {
-	case wire.Varint:
-		if o.Varint = f.Varint; f.Varint != nil {
-			o.Occurs = f.Varint.N
-		}
-	case wire.I32:
-		if o.Fixed32 = f.Fixed32; f.Fixed32 != nil {
-			o.Occurs = f.Fixed32.N
-		}
-	case wire.I64:
-		if o.Fixed64 = f.Fixed64; f.Fixed64 != nil {
-			o.Occurs = f.Fixed64.N
-		}
-	case wire.StartGroup:
+	switch {
+	case t == wire.Varint && f.Varint != nil:
+		o.Varint, o.Occurs = f.Varint, f.Varint.N
+	case t == wire.I32 && f.Fixed32 != nil:
+		o.Fixed32, o.Occurs = f.Fixed32, f.Fixed32.N
+	case t == wire.I64 && f.Fixed64 != nil:
+		o.Fixed64, o.Occurs = f.Fixed64, f.Fixed64.N
+	case t == wire.StartGroup:
 		o.Group, o.Groups, o.Occurs = f.Group, f.Groups, f.Groups
-	default:
-		if o.Len, o.Child = f.Len, f.Child; f.Len != nil {
-			o.Occurs = f.Len.N
-		}
+	case (t == wire.Len || t == wire.Message) && f.Len != nil:
+		o.Len, o.Child, o.Occurs = f.Len, f.Child, f.Len.N
 	}
 	return o
 }
@@ -300,9 +300,12 @@ type inferredTypes struct {
 // judge returns the possible types of a field, most probable first, and caches them. why adds the
 // reasons.
 func (r *Reader) judge(f *Field, why bool) []Reading {
-	j := &f.judged
-	costs := r.costs
-	if r.pooled {
+	j, costs := &f.judged, r.costs
+	switch {
+	case f.single:
+		// A shared cache would keep these statistics.
+		costs = Costs{}
+	case r.pooled:
 		if j = r.shared.judgement(f); j != nil {
 			costs = r.shared.costs
 		} else if j = r.judged[f]; j == nil {
@@ -346,8 +349,15 @@ func (f *Field) hasOneWireType() bool {
 
 // ownStatistics returns statistics of node i only, without other occurrences of its field.
 func (r *Reader) ownStatistics(i int32) *Field {
-	f := &Field{Seen: 1, Most: 1}
-	f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
+	f := r.own[i]
+	if f == nil {
+		if r.own == nil || len(r.own) == maxOwn {
+			r.own = map[int32]*Field{}
+		}
+		f = &Field{Seen: 1, Most: 1, single: true}
+		f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
+		r.own[i] = f
+	}
 	return f
 }
 

@@ -1,7 +1,9 @@
 package kind
 
 import (
+	"bytes"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -39,7 +41,9 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	if f == nil || fieldAt(ev.Root("R"), 1, 2) != nil || fieldAt(ev.Root("R"), 9) != nil {
 		t.Error("At")
 	}
-	if r := f.readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
+	list := f.readings()
+	Costs{}.explain(f, list)
+	if r := list[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -62,5 +66,28 @@ func TestFilesAreBytes(t *testing.T) {
 				t.Errorf("%s of %s: the remark says %q", want, what, got)
 			}
 		}
+	}
+}
+
+// TestManyInvalidNumbers: fields whose number is invalid share no statistics. A Reader of many of them keeps those of
+// few, and its types are the ones that it infers from each alone.
+func TestManyInvalidNumbers(t *testing.T) {
+	for name, one := range map[string]string{"varint": "\x00\x01", "empty": "\x02\x00", "message": "\x02\x02\x08\x01", "text": "\x02\x05hello"} {
+		t.Run(name, func(t *testing.T) {
+			want := NewReader(wire.Parse([]byte(one), wire.Options{}), nil).Readings(1)
+			tree := wire.Parse(bytes.Repeat([]byte(one), 4*maxOwn), wire.Options{})
+			r := NewReader(tree, nil)
+			costs := len(r.costs)
+			for i := range tree.Children(0) {
+				_, typ, p := r.Best(i)
+				if got := r.Readings(i); !reflect.DeepEqual(got, want) || typ != want[0].Type || p != want[0].P {
+					t.Fatalf("node %d: %v, %s %v, want %v", i, got, typ, p, want)
+				}
+				r.Remark(i, want[0].Kind, typ)
+				if r.fields[i] != nil || len(r.own) > maxOwn || len(r.costs) > costs+maxOwn || len(r.parts) > maxOwn {
+					t.Fatalf("node %d: the Reader keeps the statistics of %d nodes", i, len(r.own))
+				}
+			}
+		})
 	}
 }

@@ -47,19 +47,12 @@ type Reading struct {
 // leastP is the probability below which possible types are omitted.
 const leastP = 0.001
 
-// readings returns the possible types of the field, based on all its occurrences, most probable first
-// and with reasons. The probabilities sum to 1.
-func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
+// readings returns the possible types of the field, based on all its occurrences, most probable first and without
+// reasons. The probabilities sum to 1.
+func (f *Field) readings() []Reading { return Costs{}.readings(f) }
 
-// explainedReadings returns the possible types of the field with reasons; see Field.readings. It uses cached costs:
-// one Costs should be used for all fields of a tree.
-func (c Costs) explainedReadings(f *Field) []Reading {
-	out := c.readings(f)
-	c.explain(f, out)
-	return out
-}
-
-// readings returns the possible types of the field, most probable first, without the reasons, which explain adds.
+// readings returns the possible types of the field; see Field.readings. It uses cached costs: one Costs should be used for
+// all fields of a tree. explain adds the reasons.
 func (c Costs) readings(f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	out := make([]Reading, 0, 4)
