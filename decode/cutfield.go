@@ -65,7 +65,7 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 			held, f.Type = fd.Message(), string(fd.Message().FullName())
 		}
 		v.base, v.cuts, v.Evidence, v.Choices = f.Val, v.cuts+1, nil, nil
-		f.Fields = v.fieldsOf(sub, kind.NewReader(sub, nil), 0, held)
+		f.Fields = collect(v.fieldsOf(sub, kind.NewReader(sub, nil), 0, held))
 	case IsText(words):
 		f.Kind, f.Type, f.Value = string(wire.KindString), string(wire.KindString), string(words)
 	default:

@@ -2,6 +2,8 @@ package decode
 
 import (
 	"context"
+	"iter"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -48,45 +50,61 @@ func (v View) Reader(t *wire.Tree) *kind.Reader {
 // Fields returns the decoded fields of a tree. If v has a Type, fields have names, and fields that match their
 // declaration are decoded as declared, with probability 1. A field that contradicts its declaration or a choice has
 // that in Error.
-func (v View) Fields(t *wire.Tree) []*field.Field {
+func (v View) Fields(t *wire.Tree) []*field.Field { return collect(v.Each(t)) }
+
+// Each yields the fields that Fields returns, one at a time, so that a caller needs no memory for all fields of a large
+// message. The fields inside of a yielded field are complete.
+func (v View) Each(t *wire.Tree) iter.Seq[*field.Field] {
 	if v.Find == nil {
 		v.Find = known.Message
 	}
 	return v.fieldsOf(t, v.Reader(t), 0, v.Type)
 }
 
+// collect returns the fields that a sequence yields. The list is never nil.
+func collect(fields iter.Seq[*field.Field]) []*field.Field {
+	return slices.AppendSeq([]*field.Field{}, fields)
+}
+
 // anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
-// fieldsOf returns the decoded fields of node i, a message of type md, which may be nil. r infers their types.
-func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []*field.Field {
-	out := []*field.Field{}
-	// contained is the type of the message inside an Any.
+// fieldsOf yields the decoded fields of node i, a message of type md, which may be nil. r infers their types.
+func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) iter.Seq[*field.Field] {
+	// held is the type of the message inside an Any.
 	var held protoreflect.MessageDescriptor
 	if name, ok := r.AnyType(i); ok {
 		held = v.Find(name)
 	}
-	for c := range t.Children(i) {
-		n := t.Node(c)
-		f := &field.Field{
-			N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val,
-			P: 1, Alternatives: []field.Alternative{},
+	return func(yield func(*field.Field) bool) {
+		for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
+			if !yield(v.fieldOf(t, r, c, md, held)) {
+				return
+			}
 		}
-		if n.Err != nil {
-			f.Error = wire.ErrorText(n.Err, v.base)
-		}
-		sub := v.decodeField(f, t, r, c, md, held)
-		setRemark(f, r, c)
-		if n.Type == wire.Garbage {
-			f.Cut = v.cutField(t, c, md)
-		}
-		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
-			f.Fields = v.fieldsOf(t, r, c, sub)
-		}
-		out = append(out, f)
 	}
+}
 
-	return out
+// fieldOf returns the decoded field in node c of a message of type md, which may be nil. r infers its type. held is the
+// type of the message inside an Any, or nil.
+func (v View) fieldOf(t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) *field.Field {
+	n := t.Node(c)
+	f := &field.Field{
+		N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val,
+		P: 1, Alternatives: []field.Alternative{},
+	}
+	if n.Err != nil {
+		f.Error = wire.ErrorText(n.Err, v.base)
+	}
+	sub := v.decodeField(f, t, r, c, md, held)
+	setRemark(f, r, c)
+	if n.Type == wire.Garbage {
+		f.Cut = v.cutField(t, c, md)
+	}
+	if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
+		f.Fields = collect(v.fieldsOf(t, r, c, sub))
+	}
+	return f
 }
 
 // decodeField decodes node c into f: as the user chose, as declared in md, or as inferred. held is the type of the

@@ -57,6 +57,9 @@ type Field struct {
 	// dropped means that the field is below a payload that proved not to be a message.
 	dropped bool
 
+	// single means that these are the statistics of one node, without other occurrences of its field.
+	single bool
+
 	// judged caches the inferred types, for a Reader that uses only this evidence.
 	judged inferredTypes
 }

@@ -37,6 +37,9 @@ type Reader struct {
 	// memory has the statistics of the tree. The next message reuses it.
 	memory recycler
 
+	// single caches the statistics of single nodes whose field has none, by node; at most maxSingle of them.
+	single map[int32]*Field
+
 	// costs caches the description lengths of messages.
 	costs Costs
 
@@ -53,6 +56,10 @@ type Reader struct {
 	chosen map[int32]chosenTypes
 }
 
+// maxSingle is the maximum number of nodes in Reader.single. Callers need the statistics of a node several times in
+// succession. Those of all nodes of a message would need a hundred times its memory.
+const maxSingle = 256
+
 // NewReader returns a Reader of message t. If pooled is not nil, fields are judged by these statistics, and fields
 // that they lack by t alone.
 func NewReader(t *wire.Tree, pooled *Message) *Reader {
@@ -64,7 +71,7 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 // Reset makes r a Reader of message t, with the same statistics of other messages and without choices. It reuses
 // memory: fields of the previous message become invalid.
 func (r *Reader) Reset(t *wire.Tree) {
-	r.t, r.own, r.chosen = t, nil, nil
+	r.t, r.own, r.single, r.chosen = t, nil, nil, nil
 	if len(r.fields) > maxRecycled {
 		// Clearing large maps would cost their whole size for every further message.
 		r.fields, r.costs, r.judged, r.parts = nil, Costs{}, map[*Field]*inferredTypes{}, nil
@@ -163,10 +170,9 @@ func (r *Reader) Field(i int32) *Field {
 	}
 	if i == 0 {
 		r.fields[0] = r.rootField()
-	} else {
-		r.fields[i] = r.ownStatistics(i)
+		return r.fields[0]
 	}
-	return r.fields[i]
+	return r.ownStatistics(i)
 }
 
 // Readings returns the possible types of node i with the value decoded by each, most probable first. Their
@@ -227,11 +233,13 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	if out := r.fitting(n, i, all); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.typesForWireType(f, i, why)); len(out) > 0 {
-		return out
-	}
-	if out := r.fitting(n, i, r.costs.explainedReadings(r.ownStatistics(i))); len(out) > 0 {
-		return out
+	if !f.single {
+		if out := r.fitting(n, i, r.typesForWireType(f, i, why)); len(out) > 0 {
+			return out
+		}
+		if out := r.fitting(n, i, r.judge(r.ownStatistics(i), true)); len(out) > 0 {
+			return out
+		}
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 }
@@ -327,9 +335,12 @@ type inferredTypes struct {
 // judge returns the possible types of a field, most probable first, and caches them. why adds the
 // reasons.
 func (r *Reader) judge(f *Field, why bool) []Reading {
-	j := &f.judged
-	costs := r.costs
-	if r.pooled != nil {
+	j, costs := &f.judged, r.costs
+	switch {
+	case f.single:
+		// A shared cache would keep these statistics.
+		costs = Costs{}
+	case r.pooled != nil:
 		if j = r.shared.judgement(f); j != nil {
 			costs = r.shared.costs
 		} else if j = r.judged[f]; j == nil {
@@ -373,8 +384,15 @@ func (f *Field) hasOneWireType() bool {
 
 // ownStatistics returns statistics of node i only, without other occurrences of its field.
 func (r *Reader) ownStatistics(i int32) *Field {
-	f := &Field{Seen: 1, Most: 1}
-	f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
+	f := r.single[i]
+	if f == nil {
+		if r.single == nil || len(r.single) == maxSingle {
+			r.single = map[int32]*Field{}
+		}
+		f = &Field{Seen: 1, Most: 1, single: true}
+		f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
+		r.single[i] = f
+	}
 	return f
 }
 

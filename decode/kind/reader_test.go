@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -42,7 +43,9 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	if f == nil || fieldAt(ev.Root("R"), 1, 2) != nil || fieldAt(ev.Root("R"), 9) != nil {
 		t.Error("At")
 	}
-	if r := f.readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
+	list := f.readings()
+	Costs{}.explain(f, list)
+	if r := list[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -158,5 +161,28 @@ func TestResetDropsLargeMaps(t *testing.T) {
 	r.Reset(wire.Parse([]byte("\x08\x01"), wire.Options{}))
 	if c := cap(r.fields); c > maxRecycled {
 		t.Errorf("memory for %d nodes is kept", c)
+	}
+}
+
+// TestManyInvalidNumbers: fields whose number is invalid share no statistics. A Reader of many of them keeps those of
+// few, and its types are the ones that it infers from each alone.
+func TestManyInvalidNumbers(t *testing.T) {
+	for name, one := range map[string]string{"varint": "\x00\x01", "empty": "\x02\x00", "message": "\x02\x02\x08\x01", "text": "\x02\x05hello"} {
+		t.Run(name, func(t *testing.T) {
+			want := NewReader(wire.Parse([]byte(one), wire.Options{}), nil).Readings(1)
+			tree := wire.Parse(bytes.Repeat([]byte(one), 4*maxSingle), wire.Options{})
+			r := NewReader(tree, nil)
+			costs := len(r.costs)
+			for i := range tree.Children(0) {
+				_, typ, p := r.Best(i)
+				if got := r.Readings(i); !reflect.DeepEqual(got, want) || typ != want[0].Type || p != want[0].P {
+					t.Fatalf("node %d: %v, %s %v, want %v", i, got, typ, p, want)
+				}
+				r.Remark(i, want[0].Kind, typ)
+				if r.fields[i] != nil || len(r.single) > maxSingle || len(r.costs) > costs+maxSingle || len(r.parts) > maxSingle {
+					t.Fatalf("node %d: the Reader keeps the statistics of %d nodes", i, len(r.single))
+				}
+			}
+		})
 	}
 }

@@ -47,20 +47,12 @@ type Reading struct {
 // leastP is the probability below which possible types are omitted.
 const leastP = 0.001
 
-// readings returns the possible types of the field, based on all its occurrences, most probable first
-// and with reasons. The probabilities sum to 1.
-func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
+// readings returns the possible types of the field, based on all its occurrences, most probable first and without
+// reasons. The probabilities sum to 1.
+func (f *Field) readings() []Reading { return Costs{}.readings(nil, f) }
 
-// explainedReadings returns the possible types of the field with reasons; see Field.readings. It uses cached costs:
-// one Costs should be used for all fields of a tree.
-func (c Costs) explainedReadings(f *Field) []Reading {
-	out := c.readings(nil, f)
-	c.explain(f, out)
-	return out
-}
-
-// readings appends to out, which is empty, the possible types of the field, most probable first, without the reasons,
-// which explain adds.
+// readings appends to out, which is empty, the possible types of the field; see Field.readings. It uses cached costs:
+// one Costs should be used for all fields of a tree. explain adds the reasons.
 func (c Costs) readings(out []Reading, f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	if out == nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -31,7 +33,7 @@ const (
 // escaped.
 //
 // Shape: `0004 1 text: string "Hi"`, nested fields indented.
-func Fields(w io.Writer, fields []*field.Field, indent string) error {
+func Fields(w io.Writer, fields iter.Seq[*field.Field], indent string) error {
 	p := fieldPrinter{w: bufio.NewWriter(w), out: &term.Output{}}
 	p.fields(fields, indent, 0)
 	return p.w.Flush()
@@ -39,7 +41,7 @@ func Fields(w io.Writer, fields []*field.Field, indent string) error {
 
 // shownFields prints decoded fields, one on each line after indent, with colours. notes are printed below the fields
 // at their offsets. On a terminal, it also prints text and messages that bytes contain.
-func shownFields(out *term.Output, w io.Writer, fields []*field.Field, indent string, notes map[int][]*contract.PlaceNote) error {
+func shownFields(out *term.Output, w io.Writer, fields iter.Seq[*field.Field], indent string, notes map[int][]*contract.PlaceNote) error {
 	p := fieldPrinter{w: bufio.NewWriter(w), out: out, notes: notes}
 	p.fields(fields, indent, 0)
 	return p.w.Flush()
@@ -58,8 +60,8 @@ type fieldPrinter struct {
 }
 
 // fields prints the fields of a message that is nested depth levels deep.
-func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
-	for _, f := range fields {
+func (p *fieldPrinter) fields(fields iter.Seq[*field.Field], indent string, depth int) {
+	for f := range fields {
 		shown := f
 		if f.Cut != nil {
 			shown = f.Cut
@@ -77,7 +79,7 @@ func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 		}
 		p.w.WriteString("\n")
 		Notes(p.out, p.w, p.notes[f.Off], indent+strings.Repeat("  ", depth+4))
-		p.fields(shown.Fields, indent, depth+1)
+		p.fields(slices.Values(shown.Fields), indent, depth+1)
 		if p.out.TTY {
 			p.contents(shown, indent, depth+1)
 		}
@@ -143,7 +145,7 @@ func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
 		fmt.Fprintf(p.w, "%s%s\n", margin, p.out.Green(CutLine(term.Clean(line), width)))
 	}
 	if c.message != nil {
-		p.fields(decode.View{}.Fields(c.message), indent, depth)
+		p.fields(decode.View{}.Each(c.message), indent, depth)
 	}
 }
 

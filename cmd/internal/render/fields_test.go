@@ -49,7 +49,7 @@ func TestCutField(t *testing.T) {
 garbage bytes[2]  ! wire: field 2 at 0xd: length 35, 0 bytes left`},
 	} {
 		tree := wire.Parse(whole[:c.cut], wire.Options{})
-		fields := decode.View{}.Fields(tree)
+		fields := decode.View{}.Each(tree)
 		var out bytes.Buffer
 		if err := Fields(&out, fields, ""); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestPackedFloats(t *testing.T) {
 			v.Choices, v.Type = []kind.Choice{choice}, md
 		}
 		var out strings.Builder
-		if err := Fields(&out, v.Fields(wire.Parse([]byte(c.data), wire.Options{})), ""); err != nil {
+		if err := Fields(&out, v.Each(wire.Parse([]byte(c.data), wire.Options{})), ""); err != nil {
 			t.Fatal(err)
 		}
 		if line := strings.ReplaceAll(out.String(), "2 is_extension:", "2:"); !strings.Contains(line, c.line) {
@@ -121,7 +121,7 @@ func TestFieldNamesFromASchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Fields(&out, decode.View{Type: file.ProtoReflect().Descriptor()}.Fields(wire.Parse(b, wire.Options{})), ""); err != nil {
+	if err := Fields(&out, decode.View{Type: file.ProtoReflect().Descriptor()}.Each(wire.Parse(b, wire.Options{})), ""); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "0000  1 name: string \"a.proto\"\n") || !strings.Contains(out.String(), "      2 field: google.protobuf.FieldDescriptorProto, 7 bytes\n") && !strings.Contains(out.String(), "TYPE_SINT32 (17)") {
@@ -136,7 +136,7 @@ func TestFieldsCannotControlATerminal(t *testing.T) {
 		b := append(wire.AppendVarint([]byte{0x0a}, uint64(len(s))), s...)
 		b = append(b, rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")...)
 		var out strings.Builder
-		if err := Fields(&out, decode.View{}.Fields(wire.Parse(b, wire.Options{})), ""); err != nil {
+		if err := Fields(&out, decode.View{}.Each(wire.Parse(b, wire.Options{})), ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range out.String() {

@@ -33,7 +33,7 @@ func forwardedFrame(w io.Writer, f *decode.Frame, view decode.View, v *query.Vie
 	case f.End != nil:
 		endOfStream(w, f.End, v)
 	case f.Tree != nil:
-		_ = Fields(w, view.Fields(f.Tree), "      ")
+		_ = Fields(w, view.Each(f.Tree), "      ")
 	default:
 		fmt.Fprintf(w, "      %s\n", term.CleanStart(f.Data, 2000))
 	}

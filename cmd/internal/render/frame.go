@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -65,7 +66,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	case o.Hex:
 		_ = hexFrame(out, w, f, view, o.All)
 	case f.Tree != nil:
-		_ = shownFields(out, w, view.Fields(f.Tree), "    ", byOffset)
+		_ = shownFields(out, w, view.Each(f.Tree), "    ", byOffset)
 		for _, in := range f.Inner {
 			innerMessage(out, w, f, &in)
 		}
@@ -118,7 +119,7 @@ func innerMessage(out *term.Output, w io.Writer, f *decode.Frame, in *decode.Inn
 		fmt.Fprintf(w, "      %s\n", term.CleanStart(in.Data, 400))
 		return
 	}
-	_ = Fields(w, decode.View{}.Fields(in.Tree), "      ")
+	_ = Fields(w, decode.View{}.Each(in.Tree), "      ")
 }
 
 // endOfStream prints the status at the end of a stream, or of a failed unary call, with the error details
@@ -134,7 +135,7 @@ func endOfStream(w io.Writer, end *envelope.End, v *query.Views) {
 		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
 		t := wire.Parse(d.Value, wire.Options{})
 		if len(d.Value) > 0 && t.Err() == nil {
-			_ = Fields(w, v.FieldsOf(t, d.Type), "      ")
+			_ = Fields(w, slices.Values(v.FieldsOf(t, d.Type)), "      ")
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -149,15 +151,15 @@ func hexBytes(b []byte) string {
 // tree prints the fields of a message next to their bytes. by determines types and names; base is the
 // offset of the message's first byte.
 func (v *hexView) tree(t *wire.Tree, by decode.View, base int) {
-	v.fields(t, 0, by.Fields(t), base, 0)
+	v.fields(t, 0, by.Each(t), base, 0)
 }
 
 // fields prints the fields inside the node i of a message's tree, which is nested depth levels deep.
-func (v *hexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, depth int) {
-	k := 0
-	for c := range t.Children(i) {
-		v.field(t, c, fields[k], base, depth)
-		k++
+func (v *hexView) fields(t *wire.Tree, i int32, fields iter.Seq[*field.Field], base, depth int) {
+	c := t.Node(i).First
+	for f := range fields {
+		v.field(t, c, f, base, depth)
+		c = t.Node(c).Next
 	}
 }
 
@@ -184,7 +186,7 @@ func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) 
 		return
 	}
 	v.rows(base+n.Off, runs, text)
-	v.fields(t, c, f.Fields, base, depth+1)
+	v.fields(t, c, slices.Values(f.Fields), base, depth+1)
 	if end := t.EndTag(c); end < n.End {
 		v.rows(base+end, []byteRun{{partHead, t.Data[end:n.End]}}, strings.Repeat("  ", depth)+v.o.Paint(partHead, "end of "+strconv.FormatUint(f.N, 10)))
 	}
@@ -202,7 +204,7 @@ func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 		return
 	}
 	v.rows(off, runs, text)
-	v.fields(wire.Parse(data[head:], wire.Options{}), 0, f.Cut.Fields, off+head, depth+1)
+	v.fields(wire.Parse(data[head:], wire.Options{}), 0, slices.Values(f.Cut.Fields), off+head, depth+1)
 }
 
 // inside prints the message that is encoded inside a value, if there is one.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -211,7 +212,7 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 		shown = fields[:min(len(fields), maxExcerptFields)]
 	}
 	var b strings.Builder
-	if render.Fields(&b, shown, "") == nil {
+	if render.Fields(&b, slices.Values(shown), "") == nil {
 		e.Text = term.CleanText(b.String())
 	}
 
