@@ -263,23 +263,45 @@ func TestNoStaleIdentifier(t *testing.T) {
 		for _, f := range causalForms() {
 			t.Run(transport.name+"/"+f.name, func(t *testing.T) {
 				t.Parallel()
-				s := newToolLoop(t, f)
-				file, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{Profile: profiles.Profile()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = file.Close() })
-				id := transport.record(t, s, file)
-				if err := file.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if s.ended != 1 || s.wrong+s.stale > 0 {
-					t.Fatal("the conversation that is recorded does not end")
-				}
-				replayToolLoop(t, s, file, id)
+				recordAndReplay(t, transport, f)
 			})
 		}
 	}
+}
+
+// The same of identifiers that the client spells in another way, and of short ones.
+func TestNoStaleSpelling(t *testing.T) {
+	transports := causalTransports()
+	if os.Getenv("UNWIRE_LONG") == "" {
+		transports = transports[:2]
+	}
+	for _, transport := range transports {
+		for _, f := range spelledForms() {
+			t.Run(transport.name+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				recordAndReplay(t, transport, f)
+			})
+		}
+	}
+}
+
+// recordAndReplay records a conversation about identifiers of a form, and replays it.
+func recordAndReplay(t *testing.T, transport causalTransport, f form) {
+	t.Helper()
+	s := newToolLoop(t, f)
+	file, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{Profile: profiles.Profile()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	id := transport.record(t, s, file)
+	if err := file.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.ended != 1 || s.wrong+s.stale > 0 {
+		t.Fatal("the conversation that is recorded does not end")
+	}
+	replayToolLoop(t, s, file, id)
 }
 
 // replayToolLoop replays a conversation twice.
@@ -315,7 +337,7 @@ func replayToolLoop(t *testing.T, s *toolLoopServer, file *store.Store, id int64
 // the kind of identifier, and the verdict is the same.
 func TestSwappedQuestions(t *testing.T) {
 	for _, transport := range causalTransports()[:2] {
-		for _, f := range causalForms() {
+		for _, f := range append(causalForms(), spelledForms()...) {
 			if f.header {
 				continue // one identifier for all of them
 			}
@@ -330,7 +352,8 @@ func TestSwappedQuestions(t *testing.T) {
 					t.Errorf("%s %s %s: %q; %d stale, %d wrong", r.Comparison, r.Code, r.Message, r.Concluded, l.stale, l.wrong)
 				}
 				// Frames of JSON with hardly anything but other keys are not paired by diff.
-				if unlike := f.name == "several map keys" && strings.Contains(transport.name, "JSON"); r.Comparison != Same && !unlike {
+				// Two made-up words do not look like identifiers.
+				if unlike := f.name == "several map keys" && strings.Contains(transport.name, "JSON") || f.name == "words"; r.Comparison != Same && !unlike {
 					var left []diff.Change
 					for _, c := range r.Diff {
 						if c.Ignored == "" {
@@ -338,6 +361,35 @@ func TestSwappedQuestions(t *testing.T) {
 						}
 					}
 					t.Errorf("%s: %+v", r.Comparison, left)
+				}
+			})
+		}
+	}
+}
+
+// A question that the capture does not have is not answered, even if only a short identifier and its
+// subject differ from a captured one.
+func TestOtherQuestionIsNotAnswered(t *testing.T) {
+	for _, f := range spelledForms() {
+		if !strings.Contains(f.name, "counter") {
+			continue
+		}
+		for _, transport := range causalTransports()[:2] {
+			t.Run(transport.name+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				other := false
+				l := recordLoop(t, transport, f, func(q, _ *toolloop.Message) {
+					if other && q.GetPath() == "gamma.go" {
+						q.Path = "delta.go"
+					}
+				})
+				other = true
+				r := l.replay(t, nil, nil)
+				const before = 1 + 4 // the first message, and the answers to the questions before that one
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if got := l.got - 1 - len(toolCalls); r.Origin != FromLocal || got != before || l.stale+l.wrong > 0 {
+					t.Errorf("%s %s %q: %d messages; %d stale, %d wrong", r.Comparison, r.Origin, r.Message, got, l.stale, l.wrong)
 				}
 			})
 		}

@@ -14,6 +14,8 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	d := values.Open(data, !b.json)
 	at := d.At(b.Path)
 	switch {
+	case b.word != "":
+		return b.putWord(d, at, from)
 	case b.token != "":
 		fresh, ok := b.live(from)
 		if !ok {
@@ -37,6 +39,27 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
 	return d.Set(at, source)
+}
+
+// isWhole reports whether the client's whole value comes from the server.
+func (b *Binding) isWhole() bool {
+	if b.word != "" {
+		return b.wordAt == ""
+	}
+	return b.token == "" || "t"+b.token == b.value
+}
+
+// putWord replaces the captured word in the value at, which is nil if an edit has deleted it.
+func (b *Binding) putWord(d *values.Document, at *values.Leaf, from *parsedMessage) ([]byte, error) {
+	if at == nil {
+		return d.Data, nil
+	}
+	if source := values.LeafAt(from.leaves, b.FromPath); source != nil {
+		if fresh, ok := source.WordAt(b.Part); ok {
+			return d.ReplaceWord(at, b.wordAt, b.word, fresh)
+		}
+	}
+	return d.Data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
 }
 
 // live returns the value in the live server message from that corresponds to the captured one; ok is

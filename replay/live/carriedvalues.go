@@ -24,18 +24,22 @@ type Carried struct {
 
 // CarriedOn collects the values that the client sends back, from the bindings in its turns.
 func CarriedOn(turns []Turn) *Carried {
-	c := &Carried{numbers: map[string]bool{}, parts: questionType{parts: map[string]map[string]bool{}}, whole: map[string]bool{}}
+	c := &Carried{numbers: map[string]bool{}, parts: questionType{parts: map[string]map[string]bool{}, words: map[string]map[string]bool{}}, whole: map[string]bool{}}
 	for i := range turns {
 		for _, b := range turns[i].Live {
 			path := edit.WithoutIndexes(b.FromPath)
-			if b.Part == "" {
+			if b.Part == "" && b.word == "" {
 				c.whole[path] = true
 			}
 			switch {
+			case b.word != "" && b.Part == "":
+				c.numbers[path] = true
+			case b.word != "":
+				addTo(c.parts.words, path, b.Part)
 			case strings.HasPrefix(b.value, "n"):
 				c.numbers[path] = true
 			case b.Part != "" && !values.Spelling(b.How).IsDigest():
-				c.parts.addPart(path, b.Part)
+				addTo(c.parts.parts, path, b.Part)
 			}
 		}
 	}
@@ -83,11 +87,15 @@ func (c *Carried) below(path string) bool {
 // SameText reports whether two texts at a path are equal except for the parts that the client sends
 // back.
 func (c *Carried) SameText(path, was, is string) bool {
-	if c.parts.parts[path] == nil {
+	parts, words := c.parts.parts[path], c.parts.words[path]
+	if parts == nil && words == nil {
 		return false
 	}
-	x, y := values.Leaf{Path: path}, values.Leaf{Path: path}
-	x.SetText([]byte(was))
-	y.SetText([]byte(is))
-	return x.Without(c.parts.parts[path]).Value == y.Without(c.parts.parts[path]).Value
+	without := func(text string) string {
+		v := &values.Leaf{Path: path}
+		v.SetText([]byte(text))
+		v, _ = v.WithoutWords(words)
+		return v.Without(parts).Value
+	}
+	return without(was) == without(is)
 }

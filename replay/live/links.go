@@ -50,6 +50,13 @@ type Binding struct {
 	// token is the captured identifier if it is only a part of the text at Path; otherwise "".
 	token string
 
+	// word is the captured identifier if it is a short word at the position wordAt of the text at Path;
+	// otherwise "".
+	word, wordAt string
+
+	// also are further encodings with the same result as How.
+	also []values.Spelling
+
 	// source describes the server's frame and the path in it.
 	source target
 	// digest is the path, in the frame that the client's frame responds to, of the value's SHA-256; ""
@@ -479,7 +486,7 @@ func (l *Links) nestedBindings(i int, bound map[string]bool) (out []Binding) {
 		d := &l.down[n.down]
 		out = append(out, Binding{
 			Path: leaf.Path, From: l.from(d), FromPath: n.path, Part: n.part, How: string(n.how),
-			json: l.up[i].frame.Tree == nil, value: leaf.Value, token: n.token, source: *l.target(n.down, n.path),
+			json: l.up[i].frame.Tree == nil, value: leaf.Value, token: n.token, also: n.also, source: *l.target(n.down, n.path),
 		})
 	}
 	return out

@@ -52,6 +52,8 @@ type questionType struct {
 	echo map[string]bool
 	// parts has, by path, the parts of longer values that the responses repeat.
 	parts map[string]map[string]bool
+	// words has, by path, the positions of short identifiers that the responses repeat.
+	words map[string]map[string]bool
 }
 
 // arguments are the paths and values in a question, without the ids that the response repeats. In
@@ -120,7 +122,7 @@ func (l *Links) kindOf(s values.Shape) *questionType {
 			return k
 		}
 	}
-	k := &questionType{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}}
+	k := &questionType{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}, words: map[string]map[string]bool{}}
 	l.kinds = append(l.kinds, k)
 	return k
 }
@@ -183,16 +185,11 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 		carried := map[string]bool{}
 		for b := range bound[i] {
 			bind := &bound[i][b]
-			if bind.token == "" || "t"+bind.token == bind.value {
+			if bind.isWhole() {
 				carried[bind.Path] = true
 			}
-			switch {
-			case bind.source.down != q.down:
-			case bind.Part == "":
-				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
-			case !values.Spelling(bind.How).IsDigest():
-				// What is hashed may be the subject of the question.
-				q.kind.addPart(bind.FromPath, bind.Part)
+			if bind.source.down == q.down {
+				q.kind.addBinding(bind, l.down[q.down].leaves)
 			}
 			l.findDigest(q, bind)
 		}
@@ -217,12 +214,26 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 	}
 }
 
-// addPart records that responses repeat a part of the value at path.
-func (a *questionType) addPart(path, part string) {
-	if a.parts[path] == nil {
-		a.parts[path] = map[string]bool{}
+// addBinding records that responses repeat the server's value of a binding. leaves are the values of the
+// question.
+func (a *questionType) addBinding(b *Binding, leaves []values.Leaf) {
+	switch {
+	case b.word != "":
+		addTo(a.words, b.FromPath, b.Part)
+	case b.Part == "":
+		a.repeat(leaves, b.FromPath)
+	case !values.Spelling(b.How).IsDigest():
+		// What is hashed may be the subject of the question.
+		addTo(a.parts, b.FromPath, b.Part)
 	}
-	a.parts[path][part] = true
+}
+
+// addTo adds a part of the value at path to the parts by path.
+func addTo(parts map[string]map[string]bool, path, part string) {
+	if parts[path] == nil {
+		parts[path] = map[string]bool{}
+	}
+	parts[path][part] = true
 }
 
 // repeat records that responses repeat the value at path, with everything nested in it. leaves are the
@@ -314,20 +325,20 @@ func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 			continue
 		}
 		k += v.Inner
-		v = v.Without(kind.parts[v.Path])
-		value := v.Value
+		words := kind.words[v.Path]
+		unworded, left := v.WithoutWords(words)
+		v, unworded = v.Without(kind.parts[v.Path]), unworded.Without(kind.parts[v.Path])
 
 		// A random value is replaced by its class, such as UUID, so that equal questions match.
-		if !v.Number && len(v.Data) > 0 && (values.IsPrintable(v.Data) || values.IsBinaryID(v.Data)) {
-			value = values.Classes(v.Data)
-		}
-		// Times differ in each run.
-		if n, err := strconv.ParseUint(strings.TrimPrefix(value, "n"), 10, 64); v.Number && err == nil && ident.IsTime(n) {
-			value = string(ident.Time)
-		}
+		value := looseValue(v)
 		fmt.Fprintf(&exact, "%s=%q\n", v.Path, v.Value)
 		fmt.Fprintf(&loose, "%s=%q\n", v.Path, value)
-		if kind.echo[v.Path] {
+		if words != nil {
+			fmt.Fprintf(&rest, "%s=%q\n", v.Path, values.Classes(unworded.Data))
+			for _, w := range left {
+				repeated = append(repeated, v.Path+" "+w.At+"="+w.Value)
+			}
+		} else if kind.echo[v.Path] {
 			repeated = append(repeated, v.Path+"="+v.Value)
 		} else {
 			fmt.Fprintf(&rest, "%s=%q\n", v.Path, value)
@@ -335,6 +346,22 @@ func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 	}
 	h.asks, h.args = kind, arguments{exact.String(), loose.String(), rest.String(), repeated}
 	return h.args
+}
+
+// looseValue returns the value v for comparison, with identifiers and times replaced by their class.
+func looseValue(v *values.Leaf) string {
+	text := values.IsPrintable(v.Data) || values.IsBinaryID(v.Data)
+	switch n, err := strconv.ParseUint(strings.TrimPrefix(v.Value, "n"), 10, 64); {
+	case !v.Number && len(v.Data) > 0 && text:
+		return values.Classes(v.Data)
+	// Numbers of protobuf are texts in JSON.
+	case v.Number && values.ClassOf(string(v.Data)) != "":
+		return values.Classes(v.Data)
+	// Times differ in each run.
+	case v.Number && err == nil && ident.IsTime(n):
+		return string(ident.Time)
+	}
+	return v.Value
 }
 
 // fits reports whether the live message h asks the same as the captured question q, except for
@@ -375,7 +402,27 @@ func (l *Links) withoutEdits(h *parsedMessage) *parsedMessage {
 func (l *Links) asksSame(q *question, h *parsedMessage) bool {
 	args := l.argumentsOf(h, q.kind)
 	return args.loose == q.args.loose ||
-		q.only && args.rest != "" && args.rest == q.args.rest && slices.EqualFunc(args.repeated, q.args.repeated, sameForm)
+		args.rest != "" && args.rest == q.args.rest && slices.EqualFunc(args.repeated, q.args.repeated, sameForm) && (q.only || l.isClosest(q, &args))
+}
+
+// isClosest reports whether more of the short identifiers in args are those of the question q than of
+// any other question with the same remaining arguments.
+func (l *Links) isClosest(q *question, args *arguments) bool {
+	same := func(o *question) (n int) {
+		for i, r := range o.args.repeated {
+			if i < len(args.repeated) && args.repeated[i] == r {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range l.questions {
+		o := &l.questions[i]
+		if o.kind == q.kind && o.args.rest == q.args.rest && o.args.exact != q.args.exact && same(o) >= same(q) {
+			return false
+		}
+	}
+	return len(q.kind.words) > 0
 }
 
 // shortestForm is the least length of a word that may be a generated id.
@@ -386,7 +433,7 @@ const shortestForm = 6
 func sameForm(a, b string) bool {
 	pathA, valueA, _ := strings.Cut(a, "=")
 	pathB, valueB, _ := strings.Cut(b, "=")
-	return a == b || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
+	return a == b || pathA == pathB && values.IsDigits(valueA) && values.IsDigits(valueB) || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
 }
 
 // describeLive describes a live question with its values, for an error message.

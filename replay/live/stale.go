@@ -58,7 +58,7 @@ func (c *Schedule) noteStale(err error) {
 
 // isID reports whether the value may be an identifier, and not an argument of the question that the
 // response repeats.
-func (b *Binding) isID() bool { return b.token != "" || isIDLike(b.value) }
+func (b *Binding) isID() bool { return b.token != "" || b.word != "" || isIDLike(b.value) }
 
 // whyMissing explains to the user why the search s found no live frame in down for the captured frame
 // from.

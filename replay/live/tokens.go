@@ -1,8 +1,10 @@
 package live
 
 import (
+	"slices"
 	"strings"
 
+	"unwire/replay/edit"
 	"unwire/replay/live/values"
 )
 
@@ -27,6 +29,9 @@ type trace struct {
 	// how is the encoding in which the client sends the identifier.
 	how values.Spelling
 
+	// also are further encodings of the identifier with the same result.
+	also []values.Spelling
+
 	// id means that the value has the format of an identifier.
 	id bool
 
@@ -45,22 +50,41 @@ type innerBinding struct {
 	trace
 }
 
+// contains reports whether the identifier o is a part of b that the server issued with it.
+func (b *innerBinding) contains(o *innerBinding) bool {
+	return b.down == o.down && b.path == o.path && strings.Contains(b.token, o.token)
+}
+
 // indexTokens adds the identifiers in server message j, in all encodings, to Links.tokens.
 func (l *Links) indexTokens(j int) {
 	for k := range l.down[j].leaves {
 		v := &l.down[j].leaves[k]
 		for _, p := range v.Parts() {
 			for _, how := range values.Spellings {
-				if len(l.tokens) >= maxTokens || how != values.AsIs && !how.IsDigest() && (!p.ID || len(p.Value) > maxTokenLen) {
-					continue
+				if len(l.tokens) < maxTokens && how.Applies(&p) {
+					l.addToken(trace{down: j, path: v.Path, part: p.At, how: how, id: p.ID || how != values.AsIs, number: p.Number && how == values.AsIs}, &p)
 				}
-				out, ok := how.Of(p.Value)
-				if _, known := l.tokens[out]; known || !ok || len(out) < values.ShortText && !values.IsDigits(p.Value) || how != values.AsIs && values.IsDigits(p.Value) || len(out) > maxTokenLen || l.own[out] {
-					continue
-				}
-				l.tokens[out] = trace{j, v.Path, p.At, how, p.ID || how != values.AsIs, p.Number}
 			}
 		}
+	}
+}
+
+// addToken adds the part p of a server's value in the encoding of t, unless the encoded text is known.
+func (l *Links) addToken(t trace, p *values.Part) {
+	if t.how != values.AsIs && !t.how.IsDigest() && len(p.Value) > maxTokenLen {
+		return
+	}
+	out, ok := t.how.Of(p.Value)
+	if !ok || len(out) < values.ShortText && !values.IsDigits(p.Value) || len(out) > maxTokenLen || l.own[out] {
+		return
+	}
+	first, known := l.tokens[out]
+	switch {
+	case !known:
+		l.tokens[out] = t
+	case first.down == t.down && first.path == t.path && first.part == t.part:
+		first.also = append(first.also, t.how)
+		l.tokens[out] = first
 	}
 }
 
@@ -94,6 +118,8 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 	s, seen := string(v.Data), map[string]bool{}
 	// the place of the last one found, which is not searched further
 	bound := "\x00"
+	// the longest word that is an issued text but does not look like an identifier, until a part of it does
+	longer := innerBinding{}
 	for c := range v.Candidates() {
 		w, whole := c.Value, c.Whole
 		if within(c.At, bound) || len(w) < values.ShortText && !(whole && values.IsDigits(w)) || seen[w] {
@@ -104,18 +130,85 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 		switch {
 		case !ok && len(l.own) < maxTokens:
 			l.own[w] = true
-		case ok && (whole && (t.how != values.AsIs || t.part != "" || t.number || w != s) || t.id && w != s):
-			out = append(out, innerBinding{k, w, t})
+		case ok && t.isInside(w, s, whole):
+			n := innerBinding{k, w, t}
+			if longer.contains(&n) {
+				n = longer
+			}
+			if !whole && isPartOf(&n, out) {
+				continue
+			}
+			out = append(out, n)
 			if bound = c.At; !whole || c.At == "" {
 				bound = "\x00"
+			}
+		case ok && !whole:
+			if n := (innerBinding{k, w, t}); !longer.contains(&n) {
+				longer = n
 			}
 		}
 	}
 	return out
 }
 
+// isPartOf reports whether one of the bindings in list is for the same value, and contains n.
+func isPartOf(n *innerBinding, list []innerBinding) bool {
+	return slices.ContainsFunc(list, func(o innerBinding) bool { return o.leaf == n.leaf && o.contains(n) })
+}
+
+// isInside reports whether the identifier w is a part of the client's value s, or all of it in another
+// form. whole means that it is a whole part of the value.
+func (t *trace) isInside(w, s string, whole bool) bool {
+	return whole && (t.how != values.AsIs || t.part != "" || t.number || w != s) || t.id && w != s
+}
+
 // within reports whether the part at position at of a value is inside the part at position holder.
 func within(at, holder string) bool {
 	rest, ok := strings.CutPrefix(at, holder)
 	return ok && rest != "" && strings.ContainsRune(" .[", rune(rest[0]))
+}
+
+// agreeOnSpellings chooses, for bindings of the same paths, an encoding that fits all of them: base64
+// without special characters does not show by itself whether it is base64url.
+func (l *Links) agreeOnSpellings(turns []Turn) {
+	groups := map[pair][]*Binding{}
+	for i := range turns {
+		for k := range turns[i].Live {
+			b := &turns[i].Live[k]
+			at := pair{edit.WithoutIndexes(b.Path), edit.WithoutIndexes(b.FromPath)}
+			groups[at] = append(groups[at], b)
+		}
+	}
+	for _, group := range groups {
+		if how, part, ok := l.commonSpelling(group); ok {
+			for _, b := range group {
+				b.How, b.Part = string(how), part
+				b.token, _ = b.live(&l.down[b.source.down])
+			}
+		}
+	}
+}
+
+// commonSpelling returns an encoding of a part of the server's values that gives the client's value in
+// all bindings; ok is false if there is none.
+func (l *Links) commonSpelling(group []*Binding) (how values.Spelling, part string, ok bool) {
+	for _, b := range group {
+		if b.token == "" || b.How == "" {
+			continue
+		}
+		for _, how := range append([]values.Spelling{values.Spelling(b.How)}, b.also...) {
+			if !slices.ContainsFunc(group, func(o *Binding) bool { return !l.maySpell(o, how, b.Part) }) {
+				return how, b.Part, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// maySpell reports whether the client may have sent a part of the server's value in the encoding how.
+func (l *Links) maySpell(b *Binding, how values.Spelling, part string) bool {
+	other := *b
+	other.How, other.Part = string(how), part
+	out, ok := other.live(&l.down[b.source.down])
+	return ok && (out == b.token || "t"+out == b.value)
 }

@@ -49,6 +49,8 @@ func (l *Links) findTurns() []Turn {
 			t.Live = nil
 		}
 	}
+	l.agreeOnSpellings(turns)
+	l.bindShortIDs(turns)
 	bound := make([][]Binding, len(turns))
 	for i := range turns {
 		turns[i].Live = append(turns[i].Live, l.zeros(i)...)

@@ -2,7 +2,9 @@ package values
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"iter"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,6 +42,9 @@ type Part struct {
 	// word means that the part is a word of the text that contains it.
 	word bool
 
+	// tail means that the part is an identifier without its prefix.
+	tail bool
+
 	// message means that the part was parsed as a protobuf message.
 	message bool
 }
@@ -63,7 +68,7 @@ func PartsOf(data []byte, b *Budget) []Part {
 func (l *Leaf) Parts() (out []Part) {
 	if l.Number {
 		if !l.Small && IsDigits(l.Value[1:]) {
-			out = append(out, Part{Value: l.Value[1:], Number: true})
+			out = append(out, Part{Value: l.Value[1:], Number: true, ID: ClassOf(l.Value[1:]) != ""})
 		}
 		if l.Data == nil {
 			return out
@@ -105,6 +110,7 @@ func (p *partSearch) add(holder, prefix string, data []byte, depth int, layer bo
 	}
 	s, at := string(data), strings.TrimSuffix(prefix, " ")
 	p.out = append(p.out, Part{At: at, holder: holder, Value: s, ID: ClassOf(s) != "" || IsBinaryID(data), layer: layer})
+	p.addTail(at, s)
 
 	// A value may have several interpretations; the parts of all of them are added.
 	text := IsPrintable(data)
@@ -126,7 +132,7 @@ func (p *partSearch) add(holder, prefix string, data []byte, depth int, layer bo
 		p.add(at, prefix+"base64 ", b, depth+1, true)
 	}
 	if text || depth == 0 {
-		p.addWords(at, prefix, s)
+		p.addWords(at, prefix, s, depth)
 	}
 }
 
@@ -141,6 +147,14 @@ func (p *partSearch) inflate(holder, prefix string, data []byte, depth int) {
 // decompresses to text or a message.
 const brotli = "br"
 
+// deflate is the name of zlib's format as an HTTP content encoding.
+const deflate = "deflate"
+
+// isZlib reports whether data begins with the two bytes of zlib's header, which have a checksum.
+func isZlib(data []byte) bool {
+	return data[0] == 0x78 && (int(data[0])<<8|int(data[1]))%31 == 0
+}
+
 // inflate decompresses data, as far as the budget allows; encoding is "" if data is not compressed.
 func inflate(data []byte, b *Budget) (encoding string, out []byte) {
 	most := min(int64(*b), MaxTraced)
@@ -149,6 +163,9 @@ func inflate(data []byte, b *Budget) (encoding string, out []byte) {
 	}
 	if encoding = envelope.Sniff(data); encoding == "" {
 		encoding = brotli
+		if isZlib(data) {
+			encoding = deflate
+		}
 	}
 	out, err := envelope.Decompress(encoding, data, most)
 	*b -= Budget(len(out))
@@ -207,17 +224,65 @@ func (p *partSearch) addJSON(holder, prefix string, data []byte, depth int) {
 }
 
 // addWords adds the identifiers in a text, unless the whole text is one identifier.
-func (p *partSearch) addWords(holder, prefix, s string) {
-	n := 0
+func (p *partSearch) addWords(holder, prefix, s string, depth int) {
+	n, encoded := 0, 0
 	for w := range wordsOf(s) {
+		if b := encodedIn(w); b != nil && w != s && depth < MaxNested {
+			p.add(holder, prefix+"encoded "+strconv.Itoa(encoded)+" base64 ", b, depth+1, true)
+			encoded++
+		}
 		if c := ClassOf(w); c == "" || c == ident.Time {
 			continue
 		}
 		if w != s {
-			p.out = append(p.out, Part{At: prefix + "word " + strconv.Itoa(n), holder: holder, Value: w, ID: true, word: true})
+			at := prefix + "word " + strconv.Itoa(n)
+			p.out = append(p.out, Part{At: at, holder: holder, Value: w, ID: true, word: true})
+			p.addTail(at, w)
 		}
 		n++
 	}
+}
+
+// encodedIn returns the content of a word that is base64 of JSON or of compressed data, such as the end
+// of a data URL; nil if it is neither.
+func encodedIn(w string) []byte {
+	const shortest = 16
+	if len(w) < shortest {
+		return nil
+	}
+	b, _ := FromBase64(w)
+	if beginsContainer(string(b)) && json.Valid(b) || envelope.Sniff(b) != "" {
+		return b
+	}
+	return nil
+}
+
+// addTail adds the identifier s, which is at the position at, without its prefix.
+func (p *partSearch) addTail(at, s string) {
+	if tail := tailOf(s); tail != "" {
+		p.out = append(p.out, Part{At: strings.TrimPrefix(at+" tail", " "), holder: at, Value: tail, ID: true, word: true, tail: true})
+	}
+}
+
+// tailOf returns an identifier without its prefix, as in toolu_ID, 0xID and call-UUID; "" if it has
+// none.
+func tailOf(s string) string {
+	const uuidLen, shortest, shortestPrefix = 36, 10, 3
+	class := ClassOf(s)
+	switch {
+	case class == ident.UUID || class == ident.Time || len(s) > longLeaf:
+	case len(s) > uuidLen && ClassOf(s[len(s)-uuidLen:]) == ident.UUID:
+		return s[len(s)-uuidLen:]
+	case strings.HasPrefix(s, "0x") && ClassOf(s[2:]) == ident.Hex:
+		return s[2:]
+	case class == ident.ID:
+		// Base64url contains dashes too.
+		cut := strings.LastIndexAny(s, "_-")
+		if cut >= shortestPrefix && isWord(strings.NewReplacer("_", "", "-", "").Replace(s[:cut])) && len(s)-cut > shortest {
+			return s[cut+1:]
+		}
+	}
+	return ""
 }
 
 // beginsContainer reports whether a text begins like a JSON object or array.
@@ -242,6 +307,9 @@ func FromBase64(s string) ([]byte, *base64.Encoding) {
 	return nil, nil
 }
 
+// escape matches a character that is escaped as in a URL.
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
 // wordsOf yields the words of a text, i.e. the runs of letters, digits and base64 characters, and the
 // part of each that may be an identifier.
 func wordsOf(s string) func(yield func(string) bool) {
@@ -260,7 +328,15 @@ func wordsOf(s string) func(yield func(string) bool) {
 			if !yield(w) {
 				return
 			}
-			for sub := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune("/+=.", r) }) {
+			for sub := range strings.FieldsFuncSeq(w, joinsWords) {
+				if sub != w && !yield(sub) {
+					return
+				}
+			}
+			if !strings.Contains(w, "%") {
+				continue
+			}
+			for sub := range strings.FieldsFuncSeq(escape.ReplaceAllString(w, "/"), joinsWords) {
 				if sub != w && !yield(sub) {
 					return
 				}
@@ -269,9 +345,12 @@ func wordsOf(s string) func(yield func(string) bool) {
 	}
 }
 
+// joinsWords reports whether a character may be part of base64, or separate words.
+func joinsWords(r rune) bool { return strings.ContainsRune("/+=.", r) }
+
 // isWordByte reports whether a byte belongs to a word; see wordsOf.
 func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-+/=.", c) >= 0
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-+/=.%", c) >= 0
 }
 
 // A Candidate is a text in a client's value that may be an identifier which the server issued.
@@ -297,7 +376,7 @@ func CandidatesIn(data []byte, parts func() []Part) iter.Seq[Candidate] {
 			return
 		}
 		for _, p := range parts() {
-			if p.At != "" && (!p.word || p.holder != "") && !yield(Candidate{p.Value, p.At, true}) {
+			if p.At != "" && !p.tail && (!p.word || p.holder != "") && !yield(Candidate{p.Value, p.At, true}) {
 				return
 			}
 		}
@@ -305,8 +384,39 @@ func CandidatesIn(data []byte, parts func() []Part) iter.Seq[Candidate] {
 			return
 		}
 		for w := range wordsOf(s) {
-			if !yield(Candidate{Value: w}) {
-				return
+			for run := range runsOf(w) {
+				if !yield(Candidate{Value: run}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// maxRunParts limits the number of parts of a word whose runs are examined.
+const maxRunParts = 12
+
+// runsOf yields a word and then, from long to short, the runs of its parts that - and _ separate: in
+// out_ID_1 the identifier is one of them.
+func runsOf(w string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(w) {
+			return
+		}
+		cuts := []int{-1}
+		for i := range len(w) {
+			if w[i] == '-' || w[i] == '_' {
+				cuts = append(cuts, i)
+			}
+		}
+		if cuts = append(cuts, len(w)); len(cuts) > maxRunParts+1 {
+			return
+		}
+		for n := len(cuts) - 2; n > 0; n-- {
+			for i := 0; i+n < len(cuts); i++ {
+				if run := w[cuts[i]+1 : cuts[i+n]]; len(run) >= ShortText && !yield(run) {
+					return
+				}
 			}
 		}
 	}

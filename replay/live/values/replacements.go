@@ -138,10 +138,19 @@ func (x Replacements) In(s string, depth int) (out string, changed bool) {
 		return x.inflated(s, depth)
 	}
 
-	// A known value may be one word of a longer text.
+	return x.words(s, depth)
+}
+
+// words replaces the identifiers among the words of a text, and in words that are encoded.
+func (x Replacements) words(s string, depth int) (out string, changed bool) {
 	out = s
 	for w := range wordsOf(s) {
-		if fresh, ok := x[w]; ok && w != s && !IsDigits(w) {
+		if w != s && depth < MaxNested && encodedIn(w) != nil {
+			if fresh, ok := x.In(w, depth); ok {
+				out, changed = strings.ReplaceAll(out, w, fresh), true
+			}
+		}
+		if fresh, ok := x[w]; ok && w != s && (!IsDigits(w) || len(w) >= longDigits) {
 			out, changed = strings.ReplaceAll(out, w, fresh), true
 		}
 	}

@@ -3,8 +3,10 @@ package values
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,17 +28,37 @@ const (
 	asRawBase64 Spelling = "base64 without padding"
 	asRawURL    Spelling = "base64url without padding"
 	// asBytes decodes a text that is hexadecimal or a UUID.
-	asBytes      Spelling = "bytes"
-	asUpper      Spelling = "upper case"
-	asUndashed   Spelling = "without dashes"
-	asDigest     Spelling = "sha256"
-	asHexDigest  Spelling = "sha256 hex"
-	asTextDigest Spelling = "sha256 base64"
+	asBytes    Spelling = "bytes"
+	asUpper    Spelling = "upper case"
+	asLower    Spelling = "lower case"
+	asUndashed Spelling = "without dashes"
+	// asUndashedUpper and asDashed are the other forms of a UUID.
+	asUndashedUpper Spelling = "upper case without dashes"
+	asDashed        Spelling = "uuid"
+	// asEscaped escapes special characters as in a URL.
+	asEscaped Spelling = "percent-encoded"
+	// asHexNumber is a decimal number in hexadecimal.
+	asHexNumber Spelling = "hexadecimal number"
+	// asFirstHalf and asSecondHalf are the halves of a text, asHighBits and asLowBits those of 16 bytes as
+	// decimal numbers.
+	asFirstHalf  Spelling = "first half"
+	asSecondHalf Spelling = "second half"
+	asHighBits   Spelling = "high bits"
+	asLowBits    Spelling = "low bits"
+	// asBigEndian are the eight bytes of a number.
+	asBigEndian    Spelling = "big-endian bytes"
+	asLittleEndian Spelling = "little-endian bytes"
+	asHexNumber16  Spelling = "hexadecimal number of 16 digits"
+	asDigest       Spelling = "sha256"
+	asHexDigest    Spelling = "sha256 hex"
+	asTextDigest   Spelling = "sha256 base64"
 )
 
-// Spellings are all spellings.
+// Spellings are all spellings. Of two that are equal for some values, the more common one comes first.
 var Spellings = [...]Spelling{
-	AsIs, asHex, asHexUpper, asBase64, asBase64URL, asRawBase64, asRawURL, asBytes, asUpper, asUndashed, asDigest, asHexDigest, asTextDigest,
+	AsIs, asHex, asHexUpper, asBase64, asBase64URL, asRawURL, asRawBase64, asBytes, asUpper, asLower, asUndashed, asUndashedUpper,
+	asDashed, asEscaped, asHexNumber16, asHexNumber, asFirstHalf, asSecondHalf, asHighBits, asLowBits, asBigEndian, asLittleEndian,
+	asDigest, asHexDigest, asTextDigest,
 }
 
 // Of returns the identifier v in the encoding s; ok is false if v cannot be encoded so, or if the
@@ -60,22 +82,108 @@ func (s Spelling) Of(v string) (out string, ok bool) {
 	case asBytes:
 		b, err := hex.DecodeString(strings.ReplaceAll(v, "-", ""))
 		return string(b), err == nil && len(b) >= ShortText
+	}
+	if s.IsDigest() {
+		return s.ofDigest(v), true
+	}
+	return s.ofForm(v)
+}
+
+// ofForm is Of for the forms in which identifiers, numbers and their parts are written.
+func (s Spelling) ofForm(v string) (out string, ok bool) {
+	switch s {
 	// The second result is false where the spelling does not differ or does not apply.
 	case asUpper:
 		return strings.ToUpper(v), strings.ToUpper(v) != v && utf8.ValidString(v)
+	case asLower:
+		return strings.ToLower(v), strings.ToLower(v) != v && utf8.ValidString(v)
 	case asUndashed:
 		return strings.ReplaceAll(v, "-", ""), ClassOf(v) == ident.UUID
+	case asUndashedUpper:
+		return strings.ToUpper(strings.ReplaceAll(v, "-", "")), ClassOf(v) == ident.UUID
+	case asDashed:
+		return dashed(v)
+	case asEscaped:
+		return url.QueryEscape(v), url.QueryEscape(v) != v && IsPrintable([]byte(v))
+	case asHexNumber16, asHexNumber, asBigEndian, asLittleEndian:
+		return s.ofNumber(v)
+	case asFirstHalf:
+		return v[:len(v)/2], len(v)%2 == 0 && utf8.ValidString(v)
+	case asSecondHalf:
+		return v[len(v)/2:], len(v)%2 == 0 && utf8.ValidString(v)
+	case asHighBits, asLowBits:
+		return s.ofBits(v)
 	}
+	return "", false
+}
 
-	// The remaining spellings are digests.
+// ofDigest is Of for digests.
+func (s Spelling) ofDigest(v string) string {
 	sum := sha256.Sum256([]byte(v))
 	switch s {
 	case asHexDigest:
-		return hex.EncodeToString(sum[:]), true
+		return hex.EncodeToString(sum[:])
 	case asTextDigest:
-		return base64.StdEncoding.EncodeToString(sum[:]), true
+		return base64.StdEncoding.EncodeToString(sum[:])
 	}
-	return string(sum[:]), true
+	return string(sum[:])
+}
+
+// dashed returns a binary UUID, or one without dashes, in its usual form.
+func dashed(v string) (string, bool) {
+	const size = 16
+	if len(v) == size {
+		v = hex.EncodeToString([]byte(v))
+	}
+	if b, err := hex.DecodeString(v); err != nil || len(b) != size {
+		return "", false
+	}
+	return v[:8] + "-" + v[8:12] + "-" + v[12:16] + "-" + v[16:20] + "-" + v[20:], true
+}
+
+// ofNumber returns the number that v has in decimal digits in the encoding s.
+func (s Spelling) ofNumber(v string) (string, bool) {
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil || !IsDigits(v) {
+		return "", false
+	}
+	switch s {
+	case asHexNumber16:
+		return fmt.Sprintf("%016x", n), true
+	case asHexNumber:
+		return strconv.FormatUint(n, 16), true
+	case asBigEndian:
+		return string(binary.BigEndian.AppendUint64(nil, n)), true
+	}
+	return string(binary.LittleEndian.AppendUint64(nil, n)), true
+}
+
+// ofBits returns one half of the 16 bytes of a UUID as a number.
+func (s Spelling) ofBits(v string) (string, bool) {
+	const half = 8
+	b := []byte(v)
+	if len(b) != 2*half {
+		b, _ = hex.DecodeString(strings.ReplaceAll(v, "-", ""))
+	}
+	if len(b) != 2*half {
+		return "", false
+	}
+	if s == asLowBits {
+		b = b[half:]
+	}
+	return strconv.FormatUint(binary.BigEndian.Uint64(b), 10), true
+}
+
+// Applies reports whether a client may send the part p in the encoding s: only identifiers are encoded
+// in another way, and only numbers as hexadecimal numbers.
+func (s Spelling) Applies(p *Part) bool {
+	switch s {
+	case AsIs:
+		return true
+	case asHexNumber, asHexNumber16, asBigEndian, asLittleEndian:
+		return p.Number
+	}
+	return !IsDigits(p.Value) && (s.IsDigest() || p.ID || p.layer && !IsPrintable([]byte(p.Value)))
 }
 
 // IsDigest reports whether the encoding is that of the identifier's SHA-256, not of the identifier
@@ -93,12 +201,20 @@ func ClassOf(s string) ident.Class {
 	}
 	rest := s[strings.LastIndexAny(s, "_-")+1:]
 	switch {
+	case strings.HasSuffix(s, "=") && isBase64ID(s):
+		return ident.Token
 	case len(rest) < longDigits || !IsDigits(rest):
 		return ""
 	case rest == s:
 		return ident.Hex
 	}
 	return ident.ID
+}
+
+// isBase64ID reports whether s is base64 of at least eight bytes that are not text.
+func isBase64ID(s string) bool {
+	b, _ := FromBase64(s)
+	return len(b) >= ShortText && !IsPrintable(b)
 }
 
 // IsBinaryID reports whether bytes may be a binary identifier: they have a usual length of one, and are

@@ -1,0 +1,182 @@
+package live
+
+import (
+	"slices"
+	"strings"
+
+	"unwire/replay/edit"
+	"unwire/replay/live/values"
+)
+
+// Short identifiers, such as counters, occur by chance anywhere in a text. The client sends one back if
+// a place in its answers always has the value that a place in the question has, and each question has
+// another one.
+
+// Limits for short identifiers.
+const (
+	// leastShortIDs is the number of answers that must agree, unless the places are named as ids.
+	leastShortIDs = 3
+	// countedDigits is the number of digits up to which a number must be counted up from question to
+	// question.
+	countedDigits = 4
+	// maxShortPlaces limits the number of places in answers that are examined.
+	maxShortPlaces = 20_000
+)
+
+// A wordPlace is a place of words in messages: the path of a value and the position in it.
+type wordPlace struct {
+	// path is the path of the value, and at the position of the word in it.
+	path, at string
+}
+
+// A carriedWord is a word in a client's message, with the server's message that it may come from.
+type carriedWord struct {
+	// up is the index of the client's message, and down that of the server's message that it answers.
+	up, down int
+	// word is the word, and leaf the value that contains it.
+	word string
+	leaf *values.Leaf
+	// bound means that the word is in an identifier that has a binding.
+	bound bool
+}
+
+// bindShortIDs adds bindings for short identifiers to the turns.
+func (l *Links) bindShortIDs(turns []Turn) {
+	var order []wordPlace
+	found := map[wordPlace][]carriedWord{}
+	for i := range turns {
+		j := questionOf(turns[i].Live)
+		if j < 0 && turns[i].cause != nil {
+			j = turns[i].cause.down
+		}
+		if j < 0 || turns[i].Beat || l.up[i].frame.Err != nil {
+			continue
+		}
+		for k := range l.up[i].leaves {
+			leaf := &l.up[i].leaves[k]
+			for _, w := range leaf.Words() {
+				at := wordPlace{leaf.Path, w.At}
+				if len(found[at]) == 0 && len(order) >= maxShortPlaces {
+					continue
+				}
+				if len(found[at]) == 0 {
+					order = append(order, at)
+				}
+				found[at] = append(found[at], carriedWord{i, j, w.Value, leaf, turns[i].binds(leaf, w.Value)})
+			}
+		}
+	}
+	issued := map[int]map[string][]wordPlace{}
+	for _, at := range order {
+		list := found[at]
+		if !slices.ContainsFunc(list, func(c carriedWord) bool { return !c.bound }) {
+			continue
+		}
+		if from, ok := l.issuedAt(at, list, issued); ok {
+			for _, c := range list {
+				if c.bound {
+					continue
+				}
+				turns[c.up].Live = append(turns[c.up].Live, Binding{
+					Path: at.path, From: l.from(&l.down[c.down]), FromPath: from.path, Part: from.at, json: l.up[c.up].frame.Tree == nil,
+					value: c.leaf.Value, word: c.word, wordAt: at.at, source: *l.target(c.down, from.path),
+				})
+			}
+		}
+	}
+}
+
+// binds reports whether the turn has a binding for the value leaf, or for the part of it that contains the
+// word.
+func (t *Turn) binds(leaf *values.Leaf, word string) bool {
+	rest, parts := leaf.Text(), false
+	for i := range t.Live {
+		b := &t.Live[i]
+		switch {
+		case b.Path != leaf.Path && !strings.HasPrefix(leaf.Path, b.Path+".") && !strings.HasPrefix(leaf.Path, b.Path+"["):
+		case b.isWhole():
+			return true
+		case strings.Contains(b.token, word):
+			rest, parts = strings.ReplaceAll(rest, b.token, " "), true
+		}
+	}
+	return parts && !strings.Contains(rest, word)
+}
+
+// issuedAt returns the place in the server's messages from which the client takes the words in list,
+// which are at one place in its messages; ok is false if there is none. issued caches the words of the
+// server's messages.
+func (l *Links) issuedAt(at wordPlace, list []carriedWord, issued map[int]map[string][]wordPlace) (from wordPlace, ok bool) {
+	var places []wordPlace
+	for i, c := range list {
+		if issued[c.down] == nil {
+			issued[c.down] = l.wordsIn(c.down)
+		}
+		same := issued[c.down][c.word]
+		if i == 0 {
+			places = slices.Clone(same)
+			continue
+		}
+		places = slices.DeleteFunc(places, func(p wordPlace) bool { return !slices.Contains(same, p) })
+	}
+	named := func(p wordPlace) bool { return isIDName(p.path + " " + p.at) }
+	if len(places) == 0 || !areIDs(list, named(at) && slices.ContainsFunc(places, named)) {
+		return from, false
+	}
+	if slices.Contains(places, at) {
+		return at, true
+	}
+	return places[0], true
+}
+
+// wordsIn returns the places of the words in server message j.
+func (l *Links) wordsIn(j int) map[string][]wordPlace {
+	out := map[string][]wordPlace{}
+	if l.down[j].shape.IsHeaders() {
+		return out
+	}
+	for k := range l.down[j].leaves {
+		v := &l.down[j].leaves[k]
+		for _, w := range v.Words() {
+			out[w.Value] = append(out[w.Value], wordPlace{v.Path, w.At})
+		}
+	}
+	return out
+}
+
+// areIDs reports whether words may be identifiers of the questions that they come from: each question
+// has another one, and small numbers are counted up. named means that the places are named as ids.
+func areIDs(list []carriedWord, named bool) bool {
+	byQuestion, seen := map[int]string{}, map[string]bool{}
+	counted, last, generated := true, "", 0
+	for _, c := range list {
+		if was, ok := byQuestion[c.down]; ok {
+			if was != c.word {
+				return false
+			}
+			continue
+		}
+		if seen[c.word] {
+			return false
+		}
+		small := values.IsDigits(c.word) && len(c.word) <= countedDigits
+		counted = counted && (!small || last == "" || less(last, c.word))
+		if values.IsDigits(c.word) || values.IsGenerated(c.word) {
+			generated++
+		}
+		byQuestion[c.down], seen[c.word], last = c.word, true, c.word
+	}
+	return counted && 2*generated > len(seen) && (named || len(seen) >= leastShortIDs)
+}
+
+// less compares two numbers in decimal digits.
+func less(a, b string) bool {
+	return len(a) < len(b) || len(a) == len(b) && a < b
+}
+
+// isIDName reports whether the last name of a path is that of an identifier, such as id or callId.
+func isIDName(path string) bool {
+	name := strings.TrimRight(edit.WithoutIndexes(path), " ")
+	name = name[strings.LastIndexAny(name, ". ")+1:]
+	return name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID")
+}
