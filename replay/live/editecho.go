@@ -78,7 +78,8 @@ func (e *editEcho) addPair(old, fresh string) {
 	for _, how := range values.Spellings {
 		was, ok := how.Of(old)
 		is, isToo := how.Of(fresh)
-		if how != values.AsIs && ok && isToo {
+		// One half of an edited text is often a common word or syllable.
+		if how != values.AsIs && !how.IsPart() && ok && isToo {
 			e.addText(was, is)
 		}
 	}

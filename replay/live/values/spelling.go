@@ -190,6 +190,11 @@ func (s Spelling) Applies(p *Part) bool {
 // itself.
 func (s Spelling) IsDigest() bool { return s == asDigest || s == asHexDigest || s == asTextDigest }
 
+// IsPart reports whether the encoding contains only one half of the identifier.
+func (s Spelling) IsPart() bool {
+	return s == asFirstHalf || s == asSecondHalf || s == asHighBits || s == asLowBits
+}
+
 // longDigits is a number of decimal digits that counters do not reach, so that longer numbers may be
 // identifiers. One in 2,000 hexadecimal ids of 8 bytes consists of decimal digits only.
 const longDigits = 15
