@@ -297,25 +297,17 @@ func (r *Reader) typesForWireType(f *Field, i int32, why bool) []Reading {
 // onlyWireType returns the statistics of those occurrences of the field that have the wire type t.
 func (f *Field) onlyWireType(t wire.Type) *Field {
 	o := &Field{Seen: f.Seen, Most: f.Most}
-	switch t {
-	case wire.Varint:
-		if o.Varint = f.Varint; f.Varint != nil {
-			o.Occurs = f.Varint.N
-		}
-	case wire.I32:
-		if o.Fixed32 = f.Fixed32; f.Fixed32 != nil {
-			o.Occurs = f.Fixed32.N
-		}
-	case wire.I64:
-		if o.Fixed64 = f.Fixed64; f.Fixed64 != nil {
-			o.Occurs = f.Fixed64.N
-		}
-	case wire.StartGroup:
+	switch {
+	case t == wire.Varint && f.Varint != nil:
+		o.Varint, o.Occurs = f.Varint, f.Varint.N
+	case t == wire.I32 && f.Fixed32 != nil:
+		o.Fixed32, o.Occurs = f.Fixed32, f.Fixed32.N
+	case t == wire.I64 && f.Fixed64 != nil:
+		o.Fixed64, o.Occurs = f.Fixed64, f.Fixed64.N
+	case t == wire.StartGroup:
 		o.Group, o.Groups, o.Occurs = f.Group, f.Groups, f.Groups
-	default:
-		if o.Len, o.Child = f.Len, f.Child; f.Len != nil {
-			o.Occurs = f.Len.N
-		}
+	case (t == wire.Len || t == wire.Message) && f.Len != nil:
+		o.Len, o.Child, o.Occurs = f.Len, f.Child, f.Len.N
 	}
 	return o
 }
