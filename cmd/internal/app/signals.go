@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -187,8 +188,9 @@ func (g *grace) extend() bool {
 	return more > negligibleStarvation
 }
 
-// processorWait returns how long the threads of this process have waited for a processor while they could have run; 0 on
-// systems other than Linux.
+// processorWait returns how long this process has waited for processors while it could have run; 0 on systems other than
+// Linux. The waits of threads at the same time count once, i.e. the sum is divided by the number of threads that may run
+// at once.
 //
 // Source: Documentation/scheduler/sched-stats.rst of Linux, /proc/<pid>/schedstat
 func processorWait() (total time.Duration) {
@@ -201,7 +203,7 @@ func processorWait() (total time.Duration) {
 			total += time.Duration(waited)
 		}
 	}
-	return total
+	return total / time.Duration(runtime.GOMAXPROCS(0))
 }
 
 // An interruptibleReader reads from a terminal or a pipe until its context is done. Since a blocked
