@@ -433,10 +433,10 @@ func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 		if m.Dir == captures.Down.String() {
 			dir = captures.Down
 		} else if m.Dir != captures.Up.String() {
-			return nil, fmt.Errorf("[%d]: dir must be up or down", i)
+			return nil, fmt.Errorf("chunk %d: dir must be up or down", i)
 		}
 		if m.Len < 0 || m.Len > len(rest[dir]) || m.TNS < 0 {
-			return nil, fmt.Errorf("[%d]: the length is %d, but only %d bytes are left", i, m.Len, len(rest[dir]))
+			return nil, fmt.Errorf("chunk %d: its length is %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[dir]))
 		}
 		chunks = append(chunks, captures.Chunk{Dir: dir, T: time.Duration(m.TNS), Data: rest[dir][:m.Len]})
 		rest[dir] = rest[dir][m.Len:]

@@ -199,8 +199,8 @@ func TestExtension(t *testing.T) {
 	}
 	for _, c := range []struct{ x, problem string }{
 		{`{"v":9}`, "entries[0]._unwire.v: 9 is not known"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":6}]}`, "entries[0]._unwire.chunks: [0]: the length is 6, but only 5 bytes are left"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":-1}]}`, "entries[0]._unwire.chunks: [0]: the length is -1"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":6}]}`, "entries[0]._unwire.chunks: chunk 0: its length is 6 bytes, but only 5 bytes of the body are left"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":-1}]}`, "entries[0]._unwire.chunks: chunk 0: its length is -1"},
 		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":4}]}`, "1 bytes of the down body belong to no chunk"},
 		{`{"v":1,"outcome":"complete","chunks":[{"dir":"left"}]}`, "dir"},
 		{`{"v":1,"outcome":"fine","chunks":[{"dir":"down","len":5}]}`, `entries[0]._unwire.outcome: "fine" is none`},

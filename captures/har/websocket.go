@@ -250,11 +250,11 @@ func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 		op := captures.Opcode(m.Opcode)
 		switch {
 		case m.Dir != dir.String():
-			return nil, fmt.Errorf("[%d]: dir must be up or down", i)
+			return nil, fmt.Errorf("chunk %d: dir must be up or down", i)
 		case m.Message < 0 || m.Message >= len(rest):
-			return nil, fmt.Errorf("[%d]: message %d does not exist", i, m.Message)
+			return nil, fmt.Errorf("chunk %d: message %d does not exist", i, m.Message)
 		case m.Len < 0 || m.Len > len(rest[m.Message]) || m.TNS < 0:
-			return nil, fmt.Errorf("[%d]: the length is %d, but only %d bytes are left", i, m.Len, len(rest[m.Message]))
+			return nil, fmt.Errorf("chunk %d: its length is %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[m.Message]))
 		case !op.Known():
 			return nil, fmt.Errorf("[%d]: opcode %d is not a WebSocket opcode", i, m.Opcode)
 		}

@@ -136,9 +136,10 @@ type KeyShape struct {
 	MinLength int
 }
 
-// Endpoints are the URLs of a service's servers.
+// Endpoints are the URLs of a service's servers. Some depend on the user's privacy mode, i.e. on whether the service may
+// keep the data.
 type Endpoints struct {
-	// Backend is the URL for all calls except those of the agent.
+	// Backend is the URL for all calls except those of the service's AI agent, which has URLs of its own.
 	Backend *url.URL
 
 	// Private is the URL for the agent's calls with privacy mode turned on.

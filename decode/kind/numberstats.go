@@ -362,7 +362,7 @@ func (h *histogram) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if len(list) > len(h) {
-		return fmt.Errorf("%d counts for 65 lengths", len(list))
+		return fmt.Errorf("the histogram of numbers has %d counts; a number has 0 to 64 significant bits, so at most 65 are possible", len(list))
 	}
 	*h = histogram{}
 	copy(h[:], list)

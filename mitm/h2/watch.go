@@ -443,8 +443,8 @@ func (p *pump) dropStale() {
 	}
 }
 
-// forwardAtEnd forwards what is withheld of responses whose connection ends, because rules leave an incomplete frame
-// unchanged. If a rule matches a complete frame in it, the withheld part is dropped.
+// forwardAtEnd is called when the server's connection ends. It forwards the withheld bytes of each response, unless a
+// rule matches a complete frame in them; then they are discarded. Rules do not apply to the incomplete frame at the end.
 func (p *pump) forwardAtEnd() {
 	p.dropStale()
 	for _, h := range slices.Clone(p.held) {

@@ -134,7 +134,7 @@ type heldFrame struct {
 	decided chan Decision
 }
 
-// New returns a Holder without frames.
+// New returns a Holder, which keeps intercepted frames until the user releases them. It contains none at first.
 func New(o Options) *Holder {
 	if o.MaxTime <= 0 {
 		o.MaxTime = defaultMaxTime

@@ -69,7 +69,12 @@ func checkCapture(t *testing.T, capture *store.Store, id int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		paths[ex.URL[strings.LastIndex(ex.URL, "/")+1:]]++
+		method := ex.URL[strings.LastIndex(ex.URL, "/")+1:]
+		paths[method]++
+		if method == "BidiAppend" && ex.Outcome == captures.Canceled {
+			// The stream was closed before the server had answered the last message.
+			continue
+		}
 		if ex.Outcome != captures.Complete || ex.Status != 200 {
 			t.Errorf("%s: %s, status %d: %s", ex.URL, ex.Outcome, ex.Status, ex.Error)
 		}

@@ -71,7 +71,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "", "add", "1:message=words", "!a message must be hex:"},
 		{nil, "", "add", "1=x", "!not in the definitions; name its kind"},
 		{nil, "", "add", "1:enum=NAME", "!names of enum values need definitions"},
-		{nil, "", "add", "1:string=\xff", "!must be UTF-8"},
+		{nil, "", "add", "1:string=\xff", "!must be valid UTF-8"},
 		// Del and raw.
 		{nil, "080110020803", "del", "1", "1002"},
 		{nil, "080110020803", "del", "1[1]", "08011002"},

@@ -43,7 +43,7 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 	switch k {
 	case kindString:
 		if !utf8.ValidString(value) {
-			return nil, errors.New("a string must be UTF-8; other bytes are of kind bytes, as hex:00ff")
+			return nil, errors.New("a string must be valid UTF-8; to write other bytes, use hexadecimal with the prefix hex:, such as hex:00ff")
 		}
 		return []byte(value), nil
 	case kindBytes, kindJSON:

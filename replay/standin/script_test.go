@@ -38,7 +38,7 @@ func TestScriptErrorsNameTheirPlace(t *testing.T) {
 		{turn(`{"text":"a"},{"text":"b","thinking":"c"}`), "turns[0].steps[1]: want exactly one action, got 2 (thinking, text)"},
 		{turn(`{"text":"a","text":"b"}`), `turns[0].steps[0]: member "text" stands there twice`},
 		{turn(`{"txt":"a"}`), `turns[0].steps[0]: unknown member "txt"`},
-		{turn(`{"text":"a","split":[0]}`), "turns[0].steps[0]: split[0]: 0 is not at least 1"},
+		{turn(`{"text":"a","split":[0]}`), "turns[0].steps[0]: split[0] is 0: each part needs at least one character"},
 		{turn(`{"tokens":3,"split":[1]}`), "turns[0].steps[0]: split, pace_ms: only with text or thinking"},
 		{turn(`{"text":"a","delay_ms":600001}`), "turns[0].steps[0]: delay_ms: 600001 is not in"},
 		{turn(`{"text":"${nobody}"}`), "turns[0].steps[0]: text: ${nobody}: this variable does not exist here"},

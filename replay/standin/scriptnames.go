@@ -79,7 +79,7 @@ func (b *binder) step(s *scriptStep) error {
 	}
 	for i, n := range s.Split {
 		if n < 1 {
-			return fmt.Errorf("split[%d]: %d is not at least 1", i, n)
+			return fmt.Errorf("split[%d] is %d: each part needs at least one character", i, n)
 		}
 	}
 	if err := b.action(action, s); err != nil {

@@ -183,7 +183,7 @@ func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 	}
 	for name, m := range methods {
 		if m == nil || !countsValid(m.Calls, m.MostUp, m.MostDown, m.Streams) || len(m.Protocols) > maxProtocols || len(m.Choices) > maxChoices {
-			return fmt.Errorf("method %q: counts out of range", name)
+			return fmt.Errorf("method %q: a count is negative or too large", name)
 		}
 		c := m.clone()
 		if c.Protocols == nil {
@@ -194,7 +194,7 @@ func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 		}
 		for _, n := range c.Protocols {
 			if !countsValid(n) {
-				return fmt.Errorf("method %q: counts out of range", name)
+				return fmt.Errorf("method %q: a count is negative or too large", name)
 			}
 		}
 		e.methods[name] = c

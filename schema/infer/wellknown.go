@@ -36,8 +36,8 @@ const (
 	leastWellKnown = 0.9
 )
 
-// recognise finds the classes (inferred message types) that are well-known types. A type of whole messages
-// never is one.
+// recognise finds the classes (inferred message types) that are well-known types, such as Timestamp. The type of a
+// request or response as a whole never is one.
 func (g *graph) recognise() {
 	reached := g.reachable()
 	for _, c := range reached {

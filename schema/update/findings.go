@@ -91,7 +91,7 @@ func (f *finding) comment() string {
 // Errors: ErrNoFindings, and a field that no message can have; the error has its position in the list.
 func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	if len(data) > maxForeignBytes {
-		return nil, fmt.Errorf("update: more than %d bytes of JSON", maxForeignBytes)
+		return nil, fmt.Errorf("update: the JSON file has more than %d bytes, which is the limit", maxForeignBytes)
 	}
 	var doc struct {
 		Runtime     *string   `json:"runtime"`

@@ -62,7 +62,7 @@ type split struct {
 	// append makes the calls with the client's messages.
 	append *connect.Client[message, message]
 
-	// input is the type of the append requests.
+	// input is the message type of the unary calls that carry the client's messages of the stream.
 	input protoreflect.MessageDescriptor
 
 	// output is the type of the server's messages.

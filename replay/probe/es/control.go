@@ -6,8 +6,9 @@ import (
 	"unwire/replay/probe"
 )
 
-// id returns the number of the canary for an index in the next request. Numbers change between
-// requests, so that a server that gives the same response to everything is noticed.
+// id returns the field number of the canary with the given index in the next request. A canary is an illegal tag that
+// the server's error message repeats. The numbers change between requests, which reveals servers that answer every
+// request alike.
 func (m *message) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
 // read returns what an error response reveals about the canaries of the last request, i.e. about the

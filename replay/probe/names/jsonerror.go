@@ -271,8 +271,8 @@ func kindOf(c probe.Class, typ string) string {
 	return string(c)
 }
 
-// typeIn returns the scalar type in a family, such as "int32", that has the class c; "" if there is
-// none, or several.
+// typeIn returns the only scalar type that a JSON parser describes by the word family (such as "uint32") and that has
+// the wire format c, for example fixed32; "" if there is none, or several.
 func typeIn(family string, c probe.Class) string {
 	switch family + " " + string(c) {
 	case "int32 fixed32":

@@ -248,7 +248,7 @@ func isName(s string) bool {
 }
 
 // errRange is wrapped by the error for stored counts that no messages can produce.
-var errRange = errors.New("counts out of range")
+var errRange = errors.New("a count is negative or too large")
 
 // checkShape validates a stored shape and counts its members in s.nodes. depth is its nesting.
 func (s *Set) checkShape(sh *Shape, depth int) error {

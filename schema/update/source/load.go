@@ -185,7 +185,8 @@ func (l *Loader) loadJoins(name string, data []byte) (*update.Source, error) {
 	return fromJoins(r)
 }
 
-// loadCode extracts the definitions in shipped code.
+// loadCode extracts the definitions in a program: a script, an archive of scripts or classes, or an executable. name is
+// its path.
 func (l *Loader) loadCode(ctx context.Context, name string) (*update.Source, error) {
 	// Anything else may be a script, an archive or an executable.
 	found, err := extract.Read(ctx, name, nil)

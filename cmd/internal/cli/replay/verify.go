@@ -33,7 +33,7 @@ type verifyFlags struct {
 	// standin verifies against the stand-in server.
 	standin bool
 
-	// resume continues the journal and does not repeat its requests.
+	// resume continues an interrupted run: the requests in its journal file are not repeated.
 	resume bool
 
 	// allowExecute also sends requests that may run the handler.
@@ -45,7 +45,7 @@ type verifyFlags struct {
 	// http2 uses HTTP/2.
 	http2 bool
 
-	// refine distinguishes text from bytes.
+	// refine also asks, for each length-delimited field, whether it is a string or bytes.
 	refine bool
 
 	// noRefine turns refine off.

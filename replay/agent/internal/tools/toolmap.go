@@ -110,7 +110,7 @@ func parse(data []byte) (*Map, error) {
 		return nil, fmt.Errorf("the table of tools has text after its end")
 	}
 	if file.V != 1 {
-		return nil, fmt.Errorf("the table of tools has the version %d, not 1", file.V)
+		return nil, fmt.Errorf("the file has the format version %d; only version 1 is supported", file.V)
 	}
 	for i := range file.Tools {
 		if err := file.Tools[i].check(); err != nil {
