@@ -320,6 +320,7 @@ func mailServer(t *testing.T, ln net.Listener) string {
 					answer := "250 ok\r\n"
 					if strings.HasPrefix(lines.Text(), "QUIT") {
 						answer = "221 bye\r\n"
+						time.Sleep(toBeFound)
 					}
 					_, _ = io.WriteString(c, answer)
 				}
@@ -329,12 +330,19 @@ func mailServer(t *testing.T, ln net.Listener) string {
 	return ln.Addr().String()
 }
 
+// toBeFound is how long a program lives at least whose process must be found. A program that has ended is not found, and
+// on a busy machine the search begins late.
+const toBeFound = 500 * time.Millisecond
+
 // TestPassiveKinds records real clients whose servers ask for another hello, and whose
 // protocol is not HTTP, with their processes.
 func TestPassiveKinds(t *testing.T) {
 	curl := need.Curl(t, "HTTP2", "OpenSSL")
 	s := newSecretRun(t)
-	retrying := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	retrying := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(toBeFound)
+		_, _ = io.WriteString(w, "hello")
+	}))
 	retrying.EnableHTTP2 = true
 	retrying.TLS = &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}}
 	retrying.StartTLS()
