@@ -246,7 +246,9 @@ func (c *writingCommand) compare(t *testing.T, bin, dir string, before, want map
 		switch old, was := before[name]; {
 		case was && data == old, data == want[name]:
 		case c.varies && want[name] != "" && filepath.Ext(name) != ".uwc":
-			if len(data) != len(want[name]) {
+			// The signature of the certificate in a pcapng file has a random length (ECDSA in DER).
+			const certificateVaries = 16
+			if diff := len(data) - len(want[name]); max(diff, -diff) > certificateVaries {
 				t.Errorf("%s has %d bytes, in the result %d", name, len(data), len(want[name]))
 			}
 		case c.varies && want[name] != "":

@@ -134,6 +134,7 @@ const req = http.request(origin + '/a', { method: 'POST', headers: { authorizati
   res.on('data', (d) => console.log(String(d))).on('end', () => console.log(result));
 });
 req.on('socket', (socket) => socket.on('connect', async () => {
+  await new Promise((resolve) => setTimeout(resolve, 1000)); // the hook's own message comes first
   result = await Promise.all([{ origin: 'https://evil.example' }, {}, { 'unwire-token': process.env.UNWIRE_HOOK_TOKEN }].map((h) => announce(socket.localPort, h)));
   req.end('done'); // the connection is open until then
 }));`
