@@ -256,7 +256,7 @@ func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 		case m.Len < 0 || m.Len > len(rest[m.Message]) || m.TNS < 0:
 			return nil, fmt.Errorf("chunk %d: its length is %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[m.Message]))
 		case !op.Known():
-			return nil, fmt.Errorf("[%d]: opcode %d is not a WebSocket opcode", i, m.Opcode)
+			return nil, fmt.Errorf("chunk %d: opcode %d is not a WebSocket opcode", i, m.Opcode)
 		}
 		if m.Final {
 			op |= captures.OpFinal

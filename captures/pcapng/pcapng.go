@@ -68,54 +68,46 @@ const (
 
 // commented writes an Ethernet frame like packet, with a comment that Wireshark shows with the packet.
 //
-// The block is: type(4) length(4) interface(4) time(8) captured(4) original(4) data, padded to 4 bytes, code(2) size(2)
-// comment, padded to 4 bytes, end of options(4) length(4).
+// The block's body is: interface(4) time(8) captured(4) original(4) data, padded to 4 bytes, code(2) size(2) comment,
+// padded to 4 bytes, end of options(4).
 func (w *writer) commented(t time.Time, data []byte, comment string) error {
-	if err := w.flush(); err != nil {
-		return err
-	}
 	comment = strings.ToValidUTF8(comment[:min(len(comment), maxComment)], "")
-	pad := func(b []byte, n int) []byte { return append(b, make([]byte, (4-n&3)&3)...) }
 	le, ns := binary.LittleEndian, uint64(t.UnixNano())
-	b := le.AppendUint32(nil, blockPacket)
-	b = le.AppendUint32(b, 0) // the length, set below
-	b = le.AppendUint32(b, 0) // the file has one interface
+	b := le.AppendUint32(nil, 0) // the file has one interface
 	b = le.AppendUint32(le.AppendUint32(b, uint32(ns>>32)), uint32(ns))
 	b = le.AppendUint32(le.AppendUint32(b, uint32(len(data))), uint32(len(data)))
-	b = pad(append(b, data...), len(data))
+	b = pad(append(b, data...))
 	b = le.AppendUint16(le.AppendUint16(b, optionComment), uint16(len(comment)))
-	b = pad(append(b, comment...), len(comment))
-	b = le.AppendUint32(b, 0)
-	length := uint32(len(b) + 4)
-	le.PutUint32(b[4:], length)
-	if _, err := w.out.Write(le.AppendUint32(b, length)); err != nil {
-		return fmt.Errorf("pcapng: %w", err)
-	}
-	return nil
+	b = pad(append(b, comment...))
+	return w.block(blockPacket, le.AppendUint32(b, 0))
 }
 
 // secrets writes TLS secrets, in NSS key log format, as a pcapng block. Readers apply them to the packets after
 // it.
 //
-// The block is: type(4) length(4) kind(4) size(4) log, padded to 4 bytes, length(4).
+// The block's body is: kind(4) size(4) log, padded to 4 bytes.
 func (w *writer) secrets(log []byte) error {
+	le := binary.LittleEndian
+	b := le.AppendUint32(le.AppendUint32(nil, secretsTLS), uint32(len(log)))
+	return w.block(blockSecrets, pad(append(b, log...)))
+}
+
+// block writes a block behind the packets that were written before: type(4) length(4) body length(4). The length of the
+// body must be a multiple of 4.
+func (w *writer) block(kind uint32, body []byte) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	padded := (len(log) + 3) &^ 3
-	le := binary.LittleEndian
-	b := le.AppendUint32(nil, blockSecrets)
-	b = le.AppendUint32(b, uint32(20+padded))
-	b = le.AppendUint32(b, secretsTLS)
-	b = le.AppendUint32(b, uint32(len(log)))
-	b = append(b, log...)
-	b = append(b, make([]byte, padded-len(log))...)
-	b = le.AppendUint32(b, uint32(20+padded))
-	if _, err := w.out.Write(b); err != nil {
+	le, length := binary.LittleEndian, uint32(len(body)+12)
+	b := le.AppendUint32(le.AppendUint32(nil, kind), length)
+	if _, err := w.out.Write(le.AppendUint32(append(b, body...), length)); err != nil {
 		return fmt.Errorf("pcapng: %w", err)
 	}
 	return nil
 }
+
+// pad appends zeros to b until its length is a multiple of 4.
+func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
 
 // flush writes the buffered packets to the file.
 func (w *writer) flush() error {

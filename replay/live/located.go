@@ -23,8 +23,8 @@ func HeaderIDs(headers captures.Headers) map[string]string {
 }
 
 // MessageIDs returns the identifiers in a message by their position: the path of a value, and the part of the value.
-// Two messages of one type have corresponding identifiers at the same positions. Numbers count from 15 digits on, and times do not
-// count.
+// Two messages of one type have corresponding identifiers at the same positions. Numbers of fewer than 15 digits and times
+// are not identifiers.
 //
 // Limits: the first 1,000 identifiers.
 func MessageIDs(f *decode.Frame) map[string]string {

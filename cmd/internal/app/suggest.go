@@ -64,9 +64,8 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 	return Fail(ExitUsage, fmt.Errorf("%s", text), hint)
 }
 
-// RefuseUnknown gives each command below root that only groups subcommands a function of its own, so that
-// cobra does not answer an unknown subcommand with help and exit status 0: it then prints help without
-// arguments, and returns an error for any.
+// RefuseUnknown makes each command below root that only groups subcommands fail if it gets an argument. Without it,
+// cobra prints help for an unknown subcommand and exits with status 0. UnknownCommand then returns the error.
 func RefuseUnknown(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		RefuseUnknown(cmd)
@@ -74,13 +73,7 @@ func RefuseUnknown(root *cobra.Command) {
 			continue
 		}
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return Fail(ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
-				fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
-		}
+		cmd.Args = ExactArgs()
 	}
 }
 

@@ -168,7 +168,8 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 			"unwire searched for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for protobuf descriptors in "+formatNames())
 	}
 
-	// A reference that one input lacks may be resolved by another, so report only the references that are unresolved after merging.
+	// Another input may declare the type that a reference of one input names, so report only the references that are
+	// unresolved after merging.
 	set := x.alone
 	if len(x.sources) > 1 {
 		var err error
