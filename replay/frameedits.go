@@ -71,7 +71,7 @@ func (p *planner) edit() error {
 		}
 		p.shown.Edits = append(p.shown.Edits, e.String())
 		if inserted {
-			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s: the field was not there, and is put in", e))
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s: the message does not have this field, which is now added", e))
 		}
 	}
 	if p.changes.Editor != nil {

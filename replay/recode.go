@@ -154,7 +154,7 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 		return nil, err
 	}
 	if where := schema.TypeWithUnknownFields(m); where != "" {
-		return nil, fmt.Errorf("%s has fields that the definitions lack, which JSON cannot have", where)
+		return nil, fmt.Errorf("%s contains fields that are not in the definitions, and JSON would lose them", where)
 	}
 	text, err := protojson.Marshal(m)
 	if err != nil {

@@ -65,7 +65,7 @@ func Create(target string) (*File, error) {
 		}
 		f.Close() //nolint:errcheck // it is empty
 		if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) || n == tries {
-			return nil, errors.Join(err, fmt.Errorf("%s: another process removes its temporary files", target))
+			return nil, errors.Join(err, fmt.Errorf("%s: another process is removing its temporary files", target))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func rules() [resources]rule {
 }
 
 // ErrExceeded is wrapped by errors of Spend: the input files of one command need more than the Budget allows.
-var ErrExceeded = errors.New("the files of this command together cost too much")
+var ErrExceeded = errors.New("the input files of this command together need too many resources")
 
 // A Budget counts and limits the resources that one command spends on untrusted input files. All readers of the
 // command share it; it is safe for concurrent use. A nil Budget has no limits.

@@ -197,7 +197,7 @@ func (c *conversion) http(flow *dictReader) error {
 	}
 	start, known := request.seconds("timestamp_start")
 	if !known {
-		c.rep.Problem(c.place, "request.timestamp_start: missing: 1970 is taken")
+		c.rep.Problem(c.place, "request.timestamp_start: missing: 1970 is used instead")
 		// 0 would mean that the time is unknown.
 		start = 1
 	}

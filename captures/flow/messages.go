@@ -72,7 +72,7 @@ func (c *conversion) connection(flow *dictReader) error {
 	// mitmproxy writes no start time for some failed connections; a capture needs one for each
 	// exchange.
 	if start == 0 {
-		c.rep.Problem(c.place, "client_conn.timestamp_start: missing: 1970 is taken")
+		c.rep.Problem(c.place, "client_conn.timestamp_start: missing: 1970 is used instead")
 		start = 1 // 0 is no time to a capture
 	}
 
@@ -155,7 +155,7 @@ func (c *conversion) separateWebSocket(flow *dictReader) error {
 	if len(messages) > 0 {
 		start = messages[0].at
 	} else {
-		c.rep.Problem(c.place, "messages: there are none to tell the time: 1970 is taken")
+		c.rep.Problem(c.place, "messages: there are no messages, so the time is unknown: 1970 is used instead")
 	}
 
 	// Such a flow has no URL, only an address.

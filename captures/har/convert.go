@@ -235,7 +235,7 @@ func (c *conversion) started() time.Time {
 			return t
 		}
 	}
-	c.problem("startedDateTime", "%q is no date: 1970 is taken", transfer.Clip(s))
+	c.problem("startedDateTime", "%q is not a date: 1970 is used instead", transfer.Clip(s))
 	// 0 would mean that the time is unknown.
 	return time.Unix(1, 0).UTC()
 }

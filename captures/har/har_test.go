@@ -110,7 +110,7 @@ func TestForeign(t *testing.T) {
 	}
 	wantProblems := []string{
 		"entries[1].response.content.text: missing: 10 bytes are not in the file",
-		`entries[2].startedDateTime: "" is no date: 1970 is taken`,
+		`entries[2].startedDateTime: "" is not a date: 1970 is used instead`,
 		"entries[3].request.url: skipped: data is not HTTP",
 		"entries[4].request.method: skipped: found number instead of string",
 		`entries[5].response.content.encoding: "rot13" is not known: the text is taken as it is`,

@@ -262,7 +262,7 @@ func (l *lineReader) readChunks(complete bool) error {
 		// Count an estimate of each chunk's overhead, so that many empty chunks are limited too.
 		l.bufferedBytes += len(raw.Data) + 64
 		if l.bufferedBytes > maxBuffered {
-			return fmt.Errorf("chunks: %w of %d bytes, unless chunks is the last member", transfer.ErrTooLarge, maxBuffered)
+			return fmt.Errorf("%w of %d bytes for the member chunks: it can be larger only as the last member of the line", transfer.ErrTooLarge, maxBuffered)
 		}
 		l.buffered = append(l.buffered, held)
 	}

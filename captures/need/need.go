@@ -58,7 +58,7 @@ func CheckProgram(name, pkg string, args ...string) (path string, err error) {
 		return path, nil
 	}
 	if _, err := runTrial(append([]string{path}, args...)...); err != nil {
-		return "", fmt.Errorf("%s does not run here: install %s, or allow what it needs: %w", name, pkg, err)
+		return "", fmt.Errorf("%s cannot run here: install %s, or give it the missing permission: %w", name, pkg, err)
 	}
 	return path, nil
 }

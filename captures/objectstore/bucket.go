@@ -51,7 +51,7 @@ type bucket struct {
 // newBucket returns the bucket with a name. scheme is that of its URLs, such as "s3". It sends no request.
 func newBucket(scheme, name string, o Options) (*bucket, error) {
 	if o.Transport == nil {
-		return nil, errors.New("objectstore: a bucket needs a transport")
+		return nil, errors.New("objectstore: no HTTP transport is given for the bucket")
 	}
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv

@@ -257,7 +257,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		"s3://Bucket/x": {Options{Transport: transport}, "is not the name of a bucket"},
 		"s3://b":        {Options{Transport: transport}, "is not the name of a bucket"},
-		"s3://bucket":   {Options{}, "needs a transport"},
+		"s3://bucket":   {Options{}, "no HTTP transport"},
 		"s3://bucket/e": {Options{Transport: transport, Endpoint: "ftp://x"}, "is not a URL such as"},
 		"s3://bucket/k": {Options{Transport: transport, Encryption: "rot13"}, "unknown encryption"},
 		"ftp://x":       {Options{}, "unknown scheme"},

@@ -246,7 +246,7 @@ func (l *tlsLayer) missingHandshake() error {
 	case !l.handshake.sawServer:
 		return fmt.Errorf("handshake missing: no ServerHello")
 	}
-	return fmt.Errorf("handshake missing: data precedes the end of the handshake")
+	return fmt.Errorf("the handshake was not recorded completely: application data comes before its end")
 }
 
 // readRecord13 processes an encrypted TLS 1.3 record. The true type of the record is the last byte of the
@@ -271,7 +271,7 @@ func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time)
 		return l.readHandshake(dir, body)
 	case recordData:
 		if d.phase == phaseHandshake {
-			return fmt.Errorf("TLS data within the handshake")
+			return fmt.Errorf("TLS application data before the end of the handshake")
 		}
 		l.inner.feed(dir, t, body)
 	case recordAlert:

@@ -22,7 +22,7 @@ func (o *Options) applyRingLimits() error {
 	case o.MaxTotal == 0:
 		return nil
 	case o.MaxTotal < MinTotal:
-		return fmt.Errorf("captures: a ring of %d bytes: want %d or more", o.MaxTotal, MinTotal)
+		return fmt.Errorf("captures: the maximum size of all files is %d bytes, but must be at least %d", o.MaxTotal, MinTotal)
 	}
 	part := o.MaxTotal / ring.Parts
 	for _, limit := range []*int64{&o.MaxBytes, &o.MaxBody, &o.QueueBytes} {

@@ -82,7 +82,7 @@ var wrongCalls = []wrongCall{
 
 	// Values that flags do not take, and missing arguments.
 	{"export json.uwc", 2, "--format is missing", "use --format har|jsonl|raw|parquet|pcapng"},
-	{"export json.uwc --format xml", 2, `--format must be one of [har jsonl raw parquet pcapng], not "xml"`, "parquet"},
+	{"export json.uwc --format xml", 2, `--format must be one of har, jsonl, raw, parquet, pcapng, not "xml"`, "parquet"},
 	{"export json.uwc --format raw", 2, "--format raw writes a folder", "name it with -o FOLDER"},
 	{"export json.uwc --format jsonl -o /dev/full", 3, "/dev/full: no space left on device", "free some space"},
 	{"import x.json", 2, "-o F.uwc is missing", "usage: unwire import FILE -o F.uwc"},

@@ -210,7 +210,7 @@ func unhex(text []byte) ([]byte, error) {
 			return out, nil
 		}
 		if (at[1]-at[0])%2 != 0 {
-			return nil, errors.New("hex: a placeholder of odd length")
+			return nil, errors.New("hex: the placeholder of a redacted value has an odd length")
 		}
 		out = append(out, halfPlaceholder(text[at[0]:at[1]])...)
 		text = text[at[1]:]

@@ -73,7 +73,7 @@ func setID(t *wire.Tree, numbers []uint64, id string) (wire.Edit, error) {
 	p := pathOf(numbers)
 	at := t.Find(p)
 	if len(at) != 1 || t.Node(at[0]).Type != wire.Len {
-		return wire.Edit{}, fmt.Errorf("decode: the message has %d request ids at %s", len(at), p)
+		return wire.Edit{}, fmt.Errorf("decode: the message has %d request IDs at %s, but exactly one is expected", len(at), p)
 	}
 	return wire.Edit{Op: wire.SetValue, Node: at[0], Data: []byte(id)}, nil
 }
@@ -84,7 +84,7 @@ func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []by
 	at := t.Find(fieldpath.Path{fieldpath.Field(number)})
 	switch {
 	case len(at) > 1:
-		return nil, fmt.Errorf("decode: field %d occurs %d times", number, len(at))
+		return nil, fmt.Errorf("decode: field %d occurs %d times, but at most once is expected", number, len(at))
 	case len(at) == 1:
 		return append(edits, wire.Edit{Op: wire.SetValue, Node: at[0], Data: value}), nil
 	case isDefault:

@@ -82,7 +82,7 @@ func (r *awsReader) prelude() (total, headers int, err error) {
 	case int64(all) > r.o.MaxFrame:
 		return 0, 0, fmt.Errorf("envelope: event at %#x: length %d is %w of %d bytes", r.off, all, ErrTooLarge, r.o.MaxFrame)
 	case head > awsMaxHeaders || int64(all) < awsPrelude+int64(head)+awsCRC:
-		return 0, 0, fmt.Errorf("envelope: event at %#x: length %d does not contain headers of %d bytes", r.off, all, head)
+		return 0, 0, fmt.Errorf("envelope: event at %#x: the length %d is too small for headers of %d bytes", r.off, all, head)
 	}
 	return int(all), int(head), nil
 }
@@ -112,7 +112,7 @@ func awsEvent(headers []byte) (event string, err error) {
 	for p := headers; len(p) > 0; {
 		n := 1 + int(p[0])
 		if len(p) < n+1 || int(p[n]) >= len(awsSizes) {
-			return event, fmt.Errorf("header at %d of %d bytes is malformed", len(headers)-len(p), len(headers))
+			return event, fmt.Errorf("the header at offset %d (of %d bytes) is malformed", len(headers)-len(p), len(headers))
 		}
 		name, size := string(p[1:n]), awsSizes[p[n]]
 		p = p[n+1:]

@@ -77,7 +77,7 @@ func TestBrokenAWSEvents(t *testing.T) {
 			binary.BigEndian.PutUint32(b[4:], uint32(len(b)))
 			binary.BigEndian.PutUint32(b[8:], crc32.ChecksumIEEE(b[:8]))
 			return b
-		}, 0, "does not contain headers"},
+		}, 0, "is too small for headers"},
 	} {
 		frames, err := feedAll(Options{AWSEvents: true, MaxFrame: 1 << 20}, c.change(bytes.Clone(body)), len(body))
 		for i := range frames {

@@ -149,7 +149,7 @@ func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 // pastLimit returns the error for a payload that exceeds the limit. It includes the ratio, because a high one
 // suggests a decompression bomb.
 func pastLimit(name string, compressed int, limit int64) error {
-	return fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
+	return fmt.Errorf("%s: %d compressed bytes: %w of %d bytes (%d times as many)", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
 }
 
 // inflate undoes one compression of p, whose name is name. The result has at most limit bytes.

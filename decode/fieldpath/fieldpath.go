@@ -97,7 +97,7 @@ func ParsePattern(s string) (Path, error) {
 		case step.IsIndex():
 			return nil, fmt.Errorf("path %.80q: an index without a name; an element of JSON is named by its place, as in list.0", s)
 		case step.Layers != "":
-			return nil, fmt.Errorf("path %.80q: !%s has no meaning here; every layer is looked into", s, step.Layers)
+			return nil, fmt.Errorf("path %.80q: !%s cannot be used here: the search looks inside every layer anyway", s, step.Layers)
 		case step.Name == AnySteps && step.Index != All:
 			return nil, fmt.Errorf("path %.80q: ** cannot have an index", s)
 		}

@@ -51,10 +51,10 @@ func TestWholeNames(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{".", "at 0: a step is missing"},
-		{"1..2", "at 2: a step is missing"},
+		{".", "at 0: a step of the path is missing"},
+		{"1..2", "at 2: a step of the path is missing"},
 		{"1.", "at 2: a step is missing after the dot"},
-		{"!gzip", "at 0: a step is missing"},
+		{"!gzip", "at 0: a step of the path is missing"},
 		{"1[", "an index has no closing bracket"},
 		{"1[x]", `"[x]" is not an index in brackets`},
 		{"1[-1]", "is not an index"},
@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 		{`a"b.c]`, "']' in a path"},
 		{`"a`, "a quoted name has no closing quote"},
 		{`""[1]`, "an index needs a name that is not empty"},
-		{"a.[0]", "at 2: an index follows its name without a dot"},
+		{"a.[0]", "at 2: an index must follow its name without a dot, as in name[0]"},
 		{"1!", "the name of a layer is missing"},
 		{`1!"hex"`, "the name of a layer is missing"},
 		{"1!hex[0]", "'[' in a path"},
@@ -100,7 +100,7 @@ func TestParseNumbers(t *testing.T) {
 		{"[1]", `"[1]" is not a field number`},
 		{"1[0][1]", `"[1]" is not a field number`},
 		{"1!gzip.2", "!gzip has no meaning here"},
-		{"1..2", "a step is missing"},
+		{"1..2", "a step of the path is missing"},
 	} {
 		if p, err := ParseNumbers(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("ParseNumbers(%q) = %v, %v, want %q", c.text, p, err, c.want)

@@ -77,7 +77,7 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 	last := &steps[0]
 	for sc.next() == '[' {
 		if !first && name == "" && !quoted {
-			return nil, errors.New("an index follows its name without a dot")
+			return nil, errors.New("an index must follow its name without a dot, as in name[0]")
 		}
 		k, err := sc.index()
 		if err != nil {
@@ -98,9 +98,9 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 		return nil, errors.New("an index needs a name that is not empty")
 	case quoted || last.Index != All:
 	case sc.next() == '.':
-		return nil, errors.New("a step is missing: an empty step before the dot")
+		return nil, errors.New("a step of the path is missing before the dot")
 	default:
-		return nil, errors.New("a step is missing")
+		return nil, errors.New("a step of the path is missing")
 	}
 	last.Layers, err = sc.layers()
 	return steps, err

@@ -116,7 +116,7 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 	}
 	if c := doc.Cut; c != nil {
 		if len(c.Path) > MaxDepth {
-			return nil, errors.New("cut is deeper than fields can be")
+			return nil, errors.New("the path in \"cut\" is longer than fields can be nested")
 		}
 		e.cut = &fieldKey{slices.Clone(c.Path), c.Root}
 	}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -42,7 +43,7 @@ func NewText(pattern string, fixed, fold bool) (*Text, error) {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the pattern is not a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	// Literals are much faster than regular expressions.
 	if lit, whole := re.LiteralPrefix(); whole {

@@ -178,7 +178,7 @@ func (p *parser) block() error {
 	out, edited, err := rewrap(p.lastValue(), data, layers, check)
 	switch {
 	case errors.Is(err, errBothEdited):
-		return p.advise("take the block out, and the value counts; or undo the change of the value, and the block does", "%w", err)
+		return p.advise("to use the edited value, delete the block of decoded content; to use the edited block, restore the value", "%w", err)
 	case err != nil:
 		return p.fail("%w", err)
 	case edited && len(lines) == 1:

@@ -62,7 +62,7 @@ func (p *parser) unexpected() error {
 			hint = "encode reads the text that decode writes; bytes are for 'unwire decode'"
 		}
 	}
-	return p.advise(hint, "%q begins nothing: a field, a value or a brace is expected", c)
+	return p.advise(hint, "unexpected %q: expected a field, a value or a brace", c)
 }
 
 // hintForWord returns the hint for an error about a word where a number is expected.

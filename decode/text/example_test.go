@@ -54,6 +54,6 @@ func ExampleError() {
 		fmt.Println(e.Hint)
 	}
 	// Output:
-	// text: line 2, column 4: '[' begins nothing: a field, a value or a brace is expected
+	// text: line 2, column 4: unexpected '[': expected a field, a value or a brace
 	// packed numbers stand in braces: 2: {1 2 3}
 }

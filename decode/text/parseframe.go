@@ -42,7 +42,7 @@ func (p *parser) openFrame() error {
 	flags := p.word()
 	v, err := parseNumber(flags)
 	if err != nil || v.typ != wire.Varint || v.bits > 0xff {
-		return p.fail("flags %.20q: want a number up to 0xff", flags)
+		return p.fail("the flags %.20q are not a number up to 0xff", flags)
 	}
 	p.pos += len(flags)
 	// Options of the frame may follow in any order, up to the brace.
@@ -74,7 +74,7 @@ func (p *parser) frameWord() error {
 		w := p.word()
 		v, err := parseNumber(w)
 		if err != nil || v.typ != wire.Varint || v.bits > 1<<32-1 {
-			return p.fail("length %.20q: want a number below 2^32", w)
+			return p.fail("the length %.20q is not a number below 2^32", w)
 		}
 		p.pos += len(w)
 		p.frame.length = int64(v.bits)

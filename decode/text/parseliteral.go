@@ -307,7 +307,7 @@ func parseFieldNumber(word []byte) (number uint64, zigzag bool, err error) {
 	case err != nil:
 		return 0, false, errors.New("want a number")
 	case len(suffix) > 1:
-		return 0, false, errors.New("a tag has no fixed width")
+		return 0, false, errors.New("the width of a tag cannot be set")
 	case top != 0 && top != -1:
 		return 0, false, errors.New("want -2^61 to 2^61-1")
 	}

@@ -169,7 +169,7 @@ func (r *jsonReader) source(in string, at int64) error {
 		return nil
 	}
 	if r.written {
-		return placeError(r.src, r.next(at), errors.New("the member in must precede the members that it describes"))
+		return placeError(r.src, r.next(at), errors.New("the member \"in\" must precede the members that it describes"))
 	}
 	var err error
 	if r.from, err = parseWords(words); err != nil {

@@ -83,7 +83,7 @@ func Fit(labels []trainingLabel, o FitOptions) (*Weights, *FitReport, error) {
 		return nil, nil, fmt.Errorf("transcript: fit: %d labels are too few: at least %d are needed", len(labels), minLabels)
 	}
 	if len(roles) < leastRoles {
-		return nil, nil, fmt.Errorf("transcript: fit: all %d labels are of one role: at least %d are needed", len(labels), leastRoles)
+		return nil, nil, fmt.Errorf("transcript: fit: all %d labels have the same role: labels of at least %d roles are needed", len(labels), leastRoles)
 	}
 	all := make([]example, len(labels))
 	for i := range labels {

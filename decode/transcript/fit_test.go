@@ -81,7 +81,7 @@ func TestFitRefuses(t *testing.T) {
 	for _, c := range []struct {
 		labels []trainingLabel
 		want   string
-	}{{one[:minLabels-1], "too few"}, {nil, "too few"}, {one, "of one role"}} {
+	}{{one[:minLabels-1], "too few"}, {nil, "too few"}, {one, "have the same role"}} {
 		if _, _, err := Fit(c.labels, FitOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d labels: %v, want %q", len(c.labels), err, c.want)
 		}

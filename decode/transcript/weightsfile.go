@@ -196,7 +196,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 			continue
 		}
 		if len(line) > maxLabel {
-			return out, fmt.Errorf("transcript: labels: line %d: %d bytes long", number, len(line))
+			return out, fmt.Errorf("transcript: labels: line %d is too long: %d bytes", number, len(line))
 		}
 		var l trainingLabel
 		if err := json.Unmarshal(line, &l); err != nil {
@@ -212,7 +212,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 			continue
 		}
 		if len(out) >= maxLabelsRead {
-			return out, fmt.Errorf("transcript: labels: more than %d", maxLabelsRead)
+			return out, fmt.Errorf("transcript: labels: the file contains more than %d labels", maxLabelsRead)
 		}
 		at[key] = len(out)
 		out = append(out, l)

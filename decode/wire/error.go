@@ -8,7 +8,7 @@ import (
 // ErrDepth and errNodes are values of Node.Err in a Len node whose payload was not parsed because the tree reached
 // Options.MaxDepth or Options.MaxNodes.
 var (
-	ErrDepth = errors.New("wire: nesting limit reached, payload not followed")
+	ErrDepth = errors.New("wire: nesting limit reached, payload not decoded")
 	errNodes = errors.New("wire: node limit reached, payload not decoded")
 )
 

@@ -146,7 +146,7 @@ func makeFolder(dir string) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return fmt.Errorf("%s: mode %04o lets others replace the CA: run 'chmod go-w' on it, and 'unwire ca new' if somebody may have", dir, mode)
+		return fmt.Errorf("%s: mode %04o lets others replace the CA: run 'chmod go-w' on it, and 'unwire ca new' if somebody may have replaced it", dir, mode)
 	}
 	return nil
 }

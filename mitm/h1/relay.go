@@ -18,11 +18,11 @@ var (
 	// errEnded and the errors below end a relay or an exchange. errUnsolicited is for a response without a
 	// request.
 	errEnded         = errors.New("the connection has ended")
-	errHandedOver    = errors.New("the connections changed their protocol")
+	errHandedOver    = errors.New("the connection was switched to another protocol")
 	errClientGone    = errors.New("the client went away")
 	errServerGone    = errors.New("the server closed the connection without an answer")
 	errNotRepeated   = errors.New("the server closed the connection without an answer; the request was not sent again")
-	errServerStopped = errors.New("the server closed the connection within its answer")
+	errServerStopped = errors.New("the server closed the connection before its answer was complete")
 	errUnsolicited   = errors.New("the server sent an answer without a request")
 )
 

@@ -250,7 +250,7 @@ func (a answer) verdict() (rewrite.Verdict, error) {
 		v.Action = rewrite.Replace
 	case "replace":
 		if v.Action, v.Messages = rewrite.Replace, a.Messages; len(a.Messages) == 0 {
-			return rewrite.Verdict{}, errors.New("the command of --hook answered replace without messages; the action drop removes a frame")
+			return rewrite.Verdict{}, errors.New("the command of --hook answered with the action \"replace\" but without messages; to remove a frame, use the action \"drop\"")
 		}
 	case "reset":
 		v.Action = rewrite.Reset

@@ -44,7 +44,7 @@ func namespaceInit(args []string, begin func() (end func(), err error)) int {
 	// This process is started again by unwire itself, so a missing control socket means a manual call.
 	var st unix.Stat_t
 	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || len(args) < 2 {
-		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' and --passive only")
+		fmt.Fprintln(os.Stderr, "unwire: error: this internal command can be started only by 'unwire capture' with --transparent or --passive")
 		return statusNotExecutable
 	}
 	c, err := newControl(controlFD)

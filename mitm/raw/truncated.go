@@ -8,7 +8,7 @@ import (
 
 // errClientClosed is the recorded error if the server continued to send after the client had closed the
 // connection.
-var errClientClosed = errors.New("the client had closed the connection when the server still sent")
+var errClientClosed = errors.New("the client closed the connection while the server was still sending")
 
 // Alerts by which servers react to a client that ends without close_notify: OpenSSL sends the first, Java the
 // second.

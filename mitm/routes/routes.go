@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	errFull   = errors.New("too many connections wait for their routes")
+	errFull   = errors.New("too many connections at the same time wait until their server is known")
 	errClosed = errors.New("the proxy is stopping")
 )
 

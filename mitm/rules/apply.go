@@ -276,7 +276,7 @@ func (c *change) edit(r *rule) {
 		for _, e := range r.edits {
 			out, _, err := e.Apply(data, c.isJSON(data), c.shown.Type)
 			if err == nil && len(out) > rewrite.MaxFrame*4 {
-				err = fmt.Errorf("the message would have %d bytes", len(out))
+				err = fmt.Errorf("after the edit, the message would have %d bytes, which is too large", len(out))
 			}
 			if err != nil {
 				c.exchange.policy.report(fmt.Sprintf("the rule %q (line %d) does not fit a frame of %s, which passes unchanged: %v",

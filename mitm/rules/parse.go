@@ -360,7 +360,7 @@ func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 			err = inner
 		}
 		if err == nil && e.Frame != edit.FirstFrame {
-			err = errors.New("a rule selects frames in match, as in frame:2")
+			err = errors.New("frames are selected in the rule's match, as in match: frame:2")
 		}
 		text := strings.Replace(op, "del", "delete", 1) + ": " + short(item.Value)
 		if err != nil {

@@ -44,7 +44,7 @@ func Parse(text string) (*Limit, error) {
 		if isRate {
 			n, err := parseSize(rate)
 			if err != nil || l.BytesPerSecond != 0 {
-				return nil, fmt.Errorf("%q is not a bandwidth such as 64KB/s, given once", part)
+				return nil, fmt.Errorf("%q is not a bandwidth such as 64KB/s, or a bandwidth is given twice", part)
 			}
 			l.BytesPerSecond = n
 			continue

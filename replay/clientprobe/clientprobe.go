@@ -112,7 +112,7 @@ type Run struct {
 
 // ErrBaseline reports that the unedited runs cannot be compared with: the client made no request that
 // the mock could answer, or did not end.
-var ErrBaseline = errors.New("the unedited client cannot be probed")
+var ErrBaseline = errors.New("the client cannot be probed, because it fails even without edits")
 
 // defaults sets limits that are 0 to their defaults.
 func (p *Probe) defaults() {

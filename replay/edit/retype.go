@@ -42,7 +42,7 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	}
 	value, err := encodeValue(e.Kind, text, nil)
 	if err != nil {
-		return nil, fmt.Errorf("its value as %s: %s", e.Kind, shorten(err.Error()))
+		return nil, fmt.Errorf("its value cannot be converted to %s: %s", e.Kind, shorten(err.Error()))
 	}
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
 }

@@ -38,7 +38,7 @@ type Answer struct {
 func ParseAnswer(text string) (a Answer, err error) {
 	a = Answer{From: edit.FirstFrame, text: text}
 	fail := func(err error) (Answer, error) {
-		return a, fmt.Errorf("--answer %q: %w; write it as PATH=@%s/PATH or @2 PATH=@%s/4/PATH", text, err, captures.Down, captures.Down)
+		return a, fmt.Errorf("--answer %q: %w; the form is PATH=@%s/PATH, or, with the numbers of the frames, @2 PATH=@%s/4/PATH", text, err, captures.Down, captures.Down)
 	}
 	var rest string
 	if a.Frame, rest, err = edit.CutFrame(text); err != nil {
@@ -86,7 +86,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 			}
 			at := leafByPath(h.leaves, a.path, l.types[captures.Up])
 			if at == nil {
-				reason = fmt.Errorf("the captured frame %s/%d has no %s", captures.Up, h.frame.Seq, a.path)
+				reason = fmt.Errorf("the captured frame %s/%d has no field %s", captures.Up, h.frame.Seq, a.path)
 				continue
 			}
 			b, err := l.byHand(i, at, &a)

@@ -169,7 +169,7 @@ func (o *Options) check() error {
 	case o.To == nil:
 		return errors.New("probe: no server is given")
 	case strings.Count(o.Method, "/") != 2 || !strings.HasPrefix(o.Method, "/") || strings.HasSuffix(o.Method, "/"):
-		return fmt.Errorf("probe: method %q is not /package.Service/Method", o.Method)
+		return fmt.Errorf("probe: method %q does not have the form /package.Service/Method", o.Method)
 	case o.Depth < 0 || o.Depth > maxDepth:
 		return fmt.Errorf("probe: the depth must be from 0 to %[2]d, not %[1]d", o.Depth, maxDepth)
 	}
@@ -177,7 +177,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
-		return errors.New("probe: the questions contain no field")
+		return errors.New("probe: there is nothing to ask: the two definitions do not differ in a field")
 	}
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {

@@ -64,7 +64,7 @@ func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.Me
 	}
 	played := md.IsStreamingServer() || procedure == procedureAppend
 	if played && fault == nil && answer != nil {
-		return fmt.Errorf("standin: script: answers[%q]: the script plays this method: only a $error or null is allowed here", procedure)
+		return fmt.Errorf("standin: script: answers[%q]: the turns of the script answer this method: only a $error or null is allowed here", procedure)
 	}
 	o := s.handlerOptions(md)
 	sse := ""

@@ -69,7 +69,7 @@ func (b *binder) step(s *scriptStep) error {
 	}
 	action := actions[0]
 	if !b.agent && !slices.Contains([]string{"thinking", "text", "wait", "send", "raw", "error", "reset", "drop_end"}, action) {
-		return fmt.Errorf("%s: not in a chat, only in a turn", action)
+		return fmt.Errorf("%s: allowed only in a turn, not in a chat", action)
 	}
 	if err := times("delay_ms", s.DelayMS, "pace_ms", s.PaceMS); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (b *binder) pause(s *scriptStep) error {
 // wait validates a pause.
 func (b *binder) wait(w *scriptWait) error {
 	if w.HeartbeatEveryMS > 0 && !b.agent {
-		return fmt.Errorf(".heartbeat_every_ms: not in a chat, only in a turn")
+		return fmt.Errorf(".heartbeat_every_ms: allowed only in a turn, not in a chat")
 	}
 	if w.HeartbeatEveryMS > 0 && w.MS/w.HeartbeatEveryMS > maxHeartbeats {
 		return fmt.Errorf(".heartbeat_every_ms: more than %d heartbeats", maxHeartbeats)
@@ -250,7 +250,7 @@ func firstField(fields protoreflect.FieldDescriptors, names ...string) protorefl
 func (b *binder) candidates(t *scriptTool) error {
 	if t.Any == nil {
 		if get(t.args, "name").String() == "" {
-			return fmt.Errorf(".args: must be the name of a tool, and its args")
+			return fmt.Errorf(".args: must contain the name of a tool, and its args")
 		}
 		t.candidates = []*dynamicpb.Message{t.args}
 		return nil

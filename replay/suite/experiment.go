@@ -154,7 +154,7 @@ func parseExpectation(text string) (expectation, error) {
 	case "value":
 		return e, e.parseValue()
 	}
-	return e, fmt.Errorf("expect %q: must be one of verdict code origin status differs same value", what)
+	return e, fmt.Errorf("expect %q: must be verdict, code, origin, status, differs, same or value", what)
 }
 
 // parseValue parses want for an expectation of kind value: [@FRAME ]PATH=VALUE or [@FRAME ]PATH~REGEXP.

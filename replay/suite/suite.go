@@ -224,7 +224,7 @@ func Files(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+Suffix))
 	if err == nil && len(files) == 0 {
 		_, err = os.ReadDir(dir)
-		err = errors.Join(err, fmt.Errorf("%s has no file that ends in %s", dir, Suffix))
+		err = errors.Join(err, fmt.Errorf("the folder %s contains no file that ends in %s", dir, Suffix))
 	}
 	return files, err
 }

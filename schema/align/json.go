@@ -116,7 +116,7 @@ func (p *jsonParser) value(depth int) (*value, error) {
 
 	// The limits protect against documents that are small but expensive.
 	if p.values++; p.values > maxValues || depth > maxDepth {
-		return nil, fmt.Errorf("more than %d values, or %d deep", maxValues, maxDepth)
+		return nil, fmt.Errorf("more than %d values, or nested more than %d deep", maxValues, maxDepth)
 	}
 	switch t := t.(type) {
 	case bool:

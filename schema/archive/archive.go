@@ -152,7 +152,7 @@ func (b *Budget) share(r budget.Resource, n int) error {
 // unpack counts n decompressed bytes. It fails if the limit is exceeded.
 func (b *Budget) unpack(n int) error {
 	if b.unpacked += int64(n); b.unpacked > b.most {
-		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
+		return fmt.Errorf("%w: it decompresses to more than %d bytes", ErrBomb, b.most)
 	}
 	return b.share(budget.Decompressed, n)
 }
@@ -160,7 +160,7 @@ func (b *Budget) unpack(n int) error {
 // countBytes counts n bytes of a member's content. It fails if the limit is exceeded.
 func (b *Budget) countBytes(n int) error {
 	if b.counted += int64(n); b.counted > b.most {
-		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
+		return fmt.Errorf("%w: it decompresses to more than %d bytes", ErrBomb, b.most)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	}
 	doc, err := read(b)
 	if err == nil && doc.Format != evidenceFormat {
-		err = fmt.Errorf("format %d, this program reads %d", doc.Format, evidenceFormat)
+		err = fmt.Errorf("format %d is not supported: this version reads format %d", doc.Format, evidenceFormat)
 	}
 	var e *Evidence
 	if err == nil {

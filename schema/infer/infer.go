@@ -275,7 +275,7 @@ func planFiles(ev *Evidence, o Options) ([]*filePlan, error) {
 
 	if o.Root != "" {
 		if len(plain) != 1 {
-			return nil, fmt.Errorf("schema: root %q: there are %d root types to name", o.Root, len(plain))
+			return nil, fmt.Errorf("schema: root %q: exactly one root type is needed, but there are %d", o.Root, len(plain))
 		}
 		if cleanName(o.Root) != o.Root {
 			return nil, fmt.Errorf("schema: root %q is not a message name", o.Root)

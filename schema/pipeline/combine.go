@@ -31,7 +31,7 @@ func (a accumulator) add(ev *infer.Evidence) (accumulator, error) {
 	switch shared := a.ev.Parts().Share(ev.Parts()); {
 	case shared == 1:
 	case shared > 0:
-		return a, fmt.Errorf("%.0f %% of the evidence was already counted", 100*shared)
+		return a, fmt.Errorf("%.0f %% of the evidence was already counted, and the rest cannot be separated", 100*shared)
 	default:
 		a.ev.Merge(ev)
 	}

@@ -70,7 +70,7 @@ func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescr
 	types := resolver{find}
 	if isJSON {
 		if err := (protojson.UnmarshalOptions{Resolver: types}).Unmarshal(data, m); err != nil {
-			return nil, fmt.Errorf("not JSON of %s: %w", md.FullName(), err)
+			return nil, fmt.Errorf("not a %s in JSON: %w", md.FullName(), err)
 		}
 	} else if err := (proto.UnmarshalOptions{AllowPartial: true, Resolver: types}).Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("not a message of %s: %w", md.FullName(), err)

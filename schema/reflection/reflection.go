@@ -37,10 +37,10 @@ const (
 )
 
 // ErrLimit is wrapped by the error for a server whose reflection exceeds maxFiles, maxBytes or maxNesting.
-var ErrLimit = errors.New("the server's reflection reports too much")
+var ErrLimit = errors.New("the server's reflection reports more definitions than unwire accepts")
 
 // ErrNone means that server reflection returned no definitions.
-var ErrNone = errors.New("no definitions by server reflection")
+var ErrNone = errors.New("no definitions from server reflection")
 
 // IsService reports whether name is the full name of the reflection service itself, in either version.
 func IsService(name string) bool {

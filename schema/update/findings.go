@@ -123,7 +123,7 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 		doc.RequestType = requestType(doc.RequestType, doc.Method, have)
 	}
 	if probe && !protoreflect.FullName(doc.RequestType).IsValid() {
-		return nil, fmt.Errorf("update: the probe does not name the type of the request of %q, nor do the files", doc.Method)
+		return nil, fmt.Errorf("update: neither the probe nor the .proto files name the request type of %q", doc.Method)
 	}
 
 	// The path "" is the request itself.
@@ -162,15 +162,15 @@ func (f *finding) describeLeft() string {
 		at = " in " + f.Path
 	}
 	if f.Number == 0 {
-		return f.Name + at + ": its number is not known"
+		return f.Name + at + ": its number is unknown"
 	}
 	if f.mayBeList() {
-		return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": it is one " + f.Class + " or a list of them, which the probe does not know"
+		return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": the probe does not know whether it is one " + f.Class + " or a list of them"
 	}
 	if f.Kind == "group" {
 		return itoa(int(f.Number)) + at + ": a group is not added"
 	}
-	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is not known"
+	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is unknown"
 }
 
 // requestType returns the full name of the request type of a method: told, the name that the probe found, or
@@ -288,7 +288,7 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 	}
 
 	if in.Kind != "message" && in.Class != "message" {
-		return fmt.Errorf("class %q, kind %q, type %q", in.Class, in.Kind, in.Type)
+		return fmt.Errorf("class %q, kind %q and type %q do not fit together", in.Class, in.Kind, in.Type)
 	}
 	full := in.Type
 	if !protoreflect.FullName(full).IsValid() || full == "message" {

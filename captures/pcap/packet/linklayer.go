@@ -34,7 +34,7 @@ const (
 // Errors that give the reason why a packet is skipped.
 var (
 	errNotTCP   = errors.New("not TCP over IP")
-	errFragment = errors.New("a fragment of an IP packet that is not complete")
+	errFragment = errors.New("a fragment of an IP packet of which other fragments are missing")
 	errQUIC     = errors.New("QUIC")
 	errLinkType = errors.New("unsupported link type")
 )

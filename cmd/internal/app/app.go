@@ -19,6 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -189,7 +191,7 @@ func (f *failure) text() string {
 	if f.err == nil {
 		return ""
 	}
-	return term.CleanText(withoutRepeats(plainText(f.err)))
+	return term.CleanText(withoutRepeats(PlainText(f.err)))
 }
 
 // ExactArgs returns a check that a command gets exactly one argument for each name. Its error names the argument that
@@ -218,7 +220,8 @@ func OneOf(flag, value string, allowed ...string) error {
 			return nil
 		}
 	}
-	return Usagef("%s must be one of %v, not %q", flag, allowed, value)
+	named := slices.DeleteFunc(slices.Clone(allowed), func(v string) bool { return v == "" })
+	return Usagef("%s must be one of %s, not %q", flag, strings.Join(named, ", "), value)
 }
 
 // WithRemarks returns a copy of a for one request of a server. Warnings and other diagnostics go to w

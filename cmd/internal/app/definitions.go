@@ -360,7 +360,7 @@ func (a *App) ofCapture(ctx context.Context, name string) (*schema.Schema, error
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case files.Len() == 0 && addr.Exchange != 0:
-		return nil, Fail(ExitInput, fmt.Errorf("%s has no definitions: it is not a call of server reflection with an answer", name), "")
+		return nil, Fail(ExitInput, fmt.Errorf("%s contains no definitions: it is not an answered call of server reflection", name), "")
 	case files.Len() == 0:
 		return nil, Fail(ExitInput, fmt.Errorf("%s contains no definitions", name), "'unwire use DIR "+name+"' stores definitions in it")
 	}

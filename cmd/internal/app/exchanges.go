@@ -49,7 +49,7 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 // SplittingFlag adds the flag --as to a command. It selects the framing of connections without HTTP, and
 // is stored in to.
 func SplittingFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+strings.Join(decode.Splittings(), ", "))
+	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+strings.Join(decode.Splittings(), ", ")+" (delimited: varint lengths; delimited32be, delimited32le: lengths of 4 bytes; frames: gRPC envelopes)")
 }
 
 // ParseSplitting parses a value of --as that selects how a byte stream divides into messages, such as
@@ -114,6 +114,6 @@ func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address,
 // Remark prints to stderr which parts of an exchange could not be decoded and are therefore ignored.
 func (a *App) Remark(ex *decode.Exchange) {
 	if ex.Err != nil {
-		a.Say("unwire: %s", term.CleanText(ex.Err.Error()))
+		a.Say("unwire: %v", ex.Err)
 	}
 }

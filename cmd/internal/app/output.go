@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/progress"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
 )
 
 // Print writes one object of the JSON output (--json) as a line on stdout.
@@ -21,11 +22,11 @@ func (a *App) Print(o contract.Object) error {
 }
 
 // Say writes a diagnostic message to stderr, wrapped to the width of the terminal. Error arguments are
-// formatted by plainText.
+// formatted by PlainText, and cleaned for the terminal.
 func (a *App) Say(format string, args ...any) {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok && err != nil {
-			args[i] = plainText(err)
+			args[i] = term.CleanText(PlainText(err))
 		}
 	}
 	a.Err.Sayf(format+"\n", args...)

@@ -15,9 +15,9 @@ var libraries = []string{
 	"store", "suite", "text", "transcript", "trust", "update", "value", "wire",
 }
 
-// plainText returns the text of an error without the names of unwire's packages at the beginning of each
+// PlainText returns the text of an error without the names of unwire's packages at the beginning of each
 // wrapped error. Texts from elsewhere, such as a server's message, are kept unchanged.
-func plainText(err error) string {
+func PlainText(err error) string {
 	text := err.Error()
 	var causes []error
 	switch e := err.(type) {
@@ -40,7 +40,7 @@ func plainText(err error) string {
 		if !found {
 			continue
 		}
-		out += before + plainText(cause)
+		out += before + PlainText(cause)
 		rest = after
 	}
 	return withoutLibrary(out + rest)

@@ -32,7 +32,7 @@ func TestPlainText(t *testing.T) {
 		if f, ok := err.(*failure); ok {
 			f.err = errors.New("mitm: other text than what it wraps")
 		}
-		if got := plainText(err); got != want {
+		if got := PlainText(err); got != want {
 			t.Errorf("%q is %q, want %q", err, got, want)
 		}
 	}

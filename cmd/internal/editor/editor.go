@@ -24,7 +24,7 @@ func Edit(childRuns func() (ended func(), err error), name string, text []byte) 
 		command = os.Getenv("EDITOR")
 	}
 	if command == "" {
-		return nil, errors.New("--edit needs an editor, but neither VISUAL nor EDITOR is set")
+		return nil, errors.New("no editor is set: set VISUAL or EDITOR to a command")
 	}
 	dir, err := os.MkdirTemp("", "unwire-edit-")
 	if err != nil {

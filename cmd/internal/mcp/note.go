@@ -48,7 +48,7 @@ func notes(c *call, in noteArguments) error {
 	case in.Mark != "" && len(strings.Fields(in.Mark)) != 1:
 		return &argumentError{fmt.Sprintf("mark must be one word, such as star, not %q", in.Mark)}
 	case writes && at.Exchange == 0:
-		return app.Fail(app.ExitUsage, errors.New("the address names no place for a note"), "give an exchange, a frame or a field: F.uwc#7, F.uwc#7/up/0 or F.uwc#7/up/0/1.2")
+		return app.Fail(app.ExitUsage, errors.New("a note needs the address of an exchange, a frame or a field"), "give an exchange, a frame or a field: F.uwc#7, F.uwc#7/up/0 or F.uwc#7/up/0/1.2")
 	case writes:
 		if err := c.writeNotes(in, at, path); err != nil {
 			return err

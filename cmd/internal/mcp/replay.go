@@ -136,11 +136,11 @@ func (c *call) sendFirst(capture *query.Capture, at query.Address, after []strin
 	changes.Issued, err = replay.SendBefore(c.ctx, capture, first, *changes, o, func(n int64, plan *replay.Plan) (*replay.Result, error) {
 		result, err := c.app.Send(c.ctx, plan, c.Output)
 		if err != nil {
-			return nil, fmt.Errorf("cannot send exchange %d, which after names: %w", n, err)
+			return nil, fmt.Errorf("cannot send exchange %d, given in \"after\": %w", n, err)
 		}
 		c.app.Say("unwire: exchange %d was sent first: %s", n, result.Comparison)
 		if !result.Comparison.Answered() {
-			return nil, app.Fail(app.ExitInput, fmt.Errorf("exchange %d, which after names, was not answered: %s", n, result.Comparison), "replay_plan shows whether it would be refused")
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("exchange %d, given in \"after\", was not answered: %s", n, result.Comparison), "replay_plan shows whether it would be refused")
 		}
 		return result, nil
 	})
@@ -233,8 +233,8 @@ type probeArguments struct {
 	Names []string `json:"names,omitempty" jsonschema:"JSON names to try for the request's fields"`
 	// Settle is the argument settle: ask only about fields of the request whose type is ambiguous in the captures.
 	Settle bool `json:"settle,omitempty" jsonschema:"ask only about fields of the request whose type is ambiguous in the captures"`
-	// Known is the argument known: JSON names of existing request fields that are not floats.
-	Known []string `json:"known,omitempty" jsonschema:"JSON names of existing request fields that are not floats"`
+	// Known is the argument known: JSON names of request fields that are known to exist (not float or double).
+	Known []string `json:"known,omitempty" jsonschema:"JSON names of request fields that are known to exist (not float or double)"`
 	// Budget is the argument budget: maximum number of requests; default 2000.
 	Budget int `json:"budget,omitempty" jsonschema:"maximum number of requests; default 2000"`
 	// paging adds the arguments that limit the size of the answer and continue it at a cursor.

@@ -218,7 +218,7 @@ func checkDefinitions(c *call, in checkArguments) error {
 		return err
 	}
 	if defs == nil {
-		return app.Fail(app.ExitUsage, errors.New("check needs definitions, but 'unwire mcp' was started with --proto none"), "give the text of .proto files as definitions")
+		return app.Fail(app.ExitUsage, errors.New("the tool check needs definitions, but 'unwire mcp' was started with --proto none"), "give the text of .proto files as definitions")
 	}
 
 	// Collect the coverage over all captures first, because a field missing in one may occur in

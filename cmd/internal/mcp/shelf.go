@@ -117,7 +117,7 @@ func (s *shelf) place(text string) (at query.Address, path string, err error) {
 	}
 	at, path = query.ParsePlace(text)
 	if at.Exchange == 0 && strings.Contains(at.File, "#") {
-		return at, "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not an address", text), addressHint)
+		return at, "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not an address in a capture", text), addressHint)
 	}
 	at.File, err = s.file(at.File)
 	return at, path, err

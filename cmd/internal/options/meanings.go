@@ -174,7 +174,7 @@ var Meanings = map[string]Meaning{
 	"values":    {Topic: topicQuestions, Value: "SOURCE"},
 	"settle":    {Topic: topicQuestions, Value: "SOURCE"},
 	"ask-names": {Topic: topicQuestions},
-	"known":     {Topic: topicQuestions, Value: "NAMES", Types: []string{"stringSlice"}, Text: "JSON names of existing request fields that are not floats."},
+	"known":     {Topic: topicQuestions, Value: "NAMES", Types: []string{"stringSlice"}, Text: "JSON names of request fields that are known to exist (not float or double)."},
 	"repeats":   {Topic: topicQuestions, Value: "N"},
 	"refine":    {Topic: topicQuestions, Types: []string{"bool"}, Text: "Distinguish text from bytes, at the cost of one more request per field."},
 	"no-refine": {Topic: topicQuestions},

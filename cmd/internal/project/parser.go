@@ -246,7 +246,7 @@ func (p *parser) textOrList(n *yaml.Node) (nodes []*yaml.Node) {
 // for which it returns "".
 func (p *parser) path(n *yaml.Node) string {
 	if strings.HasPrefix(n.Value, "reflect:") {
-		p.fault(n, "reflect: is not for this file, which may not send: use --proto, or 'unwire schema extract -o DIR %s'", n.Value)
+		p.fault(n, "reflect: cannot be used in this file, which must not make unwire send requests: use --proto, or 'unwire schema extract -o DIR %s'", n.Value)
 		return ""
 	}
 	local := filepath.FromSlash(n.Value)

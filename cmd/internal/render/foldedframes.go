@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
@@ -52,7 +53,7 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 			fmt.Fprintf(w, "    %s\n", out.Red("truncated"))
 		}
 		if f.Err != nil {
-			fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
+			fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(app.PlainText(f.Err)))
 		}
 		Notes(out, w, list, "    ")
 		for _, s := range after {

@@ -46,7 +46,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	view := v.Of(at.Call, f.Dir)
 	fmt.Fprintf(w, "%s  %s\n", out.Bold(fmt.Sprintf("%s %d", Arrow(f.Dir), f.Seq)), out.Dim(frameFacts(f, view)))
 	if f.Err != nil {
-		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
+		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(app.PlainText(f.Err)))
 	}
 
 	// In a hex dump fields have no lines of their own, so that all notes are printed above it.

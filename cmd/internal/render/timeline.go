@@ -21,7 +21,7 @@ import (
 const timelineText = 240
 
 // Timeline returns the frames of several exchanges in order of time. Consecutive similar frames of one
-// exchange and direction are combined to one line.
+// exchange and direction are combined into one line.
 func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.TimelineLine {
 	type entry struct {
 		at      time.Time

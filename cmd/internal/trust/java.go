@@ -50,7 +50,7 @@ func (m Machine) keystore() (keytool, store string, err error) {
 			keytool += ".exe"
 		}
 		if !exists(keytool) {
-			return "", "", fmt.Errorf("JAVA_HOME is %s, but this folder has no bin/keytool", home)
+			return "", "", fmt.Errorf("JAVA_HOME is %q, but this folder contains no bin/keytool", home)
 		}
 	}
 	for _, below := range []string{"lib/security/cacerts", "jre/lib/security/cacerts"} {

@@ -222,7 +222,7 @@ func (n *namer) control(ctx context.Context) error {
 }
 
 // errNoName reports that no name in the first batch exists.
-var errNoName = errors.New("none of the names exists")
+var errNoName = errors.New("the server knows none of the given names")
 
 // enter records what an error reveals about the candidate name, and returns all names of that field.
 func (n *namer) enter(name string, a *probe.Answer, as int) []string {
@@ -368,7 +368,7 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		n.enterHolds(holds)
 		if err == errNoName {
-			res.Note("none of the names exists: the server accepted a request without an existing name, and the handler may have run")
+			res.Note("the server knows none of the given names: it accepted a request without an existing name, and the handler may have run")
 			return nil
 		}
 		n.report(res)

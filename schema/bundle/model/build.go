@@ -327,7 +327,7 @@ func (b *builder) enum(full, syntax string) *descriptorpb.EnumDescriptorProto {
 			values = append([]EnumValue{values[i]}, slices.Delete(slices.Clone(values), i, i+1)...)
 		} else {
 			values = append([]EnumValue{{strings.ToUpper(protoname.Snake(protoname.Base(full))) + "_UNSPECIFIED", 0}}, values...)
-			b.unresolved(full, e.Place, "it has no value 0, as proto3 wants; one was added")
+			b.unresolved(full, e.Place, "it has no value 0, which proto3 requires; one was added")
 		}
 	}
 

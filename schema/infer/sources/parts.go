@@ -117,7 +117,7 @@ func (ps Parts) Check() error {
 		}
 		for j, s := range p.Segments {
 			if len(s) == 0 || len(s) > maxSegment || j > 0 && bytes.Compare(p.Segments[j-1], s) >= 0 {
-				return errors.New("segments of a part are not in order, or no hashes")
+				return errors.New("the segments of a part are not in order, or are not hashes")
 			}
 		}
 	}

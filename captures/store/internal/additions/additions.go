@@ -96,9 +96,9 @@ func checkNoteSize(n *captures.Note) error {
 func checkReading(r *captures.Reading) error {
 	switch {
 	case r.Dir > captures.Down || r.Method == "" || r.Path == "":
-		return fmt.Errorf("%w: a reading belongs to a method, a direction and a path", ErrInvalid)
+		return fmt.Errorf("%w: a field type needs a method, a direction and a path", ErrInvalid)
 	case len(r.Method)+len(r.Path)+len(r.Type) > maxReadingBytes:
-		return fmt.Errorf("%w: the reading of %.40q at %.40q has more than %d bytes", captures.ErrTooLarge, r.Method, r.Path, maxReadingBytes)
+		return fmt.Errorf("%w: the type of the field %.40q of %.40q has more than %d bytes", captures.ErrTooLarge, r.Method, r.Path, maxReadingBytes)
 	case !utf8.ValidString(r.Method + r.Path + r.Type):
 		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
 	}

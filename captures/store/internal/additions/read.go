@@ -179,7 +179,7 @@ type row struct {
 }
 
 // errType is the error for a value that does not have the expected SQLite type.
-var errType = errors.New("a value of another type")
+var errType = errors.New("a value does not have the expected SQLite type")
 
 // nextAs returns the next value of the row, which must be a T.
 func nextAs[T any](r *row) (v T) {

@@ -15,7 +15,7 @@ import (
 
 // ErrNoWriter means that no recording process accepts additions to the capture: there is no control file, or
 // nobody listens at its address.
-var ErrNoWriter = errors.New("the recording process accepts no additions")
+var ErrNoWriter = errors.New("the process that records to this capture does not accept notes, marks or definitions")
 
 // ErrBusy means that the recording process closed the connection, because it has too many connections or is
 // ending. It is unknown whether the addition was stored.
@@ -117,7 +117,7 @@ func readFile(name string) (*controlFile, error) {
 	case "tcp":
 		host, _, err := net.SplitHostPort(file.Address)
 		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-			return nil, fmt.Errorf("%s names %.60q, which is not on this machine", name, file.Address)
+			return nil, fmt.Errorf("%s contains the address %.60q, which is not an address of this machine", name, file.Address)
 		}
 	default:
 		return nil, fmt.Errorf("%s names the unknown network %.20q", name, file.Network)

@@ -182,7 +182,7 @@ func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err e
 		return 0, err
 	}
 	if app != ApplicationID {
-		return 0, fmt.Errorf("%w: a SQLite database of another program (application id %#x)", captures.ErrNotCapture, uint32(app))
+		return 0, fmt.Errorf("%w: an SQLite database of another program (application id %#x)", captures.ErrNotCapture, uint32(app))
 	}
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return 0, err

@@ -36,9 +36,9 @@ others.
 unwire uses definitions from the first of these sources: --proto, UNWIRE_PROTO, the
 capture ('unwire use'), unwire.yaml, the built-in definitions.
 
-unwire.yaml can only restrict: hosts, --live, CAs, --keep-secrets, credentials and
-commands can be set by flags only. unwire prints a notice when it uses the file for
-the first time and after each change.`,
+unwire.yaml cannot give permissions: hosts, --live, CAs, --keep-secrets, credentials and
+commands can be set only by flags. unwire prints a notice when it uses the file for the
+first time and after each change.`,
 		Example: "  unwire config\n  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, asJSON) },

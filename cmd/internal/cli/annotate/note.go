@@ -82,7 +82,7 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 	case text == nil && !marked && f.remove == "":
 		return printNotes(ctx, a, at, path, f.json)
 	case at.Exchange == 0:
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s: no address for the note", at.File), "give the address of an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s: the note needs an address, such as %[1]s#7 or 7/up/0", at.File), "give the address of an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
 	}
 
 	// The place must exist, so that a note cannot refer to a frame that was never recorded.
@@ -119,7 +119,7 @@ func noteArgs(args []string) (at query.Address, path string, text *string, err e
 	if at.Exchange == 0 && len(rest) > 0 {
 		at, path = query.ParsePlace(args[0] + "#" + rest[0])
 		if at.Exchange == 0 {
-			return at, "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%q is not an address", rest[0]), "an address is 7 (exchange), 7/up/0 (frame) or 7/up/0/1.2 (field); 'unwire ls' lists the exchanges")
+			return at, "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%q is not an address in a capture", rest[0]), "an address is 7 (exchange), 7/up/0 (frame) or 7/up/0/1.2 (field); 'unwire ls' lists the exchanges")
 		}
 		rest = rest[1:]
 	}

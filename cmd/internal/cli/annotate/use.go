@@ -57,7 +57,7 @@ shipped code that 'unwire schema extract' can read.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions stored in the capture (the default without DEFINITIONS)")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the named definitions, or all definitions, from the capture")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the given definitions (as --list prints them), or all, from the capture")
 	cmd.Flags().BoolVar(&f.json, "json", false, "list the definitions as JSON, one object each")
 	return cmd
 }
@@ -73,9 +73,9 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	file, names := args[len(args)-1], args[:len(args)-1]
 	switch {
 	case f.list && (f.remove || len(names) > 0):
-		return app.Usagef("--list takes only the name of a capture")
+		return app.Usagef("with --list, give only the name of a capture")
 	case f.json && (f.remove || len(names) > 0):
-		return app.Usagef("--json takes only the name of a capture")
+		return app.Usagef("with --json, give only the name of a capture")
 	case f.remove:
 		return removeDefinitions(ctx, a, file, names)
 	case len(names) == 0:

@@ -65,12 +65,13 @@ func callCommand(a *app.App) *cobra.Command {
 one per line. If the server answers with an error, call prints the error on stderr as
 JSON, and the exit status is 64 plus the number of the error code.
 
---data is a message as JSON, @FILE, or - for stdin; for a client-streaming method it
-may be several messages. Without --data, call sends an empty message, or, for a
-client-streaming method, messages from stdin. For a bidirectional method, call sends
-each message as soon as it is read, and prints each answer as soon as it arrives.
+--data is a message as JSON, @FILE, or - for stdin; for a client-streaming method, it may
+contain several messages, one after the other. Without --data, call sends an empty
+message, or, for a client-streaming method, messages from stdin. For a bidirectional
+method, call sends each message as soon as it is read, and prints each answer as soon as
+it arrives.
 
-call uses the definitions of --proto, of the capture of --like, or of UNWIRE_PROTO and
+call uses the first of these definitions: --proto, the capture of --like, UNWIRE_PROTO,
 unwire.yaml. If no definition describes the method, call asks the server for the
 definitions by server reflection.
 

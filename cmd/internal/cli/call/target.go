@@ -196,7 +196,7 @@ func header(text string) (h call.Header, err error) {
 		secret, _, _, found = c.Header(name, "")
 	}
 	if !found {
-		return h, fmt.Errorf("%w: %s has none for the header %s", credential.ErrCredentials, value, name)
+		return h, fmt.Errorf("%w: %s contains no value for the header %s", credential.ErrCredentials, value, name)
 	}
 	return call.Header{Name: name, Value: secret, Secret: true}, nil
 }
@@ -263,7 +263,7 @@ func noMethod(s *schema.Schema, service, rpc, source string) error {
 		if n := len(names) - mostNamed; n > 0 {
 			names, more = names[:mostNamed], fmt.Sprintf(" and %d more", n)
 		}
-		hint = "they have " + term.Clean(strings.Join(names, ", ")) + more
+		hint = "this service has " + term.Clean(strings.Join(names, ", ")) + more
 	}
 	return app.Fail(app.ExitInput, fmt.Errorf("the definitions of %s have no method %s/%s", source, term.Clean(service), term.Clean(rpc)), hint)
 }

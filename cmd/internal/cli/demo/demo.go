@@ -42,12 +42,13 @@ func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Record, decode, infer and replay against a built-in local server, in one screen",
+		Short:   "Record, decode, infer and replay against a built-in local server; prints one screen",
 		Example: "  unwire demo\n  unwire demo -o demo.uwc",
 		Long: `demo starts a stand-in server and a recording proxy on loopback, and runs real clients
-through the proxy (connect-go, and connect-es on Node if --node-client is set). demo
-then prints the decoded frames, the answer, the inferred .proto, the coverage and an
-edited replay. demo does not delete the capture file. No data leaves this machine.`,
+through the proxy (connect-go, and connect-es on Node if --node-client is set). demo then
+prints the decoded frames, the answer, the inferred .proto, how much of the traffic it
+describes, and an edited replay. demo does not delete the capture file. No data leaves
+this machine.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
@@ -90,7 +91,7 @@ func freeName(name string) (string, error) {
 			return candidate, nil
 		}
 	}
-	return "", fmt.Errorf("%s and 9,999 numbered files exist", name)
+	return "", fmt.Errorf("%s and its 9,999 numbered variants exist: delete some of them", name)
 }
 
 // A demoServer is a running stand-in for the recorded API's server. It accepts only a random token, which

@@ -97,7 +97,7 @@ reason, and decodes the rest.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.in, "in", "auto", "input encoding: auto, raw, hex or base64")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "framing of the bytes: auto, message, frames or delimited (for connections without HTTP in a capture also delimited32be and delimited32le); or PATH:TYPE, such as 1.2:string, to set the type of a field; a capture stores this for the method, and 1.2:auto removes it")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "framing of the bytes: auto, message, frames (gRPC envelopes) or delimited (varint lengths); for connections without HTTP in a capture also delimited32be and delimited32le; or PATH:TYPE, such as 1.2:string, to set the type of a field; a capture stores this for the method, and 1.2:auto removes it")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as PATH:TYPE: do not store the type in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2: all candidate types with their evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
@@ -351,7 +351,7 @@ func fixedLengthError(as string) error {
 func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
 	misfits, err := query.FitDocument(doc, choices)
 	for _, m := range misfits {
-		a.Say("unwire: --as %s: no value has this type: %s", m.Choice, term.Clean(m.Why.Error()))
+		a.Say("unwire: --as %s: no value can be read as this type: %v", m.Choice, m.Why)
 	}
 	if _, ok := errors.AsType[*query.ChoiceError](err); ok {
 		return choiceError(err)

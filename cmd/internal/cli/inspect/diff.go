@@ -64,18 +64,18 @@ func diffCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two frames, exchanges or captures by structure",
-		Long: `diff compares messages by field path, not by byte. Elements of repeated fields are
-matched by content and by likely key, so that moved elements are not reported as
-changed. Text that was streamed in pieces is joined first. IDs, times and tokens that
-differ in every run are ignored if they map one to one; the summary counts the times
-among them, and --volatile reports all of them. A and B are two frames, two
-exchanges, two captures, or two files. A file contains protobuf (also in hex, base64
-or gzip) or JSON; several messages in a file are compared as frames (@up/0, @up/1, …),
-and text is not joined across length-delimited messages. The exchanges of two captures
-are paired by method, order and similarity.
+		Long: `diff compares messages by field path, not by byte. Elements of repeated fields are matched
+by content and by a field that is probably a key, such as an ID, so that moved elements
+are not reported as changed. Text that was streamed in pieces is joined first. IDs, times
+and tokens that differ in every run are ignored if they map one to one; the summary says
+how many of them are times, and --volatile reports all of them. A and B are two frames,
+two exchanges, two captures, or two files. A file contains protobuf (also in hex, base64
+or gzip) or JSON; several messages in a file are compared as frames (@up/0, @up/1, …), and
+text is not joined across length-delimited messages. The exchanges of two captures are
+paired by method, order and similarity.
 
 diff ignores the order of fields, of likely map entries, and of the frames of a
-stream; it reports changes of the order in repeated fields. Field names are printed if
+stream; it reports elements of repeated fields that moved. Field names are printed if
 the definitions describe the method.
 
 With --forwarded, diff compares the received data of one exchange or frame (A) with
@@ -225,7 +225,7 @@ func printChanges(a *app.App, list []query.Comparison, withHex bool) error {
 // exchanges, or over all exchanges of one method.
 func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) error {
 	if len(args) == 0 {
-		return app.Fail(app.ExitUsage, errors.New("unwire diff --series: missing argument"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
+		return app.Fail(app.ExitUsage, errors.New("unwire diff --series: missing argument F.uwc"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
 	}
 	o, err := f.options(ctx, a, args...)
 	if err != nil {

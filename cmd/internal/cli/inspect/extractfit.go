@@ -22,7 +22,7 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	var hold float64
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
-		Short: "Compute weights from a labels file",
+		Short: "Compute weights for 'unwire chat' from a labels file",
 		Long: `fit computes weights from the labels that 'unwire chat --label' collected, by
 multinomial logistic regression. The regression is regularized towards the start
 weights, so weights without labelled examples stay unchanged. fit prints how many

@@ -15,7 +15,7 @@ func extractWeightsCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "weights [FILE]",
-		Short: "Print the weights of 'unwire chat', or the changes in a weights file",
+		Short: "Print the built-in weights of 'unwire chat', or how a weights file differs from them",
 		Long: `weights prints how much each feature adds to the log odds of each role. With FILE, it
 prints only the rows that differ from the built-in weights, as OLD>NEW.`,
 		Example: "  unwire chat weights\n  unwire chat weights --json > weights.json\n  unwire chat weights weights.json",
@@ -35,6 +35,6 @@ prints only the rows that differ from the built-in weights, as OLD>NEW.`,
 			return render.Weights(a.Out, w, built, len(args) == 1)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the weights of the features of chat-like text as a weights file (JSON)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the weights as a weights file (JSON)")
 	return cmd
 }

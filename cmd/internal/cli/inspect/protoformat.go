@@ -61,7 +61,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		}
 		printed++
 		if len(p.Lost) > 0 {
-			a.Say("unwire: %s: the definition of %s lacks some fields; the output leaves them out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
+			a.Say("unwire: %s: the definition of %s lacks these fields, which the output leaves out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
 		}
 	}
 
@@ -112,7 +112,7 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 		typeName = protoform.TypeOf(text)
 	}
 	if typeName == "" {
-		return app.Fail(app.ExitUsage, errors.New("the message type is not named"), "name the type: --type package.Message")
+		return app.Fail(app.ExitUsage, errors.New("the type of the message is unknown"), "name the type: --type package.Message")
 	}
 	defs, err := a.LoadDefinitions(ctx, f.proto)
 	if err != nil {

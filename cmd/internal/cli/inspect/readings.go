@@ -30,7 +30,7 @@ func parseChosenAll(words []string) (whole string, list []query.Choice, err erro
 	for _, w := range words {
 		if !strings.Contains(w, ":") {
 			if whole != "" {
-				return "", nil, app.Usagef("--as sets the framing twice: %s and %s", whole, w)
+				return "", nil, app.Usagef("--as sets two framings: %s and %s", whole, w)
 			}
 			whole = w
 			continue
@@ -69,7 +69,7 @@ func choose(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchan
 		switch {
 		case once:
 		case !fits:
-			a.Say("unwire: %s is not stored: no value has this type", choice.Choice)
+			a.Say("unwire: %s is not stored, because no value can be read as this type", choice.Choice)
 		default:
 			remember(ctx, a, c, r)
 		}

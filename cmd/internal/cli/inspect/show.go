@@ -38,7 +38,7 @@ func showCommand(a *app.App) *cobra.Command {
 server to client. Field names are printed if the definitions describe the method.
 Ambiguous types are printed with their probability.
 
-On a terminal, similar consecutive frames are combined to one line, and streamed text
+On a terminal, similar consecutive frames are combined into one line, and streamed text
 is joined. --full prints every header and every field; this is the default if stdout
 is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or less).
 
@@ -46,9 +46,9 @@ is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or les
 and needs definitions; 'unwire encode' reads this output. Fields that the definitions
 lack are left out of this output, and show lists them separately.
 
-If one bidirectional stream was split over several calls (RunSSE and its BidiAppend
-calls), the exchange of RunSSE shows the whole stream, and marks frames that are
-missing, repeated or out of order. With --follow, each call is shown separately.`,
+If one bidirectional stream was split over several calls (in the built-in service: RunSSE
+and its BidiAppend calls), the exchange of RunSSE shows the whole stream, and marks frames
+that are missing, repeated or out of order. With --follow, each call is shown separately.`,
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +70,7 @@ missing, repeated or out of order. With --follow, each call is shown separately.
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends; without an ID, of all exchanges")
 	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print one line per run of similar frames, in time order, including the exchanges that 'unwire serve' linked to this one")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to set the type of a field; the capture stores this for the method, and 1.2:auto removes it; or the framing of a connection without HTTP: delimited, delimited32be, delimited32le, frames")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to set the type of a field; the capture stores this for the method, and 1.2:auto removes it; or the framing of a connection without HTTP: delimited (varint lengths), delimited32be or delimited32le (lengths of 4 bytes), frames (gRPC envelopes)")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: do not store the type in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the field types that --as stored in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2 or down:1.2")
@@ -392,7 +392,7 @@ func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 	if !over || !errors.Is(ex.Err, io.ErrUnexpectedEOF) {
 		return ex.Err
 	}
-	a.Say("unwire: %s", term.CleanText(ex.Err.Error()))
+	a.Say("unwire: %v", ex.Err)
 	return nil
 }
 

@@ -52,11 +52,11 @@ func installCommand(a *app.App) *cobra.Command {
 use MCP servers: ` + strings.Join(clientconfig.Names(), ", ") + `. install shows the change to each configuration file and asks before it writes.
 Without --client, install configures the programs that it finds.
 
---scope project writes into the working folder, if the program has a configuration
-file there, so that the server is available only in this folder; --scope user makes
-the server available everywhere. The other settings and the comments of a
-configuration file are not changed. install does not change a file that it cannot
-parse. An earlier entry with the same name is replaced.`,
+--scope project writes into the working folder, for programs that support a configuration
+file per project, so that the server is available only in this folder; --scope user makes
+the server available everywhere. The other settings and the comments of a configuration
+file are not changed. install does not change a file that it cannot parse. An earlier
+entry with the same name is replaced.`,
 		Example: `  unwire mcp install F.uwc
   unwire mcp install --client claude-code --client cursor captures/
   unwire mcp install --client codex --dry-run F.uwc
@@ -70,7 +70,7 @@ parse. An earlier entry with the same name is replaced.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.clients, "client", nil, "program to configure: "+strings.Join(clientconfig.Names(), ", ")+"; can be repeated (default: those that are found)")
-	flags.StringVar(&f.scope, "scope", string(clientconfig.Project), "project (the working folder, if the program has a file for it) or user")
+	flags.StringVar(&f.scope, "scope", string(clientconfig.Project), "project (the working folder, for programs that support it) or user")
 	flags.StringVar(&f.name, "name", "unwire", "name of the server in the configuration")
 	flags.StringVar(&f.proto, "proto", "", "definitions to start the server with")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")

@@ -59,10 +59,11 @@ editors, ask the same questions about captures as the other commands, with the s
 answers as --json. 'unwire mcp install' configures the programs that start it, and
 'unwire mcp skill' prints instructions for agents.
 
-Arguments are captures, or folders of captures. Agents can only read these captures,
-also while they are being recorded. Secrets never reach an agent, even if they were
-recorded: mcp audits each capture first, and if it finds secrets, answers from a
-redacted copy. In each answer, texts from captures are marked as data.
+Arguments are captures, or folders of captures. Agents can only read these captures, also
+while they are being recorded. Secrets never reach an agent, even if they were recorded:
+mcp audits each capture first, and if it finds secrets, answers from a redacted copy. In
+each answer, texts from captures are marked as recorded data, so that agents do not take
+them for instructions.
 
 Tools: list, show, decode, explain, search, diff, transcript, infer, check, match,
 definitions, replay_plan, probe_plan, note. Resources: uwc://F.uwc#7/up/0. Answers have
@@ -76,7 +77,7 @@ mcp serves one client on stdin and stdout. --listen serves any number of clients
 HTTP (streamable transport), on loopback only. These must send a token: ` + tokenVariable + `,
 or, if it is not set, a new one that mcp prints at start.
 
-If the name of a capture is also a subcommand, write ./install.`
+For a capture whose name is also a subcommand, write ./install.`
 
 // mcpCommand returns the command 'unwire mcp', a server of the Model Context Protocol.
 func mcpCommand(a *app.App) *cobra.Command {

@@ -110,7 +110,7 @@ func writeSkill(w io.Writer, root *cobra.Command) error {
 		for _, line := range s.commands {
 			cmd, _, err := root.Find(strings.Fields(line))
 			if err != nil || cmd == root {
-				return fmt.Errorf("the skill has a command that does not exist: %s", line)
+				return fmt.Errorf("the skill file names a command that does not exist: %s", line)
 			}
 			fmt.Fprintf(&b, "unwire %s  # %s\n", line, cmd.Short)
 		}

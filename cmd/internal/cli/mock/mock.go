@@ -53,14 +53,14 @@ const mockLong = `mock is a server that answers clients from a capture, so that 
 becomes a test fixture. mock answers on HTTP/1 and HTTP/2, with and without TLS, on
 one port: Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
 
-For each request, mock chooses the recorded call of the same method, protocol and
-codec whose request is the most similar. Of equally similar calls, mock chooses those
-with the identifiers that the request has, also if an earlier answer issued them, and
-uses these in recorded order. mock sends each frame of a stream after the client's
-frames that preceded it in the recording. If a recorded answer repeats an identifier
-that the client generated, mock replaces it by the client's current identifier. If
-rules changed an answer while it was recorded, mock sends the answer that the client
-received.
+For each request, mock chooses the recorded call of the same method, protocol and codec
+whose request is the most similar. If several calls are equally similar, mock prefers
+those with the same identifiers as the request; identifiers that an earlier answer of the
+mock issued count as the recorded ones. It uses these calls in recorded order. mock sends
+each frame of a stream after the client's frames that preceded it in the recording. If a
+recorded answer repeats an identifier that the client generated, mock replaces it by the
+client's current identifier. If rules changed an answer while it was recorded, mock sends
+the answer that the client received.
 
 If no recorded call matches a request, mock answers with the error unimplemented, in
 the protocol of the request, and with the reason. mock checks no credentials. The CA

@@ -67,7 +67,7 @@ type probeFlags struct {
 	// allow are the hosts that --live may send to (--allow-host).
 	allow []string
 
-	// known are the JSON names of existing request fields that are not floats.
+	// known are the JSON names of request fields that are known to exist (not float or double).
 	known []string
 
 	// settle are the files with ambiguous fields to probe, or two definitions whose differences to probe.
@@ -125,34 +125,34 @@ func probeCommand(a *app.App) *cobra.Command {
 		Use:   "probe --to URL --method /pkg.Service/Method",
 		Short: "Find a request's fields through a server's parse errors",
 		Long: `probe finds the field numbers, types and names of a request from the parse errors of a
-server. Every message that probe sends is malformed, so every parser rejects it, and
-the method's handler never gets one; handlers of client-streaming and bidirectional
-methods start anyway, and get an error. If a Go server on this machine has no string
-field that it checks, probe prevents the handler from running by an expired deadline
-or a missing required field.
+server. Every message that probe sends is malformed, so every parser rejects it, and the
+method's handler never gets one; handlers of client-streaming and bidirectional methods
+start anyway, and get an error. If the request of a Go server on this machine has no
+string field whose encoding the server checks, probe uses an expired deadline or a missing
+required field instead, so that the handler does not run.
 
 If the server offers gRPC server reflection and describes the method, probe prints its
 definitions and does not probe the parser, unless --settle or --no-reflection is given.
 
 Otherwise probe detects the server's implementation, which limits the information:
   connect-es    every field and its wire type, with one to three requests per field
-  connect-go,   text, messages, maps and lists of numbers; in protobuf, no single
-  grpc-go       numbers and no bytes
+  connect-go and grpc-go: text, messages, maps, lists of numbers; others only in JSON
   others, or if a proxy hides error messages: nothing; probe reports this
-With --names, probe also finds JSON names and types, with thousands of names per
-request. With --values, probe finds the names of enum values and the types that an Any
-may contain. Most servers reveal the values only of enums in repeated and map fields;
-servers that refuse unknown names reveal the values of all enums. With --settle, probe
-tests only ambiguous fields of an inference, or differences between two definitions.
-The result for each claimed type is confirmed, contradicted or undecided, with the
-reason. If several claims exclude each other, probe confirms one only if all others
-are contradicted; "open" lists the details that the server does not reveal.
+With --names, probe also finds JSON names and types, with thousands of names per request. With
+--values, probe finds the names of enum values and the types that an Any may contain. Most
+servers reveal the values only of enums in repeated and map fields; servers that refuse unknown
+names of enum values reveal the values of all enums. With --settle, probe tests only ambiguous
+fields of an inference, or differences between two definitions. The result for each claimed type
+is confirmed, contradicted or undecided, with the reason. If several claims exclude each other,
+probe confirms one only if all others are contradicted; the member "open" of the JSON output
+lists the details that the server does not reveal.
 
-probe sends to loopback only, unless --live is set and --allow-host names another host,
-which gets one request per second. probe stops at 429, resource_exhausted, permission_denied
-and unauthenticated, after it has waited for a Retry-After. Secrets come from the environment
-or from --credentials, as for replay, and are never stored. The exit status is 0 if the probe
-is complete, 1 if it stopped early or found nothing, and 2 if unwire does not allow the host.`,
+probe sends to loopback only, unless --live is set and --allow-host names another host, which
+gets one request per second. probe stops at 429, resource_exhausted, permission_denied and
+unauthenticated; if the answer has Retry-After, it first waits that long and tries once more.
+Secrets come from the environment or from --credentials, as for replay, and are never stored.
+The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing, and 2 if
+unwire does not allow the host.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
@@ -190,7 +190,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.values, "values", nil, "with --names: names of enum values to try, from the same kinds of sources; with definitions, also the types in an Any")
 	flags.StringArrayVar(&f.settle, "settle", nil, "probe only the ambiguous fields in this evidence of 'schema infer', or the differences between two definitions (use the flag twice)")
 	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the --settle files (default: found by the method)")
-	flags.StringSliceVar(&f.known, "known", nil, "JSON names of existing request fields that are not floats")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that are known to exist (not float or double)")
 	flags.BoolVar(&f.refine, "refine", false, "distinguish text from bytes if the server does; this takes one more request per field")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for --names builtin (default: the definitions in the --like capture, or the built-in ones)")
 }
@@ -206,7 +206,7 @@ func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
 	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to other machines, and complete messages to Go servers without checked strings")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to other machines, and well-formed messages to Go servers if no string field is checked")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not try server reflection first")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")

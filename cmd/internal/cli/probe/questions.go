@@ -37,7 +37,7 @@ func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeF
 		}
 	}
 	if o.Questions, o.Texts = probe.QuestionsOfDefinitions(f.settle[0], requests[0], f.settle[1], requests[1]); len(o.Questions) == 0 {
-		return app.Fail(app.ExitUsage, errors.New("the two definitions of the request are equal: nothing to probe"), "")
+		return app.Fail(app.ExitUsage, errors.New("both definitions of the request are equal: there is nothing to probe"), "")
 	}
 	return nil
 }

@@ -38,15 +38,15 @@ func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFl
 	case errors.Is(err, outbound.ErrNotSent):
 		return nil, nil // the probe reports that, too
 	case errors.Is(err, reflection.ErrNone):
-		a.Say("unwire: the server offers no reflection: its parser is asked")
+		a.Say("unwire: the server offers no reflection: unwire asks its parser instead")
 		return nil, nil
 	default:
-		a.Say("unwire: %s; its parser is asked", term.Clean(err.Error()))
+		a.Say("unwire: %v; unwire asks the server's parser instead", err)
 		return nil, nil
 	}
 	s, err := report.Files.Schema(ctx)
 	if err != nil {
-		a.Say("unwire: the definitions of the server's reflection do not link: %s", term.Clean(err.Error()))
+		a.Say("unwire: the definitions of the server's reflection do not link: %v", err)
 		return nil, nil
 	}
 
@@ -54,7 +54,7 @@ func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFl
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
 	m := s.Method(service, rpc)
 	if m == nil {
-		a.Say("unwire: the server's reflection (%s) describes %s, and not %s: its parser is asked", report.Version, app.Counted(len(report.Services), "service"), term.Clean(o.Method))
+		a.Say("unwire: the server's reflection (%s) describes %s, and not %s: unwire asks its parser instead", report.Version, app.Counted(len(report.Services), "service"), term.Clean(o.Method))
 		return nil, nil
 	}
 	o.ClientStreams = o.ClientStreams || m.IsStreamingClient()

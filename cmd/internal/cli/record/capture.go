@@ -60,9 +60,9 @@ ALL_PROXY, except for hosts in NO_PROXY and servers on this machine. --upstream-
 replaces these variables. Other users of this machine can see a password in a flag,
 but not one in a variable.
 
-capture presents the certificate of --client-cert to every server that asks for one.
-With HOST=, capture presents it only to the hosts that match this glob. If several
-globs match a host, capture uses the first one.
+capture presents the certificate of --client-cert to every server that asks for one. With
+HOST=PEM, capture presents it only to hosts that match the pattern HOST, such as
+*.example.com. If several globs match a host, capture uses the first one.
 
 --reverse makes capture a server that forwards to one URL. Each --also adds a server
 for another URL. Clients can use HTTP/1.1 or HTTP/2, with or without TLS, on the same
@@ -73,7 +73,7 @@ stored, unless you use --keep-secrets. Bodies that cannot be searched for secret
 such as those with an unknown encoding, are recorded unchanged, and capture reports
 them.
 
-WebSockets are recorded as messages. Other protocols than HTTP, with or without TLS,
+WebSockets are recorded as messages. Protocols other than HTTP, with or without TLS,
 are recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
 On Linux, the proxy rejects connections of other users, including root, except those
@@ -86,9 +86,9 @@ of this host, and forwards the excluded requests unrecorded. * also matches dots
 slashes.
 
 With --max-size, capture continues in a new file (NAME-2.uwc and so on) after each
-sixteenth of the size, and deletes the oldest files. Files with unfinished exchanges
-are deleted last. capture stores at most a sixteenth of the size of each body, or
---max-body if that is less.
+sixteenth of the size, and deletes the oldest files. Files with unfinished exchanges are
+deleted last. Of each body, capture stores at most one sixteenth of SIZE, or --max-body if
+that is less.
 
 On a terminal, capture prints one line for each finished exchange: number, time,
 program, call, result, body bytes and duration. If CMD writes to the same terminal,

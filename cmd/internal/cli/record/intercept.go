@@ -86,7 +86,7 @@ func interceptCommand(a *app.App) *cobra.Command {
 	for _, op := range []string{"set", "add", "del", "retype", "set-raw"} {
 		flags.Var(&editFlag{&f.edits, op}, op, "edit the message, as --"+op+" of 'unwire replay', and forward it")
 	}
-	flags.StringVar(&f.data, "data", "", "forward the content of this file as the message (@FILE), or this text")
+	flags.StringVar(&f.data, "data", "", "replace the message by these bytes: @FILE, or a literal text")
 	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held frames unchanged")
 	return cmd
 }

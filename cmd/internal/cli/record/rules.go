@@ -68,7 +68,7 @@ func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
 	flags.StringVar(&f.hook, "hook", "", "pass frames to this command: it reads one JSON object per frame on stdin, and prints an action for each on stdout")
 	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: pass only frames that match this filter")
-	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, the latency, or both, such as 64KB/s,200ms")
+	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, add latency, or both, such as 64KB/s,200ms")
 }
 
 // isSet reports whether any flag changes traffic.

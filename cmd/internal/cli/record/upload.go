@@ -137,7 +137,7 @@ func auditSegment(ctx context.Context, a *app.App, s *store.Store, rules *secret
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("%w: 'unwire audit %s' finds %s", upload.ErrUnfit, s.Path, app.Counted(len(found), "secret or part that cannot be searched"))
+		return fmt.Errorf("%w: 'unwire audit %s' reports %s", upload.ErrUnfit, s.Path, app.Counted(len(found), "finding"))
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 	case missing && named:
 		return app.Fail(app.ExitCredentials, errors.New("cannot resolve all references"), "'unwire credentials --help' lists the forms of REFERENCE")
 	case useless:
-		return app.Fail(app.ExitCredentials, errors.New("a token is expired, or expires within a minute"), "'unwire replay --refresh' exchanges an API key for a new token")
+		return app.Fail(app.ExitCredentials, errors.New("a token listed above has expired, or expires within a minute"), "'unwire replay --refresh' exchanges an API key for a new token")
 	}
 	return nil
 }

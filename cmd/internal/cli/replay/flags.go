@@ -28,7 +28,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file to send as the JSON message if no definitions describe its type")
 	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: copy the live server's value at the second PATH into the client's frames at the first PATH, instead of the value that replay finds by itself")
 	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one per line, such as 'set 1.2=x'")
-	flags.StringVar(&f.edit, "edit", "", "edit the first frame, or frame N with --edit=@N, as text in $VISUAL or $EDITOR")
+	flags.StringVar(&f.edit, "edit", "", "edit the client's first frame, or with --edit=@N its frame N (from 0), as text in $VISUAL or $EDITOR")
 	flags.Lookup("edit").NoOptDefVal = "first"
 }
 
@@ -37,8 +37,8 @@ func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, so that this request uses live IDs from their answers: exchange numbers, or auto to detect them")
 	flags.BoolVar(&f.learn, "learn", false, "send the unedited request twice first, and ignore the differences between the two answers")
-	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+credential.EnvAPIKey+", or from --credentials) for a token first; this takes one more request")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent host that matches the request's privacy mode")
+	flags.BoolVar(&f.refresh, "refresh", false, "first get a token for the API key ("+credential.EnvAPIKey+", or from --credentials); this takes one more request")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the host that the built-in service uses for the request's privacy mode (a header of the request)")
 }
 
 // credentialFlags adds the flags that choose the source of credentials.

@@ -107,9 +107,9 @@ live ones. WebSockets and connections without HTTP are replayed in the same way;
 connections without HTTP, --as names the framing.
 
 The verdict is same, differs, rejected (by the server), refused (unwire does not allow
-this host) or not_sent (no connection: a DNS, TCP or TLS error). If the request was
-sent but no answer came, the verdict is rejected with the origin "local"; the server
-may have executed the request.
+this host) or not_sent (no connection: a DNS, TCP or TLS error). If the request was sent
+but no answer came, the verdict is also rejected, with the origin "local" instead of
+"server"; the server may have executed the request.
 
 replay sends to loopback only, unless --live is set and --allow-host names the host.
 Captures contain no secrets: replay reads them from the environment (UNWIRE_TOKEN,
@@ -134,7 +134,7 @@ exchanges 1 and 2 first, unedited, and replaces captured IDs with the live ones.
 The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 if
 credentials are missing, and 64 plus the number of the Connect code for rejected.
 
-If the name of a capture is also a subcommand, write ./suite.`
+For a capture whose name is also a subcommand, write ./suite.`
 
 // replayCommand returns the command 'unwire replay' with its subcommands.
 func replayCommand(a *app.App) *cobra.Command {

@@ -44,8 +44,8 @@ func standinCommand(a *app.App) *cobra.Command {
 	var f standinFlags
 	cmd := &cobra.Command{
 		Use:   "standin",
-		Short: "Run a local server that imitates the reconstructed agent API",
-		Long: `standin serves the reconstructed agent API on loopback. A script defines the agent's
+		Short: "Run a local server that imitates the built-in agent API",
+		Long: `standin serves the built-in agent API on loopback. A script defines the agent's
 conversation: tool calls, delays and faults. The same script and seed give the same
 answers. standin creates a new certificate at each start.
 
@@ -56,7 +56,7 @@ outdated, login, model, too-long, thinking, no-turn-end, no-end, parked, kv, han
 abort. If the stream of a conversation is still open, standin rejects a second stream,
 unless the script has "second_run": "allow".
 
-GET /standin/stats returns the counts of streams, tool calls, KV requests and
+GET /standin/stats returns the counts of streams, tool calls, key-value requests and
 heartbeats as JSON; standin prints the totals when it ends.
 
 If ` + standinTokenVar + ` is set, standin rejects calls without that bearer token.

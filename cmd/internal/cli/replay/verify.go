@@ -78,10 +78,10 @@ message. Handlers of client-streaming and bidirectional methods start anyway, an
 an error.
 
 The information depends on the server's implementation:
-  connect-es    the wire type and label of every field, and text or bytes in version 2;
-                one or two requests, and a few more for each mistake
-  connect-go,   text, messages and lists of numbers, with about one request each; for
-  grpc-go       bytes and single numbers, only the types that are excluded
+  connect-es    the wire type and label of every field, with protobuf-es 2 also whether it is
+                text or bytes; one or two requests in all, and a few more per wrong definition
+  connect-go and grpc-go: text, messages and lists of numbers, with about one request
+                each; for bytes and single numbers, only which types are excluded
   others, or if a proxy hides error messages: nothing; verify reports this
 
 The output separates the server's answers from conclusions. verify uses the server in
@@ -132,10 +132,10 @@ revealed parser errors.`,
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.names, "ask-names", false, "also test the declared names and types by errors of the server's JSON parser; connect-es needs --known")
-	flags.StringSliceVar(&f.known, "known", nil, "JSON names of existing request fields that are not floats, for --ask-names")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that are known to exist (not float or double), for --ask-names")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to client-streaming and bidirectional methods on other machines, and complete messages to Go servers without checked strings")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to client-streaming and bidirectional methods on other machines, and well-formed messages to Go servers if no string field is checked")
 	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests for all methods (default with --live: 200)")
 	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())

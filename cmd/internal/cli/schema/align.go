@@ -42,15 +42,16 @@ func alignCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "align F.uwc…",
 		Short: "Find field names by comparing calls recorded in protobuf and in JSON",
-		Long: `align finds calls that were recorded both in protobuf and in JSON, and matches the
-field names in JSON to the field numbers in protobuf. The match uses presence and
-values over all pairs of a method's messages, including nested messages. The result is
-names, exact types and names of enum values. 'unwire replay F ID --codec json -o
-F2.uwc' records a pair.
+		Long: `align finds calls that were recorded both in protobuf and in JSON, and matches the field
+names in JSON to the field numbers in protobuf. align compares, over all pairs of a
+method's messages, which fields are present and which values they have, including nested
+messages. The result is names, exact types and names of enum values. 'unwire replay F ID
+--codec json -o F2.uwc' records a pair.
 
-align assigns a name only if no other assignment fits the messages. All other
-candidates are reported as ambiguous, with the data that would decide. JSON names are
-in lowerCamelCase: "json_name" is the original, "name" is derived from it.
+align assigns a name only if no other assignment fits the messages. All other candidates
+are reported as ambiguous, together with what must be recorded to decide between them. In
+the output, "json_name" is the name as seen in JSON (lowerCamelCase), and "name" is the
+same name in snake_case.
 
 --descriptor-set writes the result as definitions, for the schema commands. Without
 --proto, and if the capture contains no definitions, types are named by method and
@@ -67,7 +68,7 @@ field numbers, as in 'unwire schema infer'. The exit status is 3 if no pair was 
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per match and per ambiguous name")
 	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list calls without a counterpart")
 	options.Alias(cmd.Flags(), "all", "unmatched")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files with the names of types (default: the definitions in the capture; "+app.NoDefinitions+": none)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names of types (default: the definitions in the capture; "+app.NoDefinitions+": no names)")
 	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to write the result to, as a descriptor set")
 	return cmd
 }

@@ -45,10 +45,10 @@ func checkCommand(a *app.App) *cobra.Command {
 		Use:   "check F.uwc…",
 		Short: "Check traffic against definitions: coverage, unknown fields, contradictions",
 		Long: `check compares every message in the captures with the definitions. check reports the
-fields that occurred, fields that are unknown, fields that contradict their
-declaration, and the share of bytes that the definitions explain. The exit status is 1
-if a field is unknown or contradicted, or if no message could be checked: the captures
-contain no exchanges, no method in the definitions, or only empty messages.
+fields that occurred, fields that are unknown, fields that contradict their declaration,
+and the share of bytes that the definitions explain. The exit status is 1 if a field is
+unknown or contradicted, or if no message could be checked: because the captures contain
+no exchanges, no call of a method in the definitions, or only empty messages.
 
 To accept known findings, use --allow with a file of lines [unknown|contradicted]
 MESSAGE [FIELD] or method SERVICE/RPC; * in a name matches any text. Or use --baseline

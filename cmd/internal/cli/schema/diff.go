@@ -12,7 +12,6 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/schematext"
-	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/compare"
 	"unwire/schema/extract"
@@ -65,11 +64,11 @@ first. For each change, diff prints which compatibility it breaks: the wire form
 detects renamed and moved types by their fields and uses, and reports them as one
 change. diff ignores file names, comments and options.
 
-OLD and NEW are folders of .proto files, .proto files, descriptor sets, or shipped
-code with definitions that 'unwire schema extract' can read. With --traffic, diff
-lists the recorded exchanges that contain the changed elements. With --suite, diff
-lists the experiments of 'unwire replay suite' that use changed fields, recorded or
-edited. The exit status is 1 if there is a difference.`,
+OLD and NEW are folders of .proto files, .proto files, descriptor sets, or shipped code
+with definitions that 'unwire schema extract' can read. With --traffic, diff lists the
+recorded exchanges that contain the changed elements. With --suite, diff lists the
+experiments of 'unwire replay suite' that use changed fields, in the recorded request or
+in the edits. The exit status is 1 if there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),
@@ -199,7 +198,7 @@ func faultsError(faults []*extract.Fault) error {
 // reportUnread prints which files of a client's code could not be read.
 func reportUnread(a *app.App, s *schema.Schema) {
 	for _, err := range s.Unread {
-		a.Say("unwire: skipped: %s", term.Clean(err.Error()))
+		a.Say("unwire: skipped: %v", err)
 	}
 }
 

@@ -32,12 +32,13 @@ func historyCommand(a *app.App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use:   "history EVIDENCE…",
-		Short: "List what changed between versions of a client over time, from shards of evidence",
-		Long: `history reads the shards that unwire-pipeline writes: files, folders that end with a
-slash, patterns, or s3://BUCKET/PREFIX/*.pb. history infers the fields of each version
-of a client, compares consecutive versions, and lists new methods and fields, fields
-whose inferred type changed, and fields that no longer occur. history orders versions
-by the day on which they were first recorded.
+		Short: "List what changed between versions of a client over time, from files of evidence",
+		Long: `history reads files of evidence (*.pb), as the separate program unwire-pipeline writes
+them: files, folders that end with a slash, patterns such as 2026-*.pb, or
+s3://BUCKET/PREFIX/*.pb. history infers the fields of each version of a client, compares
+consecutive versions, and lists new methods and fields, fields whose inferred type
+changed, and fields that no longer occur. history orders versions by the day on which they
+were first recorded.
 
 Traffic shows what a client sends, not what it can send. A field that is rare in one
 version may not occur in the recorded traffic of the next version. The column P is the

@@ -68,15 +68,15 @@ func inferCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "infer INPUT…",
 		Short: "Infer .proto files from traffic",
-		Long: `infer reads captures and writes definitions that describe every message in them: one
-file per package, with the packages in the methods' paths. With --raw, each INPUT is a
-file with one serialized message, all of one type; @LIST reads file names from LIST,
-one per line.
+		Long: `infer reads captures and writes definitions that describe every message in them: one file
+per package. The names of the packages come from the paths of the methods. With --raw,
+each INPUT is a file with one serialized message, all of one type; @LIST reads file names
+from LIST, one per line.
 
-A field without a name is called field_N, unless its values suggest a name, such as
-url; suggested names are marked in a comment, and --numbered turns them off. Comments
-in the definitions contain the number of times that a field occurred, and ambiguous
-decisions; with --verbose also the probability of every decision.
+A field without a name is called field_N, unless its values suggest a name, such as url;
+suggested names are marked in a comment, and --numbered turns them off. Comments in the
+definitions contain the number of times that a field occurred, and the alternatives of
+ambiguous types; with --verbose also the probability of every decision.
 
 WebSocket messages are grouped by URL, direction and discriminator: a member such as
 "type" in JSON, an enum in field 1 in protobuf. Each group becomes a message.
@@ -106,7 +106,7 @@ damaged capture, the exit status is 3.`,
 	cmd.Flags().StringVar(&f.pkg, "package", "", "package of all inferred definitions (default: the packages of the methods)")
 	cmd.Flags().StringVar(&f.root, "root", "", "with --raw: name of the message type (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output: a .proto file, or a folder such as x/ (default: stdout)")
-	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and the evidence to this file, as JSON (*.pb: the evidence alone, compact); - is stdout, instead of the .proto")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and the statistics to this file, as JSON (*.pb: only the statistics, compact); - is stdout, instead of the .proto")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "comment every field with its counts, probabilities and alternatives")
 	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call fields field_N even if their values suggest a name")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")

@@ -9,7 +9,6 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
-	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema/infer"
 )
@@ -75,7 +74,7 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 		remarks, err := g.inference.Add(ctx, c, at)
 		for _, r := range remarks {
 			if r.Undecoded != nil {
-				g.a.Say("unwire: %s", term.CleanText(r.Undecoded.Error()))
+				g.a.Say("unwire: %v", r.Undecoded)
 			}
 			if r.Rejected != nil {
 				g.a.Say("unwire: %s#%d: %v", name, r.Exchange, r.Rejected)
@@ -175,7 +174,7 @@ func (g *inferInputs) reportJSONCalls() {
 func (g *inferInputs) reportMessages() {
 	m := &g.inference.Messages
 	for _, err := range m.Undecoded {
-		g.a.Say("unwire: %s", term.CleanText(err.Error()))
+		g.a.Say("unwire: %v", err)
 	}
 	if m.Others > 0 {
 		g.a.Say("unwire: skipped %s of exchanges without HTTP: neither protobuf nor a JSON object", app.Counted(m.Others, "message"))

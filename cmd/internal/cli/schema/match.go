@@ -83,7 +83,7 @@ The exit status is 1 if no type fits.`,
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per path")
-	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of candidates to print, in addition to the ties of the first")
+	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of candidates to print; all that are as good as the best are printed anyway")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "use only frames of this direction: up or down")
 	cmd.Flags().StringVar(&f.path, "path", "", "same as PATH")
 	app.SplittingFlag(cmd.Flags(), &f.as)

@@ -23,10 +23,10 @@ func mergeEvidenceCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge-evidence EVIDENCE…",
 		Short: "Merge evidence files of several runs of 'unwire schema infer'",
-		Long: `merge-evidence merges files that 'unwire schema infer --evidence' wrote, in any order,
-also on different machines. The result is the same as from one run over all inputs. A
-file whose samples are already included is skipped, so merging a file twice has no
-effect. Input files can be JSON or compact; the output is compact if its name is *.pb.`,
+		Long: `merge-evidence merges files that 'unwire schema infer --evidence' wrote, on one machine or
+on several; their order does not matter. The result is the same as from one run over all
+inputs. A file whose samples are already included is skipped, so merging a file twice has
+no effect. Input files can be JSON or compact; the output is compact if its name is *.pb.`,
 		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema merge-evidence -o all.pb all.json wednesday.pb\n  unwire schema infer -o all/ all.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -36,7 +36,7 @@ effect. Input files can be JSON or compact; the output is compact if its name is
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default: stdout)")
-	cmd.Flags().StringVar(&pkg, "package", "", "package of the messages in the list of fields (default: the packages of the methods)")
+	cmd.Flags().StringVar(&pkg, "package", "", "package of the message names in the output (default: the packages of the methods)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence on one line, or with -o a JSON object about the written file")
 	objects.AddTo(cmd.Flags(), false)
 	return cmd

@@ -95,7 +95,7 @@ element. The exit status is 1 if there are conflicts.`,
 	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client that the sources come from")
 	options.Alias(cmd.Flags(), "version", "client-version")
 	cmd.Flags().StringVar(&f.date, "date", "", "date to record in evidence.jsonl (default: today)")
-	cmd.Flags().StringVar(&f.name, "source", "", "name of the sources in evidence.jsonl (default: definitions, extraction, traffic, probe)")
+	cmd.Flags().StringVar(&f.name, "source", "", "name of the sources in evidence.jsonl (default: the kind of the source: definitions, extraction, traffic or probe)")
 	return cmd
 }
 

@@ -114,15 +114,15 @@ type flags struct {
 // Commands returns the command serve.
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{serveCommand(a)} }
 
-const long = `serve is a gateway from the OpenAI and Anthropic APIs to the agent API, the built-in
-service. In the agent API, a conversation is one long stream on which the server asks
-the client to run tools. Endpoints:
+const long = `serve is a gateway from the OpenAI and Anthropic APIs to the agent API whose definitions
+are built in (see 'unwire schema ls'). In the agent API, a conversation is one long stream
+on which the server asks the client to run tools. Endpoints:
 
   POST /v1/chat/completions    OpenAI Chat Completions
   POST /v1/responses           OpenAI Responses
   POST /v1/messages            Anthropic Messages
   GET  /v1/models              the models of the upstream
-  GET  /healthz, /metrics      health; counters (these need the API key)
+  GET  /healthz, /metrics      health, and counters; both need the API key
 
 When the agent asks for a tool, serve ends the HTTP response with the tool call, and
 keeps the stream open. The client's next request, with the tool's results, continues the
@@ -152,7 +152,7 @@ func serveCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "serve",
-		Short:   "Serve the agent API as OpenAI- and Anthropic-compatible endpoints",
+		Short:   "Serve the built-in agent API as OpenAI- and Anthropic-compatible endpoints",
 		Long:    long,
 		Example: examples,
 		Args:    app.ExactArgs(),
@@ -209,7 +209,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.Credentials, "credentials", "", "source of the upstream's token: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
-	flags.BoolVar(&f.privacy, "privacy", false, "request privacy mode from the upstream; this also changes the upstream host")
+	flags.BoolVar(&f.privacy, "privacy", false, "ask the upstream not to store the data (its privacy mode); this also changes the upstream host")
 	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the agent to tools of the client")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")

@@ -69,14 +69,15 @@ func exportCommand(a *app.App) *cobra.Command {
   pcapng   packets generated from the exchanges, with TLS keys to decrypt them, for
            Wireshark and tshark; these are not the original packets
 
-All formats include WebSockets. har has no connections without HTTP; pcapng has no
-WebSockets whose handshake is missing and no program names. export prints the number
-of exchanges that it left out.
+All formats include WebSockets. har has no connections without HTTP; pcapng has no program
+names, and no WebSockets whose handshake was not recorded. export prints the number of
+exchanges that it left out.
 
 If rules or 'unwire intercept' changed an exchange, export writes the data that unwire
 received from client and server; --forwarded writes the data that unwire forwarded. In
-har, jsonl and raw, the member "rewritten" names the rules, and whether received or
-forwarded data is written; parquet has the columns rules and shown, pcapng comments.
+har, jsonl and raw, the member "rewritten" contains the names of the rules, and says
+whether received or forwarded data is written; in parquet, these are the columns rules and
+shown, in pcapng they are comments.
 
 By default, export redacts like 'unwire redact': export replaces secrets in headers,
 URLs and bodies (recorded with --keep-secrets or by an older version), and protobuf
@@ -244,7 +245,7 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 		names = append(names, e.Name)
 	}
 	if f.format == "" {
-		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("unknown export format: --format is missing"), "use --format "+strings.Join(names, "|"))
+		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("--format is missing, and the name of the output does not tell the format"), "use --format "+strings.Join(names, "|"))
 	}
 	return formats.Exporter{}, app.OneOf("--format", f.format, names...)
 }

@@ -30,8 +30,9 @@ Exchanges keep their numbers, times, results and chunk boundaries. Notes, defini
 and saved field types are copied; secrets in notes are replaced. redact then audits
 the new file: the exit status is 1 if it still finds secrets.
 
-Payloads that cannot be searched ('unwire audit' lists them) are not copied; the error
-of the exchange contains their size. --keep-unsearched copies them.`,
+Payloads that cannot be searched ('unwire audit' lists them) are not copied; in the
+copy, the error of the exchange says how many bytes are missing. --keep-unsearched
+copies them.`,
 		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
 		Args:    app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -58,12 +58,12 @@ inferred types with their evidence, conversations, definitions and differences.
 Without F.uwc, ui shows all captures of the working folder. ui also shows captures
 that are being recorded; 'unwire capture --ui' records and shows in one command.
 
-ui listens on a loopback address, and opens the page in your browser. The URL contains
-a random token. ui refuses requests without the token, requests of other sites, and,
-on Linux, requests of other users of this machine. Notes, marks and chosen types are
-stored in the captures. The page does not show secrets that were redacted. The page
-sends replays and probes to loopback only, unless --live and --allow-host name other
-hosts on the command line.
+ui listens on a loopback address, and opens the page in your browser. The URL contains a
+random token. ui refuses requests without the token, requests from other sites, and, on
+Linux, from other users of this machine. Notes, marks and chosen types are stored in the
+captures. The page does not show secrets that were redacted. The page sends replays and
+probes to loopback only, unless --live and --allow-host name other hosts on the command
+line.
 
 Every state of the page has its own URL. Press ? in the page for a list of keys.`
 

@@ -85,7 +85,7 @@ func Builtin() *Map {
 // Errors: malformed JSON, and unknown names of requests or fields.
 func ParseMap(data []byte) (*Map, error) {
 	if len(data) > maxMap {
-		return nil, fmt.Errorf("the table of tools is larger than %d MB", maxMap>>20)
+		return nil, fmt.Errorf("the file that maps tools is larger than %d MB", maxMap>>20)
 	}
 	m, err := parse(data)
 	if err != nil {
@@ -104,10 +104,10 @@ func parse(data []byte) (*Map, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf("the table of tools cannot be read: %w", err)
+		return nil, fmt.Errorf("the file that maps tools cannot be read: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("the table of tools has text after its end")
+		return nil, fmt.Errorf("the file that maps tools has text after its end")
 	}
 	if file.V != 1 {
 		return nil, fmt.Errorf("the file has the format version %d; only version 1 is supported", file.V)
@@ -150,7 +150,7 @@ func (r *row) check() error {
 	for _, exec := range r.Exec {
 		fields, ok := mappable[exec]
 		if !ok {
-			return fmt.Errorf("exec: %q cannot be mapped", exec)
+			return fmt.Errorf("exec: %q is not an exec request that can be mapped to a tool", exec)
 		}
 		for _, name := range names {
 			if !slices.Contains(fields, name) {
