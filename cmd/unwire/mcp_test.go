@@ -393,7 +393,7 @@ func TestMCPErrors(t *testing.T) {
 		{"probe_plan", arguments{"method": "/a.B/C"}, "give to and method"},
 		{"probe_plan", arguments{"to": "https://example.com", "method": "/a.B/C"}, "--live"},
 		{"transcript", arguments{"address": "demo.uwc#2/x"}, "is not an address"},
-		{"note", arguments{"address": "demo.uwc", "text": "x"}, "names no place for a note"},
+		{"note", arguments{"address": "demo.uwc", "text": "x"}, "a note needs the address"},
 		{"note", arguments{"address": "demo.uwc#1", "text": "x", "remove": "both"}, "cannot be combined"},
 	} {
 		if got := c.failure(x.tool, x.args); !strings.HasPrefix(got, x.tool+": ") || !strings.Contains(got, x.want) {

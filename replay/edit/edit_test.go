@@ -49,13 +49,13 @@ func TestParseEditErrors(t *testing.T) {
 		{"raw", "1=0g", "not hex"},
 		{"raw", "1:string=00", "must not have a kind"},
 		{"set", "@x 1=2", "does not begin with a frame's number"},
-		{"set", "1..2=3", "at 2: a step is missing"},
+		{"set", "1..2=3", "at 2: a step of the path is missing"},
 		{"set", "1.=3", "a step is missing after the dot"},
 		{"set", "1[x]=3", "is not an index"},
 		{"set", "1[2=3", "closing bracket"},
 		{"set", "a b=3", "in a path"},
 		{"set", `"a=3`, "no closing quote"},
-		{"set", "a.[0]=3", "an index follows its name"},
+		{"set", "a.[0]=3", "an index must follow its name"},
 		{"set", strings.Repeat("1.", 200) + "1=2", "more than 100 steps"},
 	} {
 		if _, err := Parse(c.op, c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -86,7 +86,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 			}
 			at := leafByPath(h.leaves, a.path, l.types[captures.Up])
 			if at == nil {
-				reason = fmt.Errorf("the captured frame %s/%d has no field %s", captures.Up, h.frame.Seq, a.path)
+				reason = fmt.Errorf("the captured frame %s/%d has no %s", captures.Up, h.frame.Seq, a.path)
 				continue
 			}
 			b, err := l.byHand(i, at, &a)

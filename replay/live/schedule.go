@@ -318,7 +318,7 @@ func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 			if c.Lenient {
 				continue
 			}
-			return false, fmt.Errorf("%w: the %s asks for %s", ErrUnasked, l.roles.peer, l.describeLive(h, kind))
+			return false, fmt.Errorf("%w: the %s asks %s", ErrUnasked, l.roles.peer, l.describeLive(h, kind))
 		}
 		c.claimed[h] = true
 		c.extra++
@@ -364,7 +364,7 @@ func (c *Schedule) checkAsked(down []*parsedMessage, quiet bool) error {
 			continue
 		}
 		if kind, q := c.links.liveQuestion(h); kind != nil && q == nil {
-			return fmt.Errorf("%w: the %s asks for %s", ErrUnasked, c.links.roles.peer, c.links.describeLive(h, kind))
+			return fmt.Errorf("%w: the %s asks %s", ErrUnasked, c.links.roles.peer, c.links.describeLive(h, kind))
 		}
 	}
 	return nil

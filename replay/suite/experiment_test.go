@@ -133,7 +133,7 @@ func TestParseErrors(t *testing.T) {
 		"exchange 1\nexpect value 1..2=3\n":               "is not a path",
 		"exchange 1\nexpect value 1~(\n":                  "missing closing",
 		"exchange 1\nexpect value @x 1=2\n":               "frame's number",
-		"exchange 1\nexpect luck\n":                       "must be one of verdict code",
+		"exchange 1\nexpect luck\n":                       "must be verdict, code",
 		"exchange 1\n\nset 1\nexpect verdict same\n":      "line 3: ",
 		"exchange 1\nset 1 <<A\nx\nexpect verdict same\n": "the value does not end with A",
 	} {

@@ -278,7 +278,7 @@ func TestTablesThatAreRefused(t *testing.T) {
 		`{"v":1,"tools":[]}x`: "after its end",
 		`{"v":1,"rows":[]}`:   "unknown field",
 		`{"v":1,"tools":[{"exec":["read"],"arguments":{}}]}`:                            "tools[0]",
-		`{"v":1,"tools":[{"exec":["computer_use"],"tool":"x","arguments":{}}]}`:         "cannot be mapped",
+		`{"v":1,"tools":[{"exec":["computer_use"],"tool":"x","arguments":{}}]}`:         "is not an exec request that can be mapped",
 		`{"v":1,"tools":[{"exec":["read"],"tool":"x","arguments":{"a":["${file}"]}}]}`:  `no field "file"`,
 		`{"v":1,"tools":[{"exec":["read"],"when":["file"],"tool":"x","arguments":{}}]}`: `no field "file"`,
 	} {
