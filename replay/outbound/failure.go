@@ -31,9 +31,9 @@ func (f *Failure) Is(target error) bool {
 // Failure returns the description of a request that ended with err before any response arrived. limit
 // is the request's timeout.
 func (at *Progress) Failure(err error, limit time.Duration) *Failure {
-	switch {
-	case at.sent.Load() && versionFault(err) != "":
-		return &Failure{Reason: NoAnswer, Message: versionFault(err)}
+	switch fault := versionFault(err); {
+	case fault != "":
+		return &Failure{Reason: NoAnswer, Message: fault}
 	case at.sent.Load():
 		return &Failure{Reason: NoAnswer, Message: err.Error() + "; the server may have executed the request"}
 	case errors.Is(err, ErrRefused):

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -77,11 +76,14 @@ func (at *Progress) Trace(ctx context.Context, server *string) context.Context {
 }
 
 // Explain returns the kind and the description of the error err, with which a request ended before any
-// response arrived. The kind is NoAnswer if a part of the request was sent. limit is the request's
-// timeout.
+// response arrived. The kind is NoAnswer if a part of the request was sent, or if the server answers in
+// another HTTP version (then it may have been sent). limit is the request's timeout.
 func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
-	if at.sent.Load() {
-		return NoAnswer, cmp.Or(versionFault(err), err.Error())
+	switch fault := versionFault(err); {
+	case fault != "":
+		return NoAnswer, fault
+	case at.sent.Load():
+		return NoAnswer, err.Error()
 	}
 	return at.unsent(err, limit)
 }
@@ -186,12 +188,13 @@ const (
 )
 
 // versionFault explains the error that results from a response in another HTTP version than the
-// request; "" for any other error. It compares texts, because net/http and x/net export no types for
-// these errors.
+// request; "" for any other error. It compares texts where net/http and x/net export no types for these
+// errors.
 func versionFault(err error) string {
 	switch text := err.Error(); {
-	// An HTTP/2 connection begins with the server's SETTINGS frame: the first byte of its length is
-	// 0 unless it has more than 65,535 bytes.
+	case errors.Is(err, errSpeaksHTTP2):
+		return OnlyHTTP2
+	// An answer to HTTP/1 over TLS that begins like a SETTINGS frame; see http1Conn.
 	case strings.Contains(text, "malformed HTTP") && strings.Contains(text, `"\x00\x`):
 		return OnlyHTTP2
 	case strings.Contains(text, "looked like an HTTP/1.1 header"):

@@ -71,3 +71,44 @@ func TestOtherVersionOfHTTP(t *testing.T) {
 		transport.CloseIdleConnections()
 	}
 }
+
+// A server of HTTP/2 is recognized whether its SETTINGS arrive before or after the request is written.
+func TestHTTP2IsRecognizedAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.WriteString(conn, "\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			}()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	for range 200 {
+		transport := New("http", "1.1", true, true, Policy{})
+		var at Progress
+		req, err := http.NewRequestWithContext(at.Trace(ctx, nil), http.MethodPost, "http://"+l.Addr().String()+"/a.B/C", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+			t.Fatal(resp.Status)
+		}
+		if reason, text := at.Explain(err, time.Second); reason != NoAnswer || text != OnlyHTTP2 {
+			t.Fatalf("%s %q of %v", reason, text, err)
+		}
+		transport.CloseIdleConnections()
+	}
+}

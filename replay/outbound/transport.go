@@ -27,6 +27,9 @@ func New(scheme, version string, local, fallback bool, p Policy) *http.Transport
 	switch {
 	case version != "2":
 		t.Protocols.SetHTTP1(true)
+		if scheme == "http" {
+			t.DialContext = dialHTTP1(t.DialContext)
+		}
 	case scheme == "http":
 		t.Protocols.SetUnencryptedHTTP2(true)
 	default:
