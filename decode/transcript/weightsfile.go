@@ -107,7 +107,7 @@ func ParseWeights(data []byte) (*Weights, error) {
 		for role, v := range row {
 			r := slices.Index(roleOrder[:], role)
 			if r < 0 {
-				return nil, fmt.Errorf("transcript: weights: %q: no role %q; there are %s", name, role, roleList())
+				return nil, fmt.Errorf("transcript: weights: %q: no role %q; there are %s", name, role, RoleList())
 			}
 			if !(math.Abs(v) <= maxWeight) {
 				return nil, fmt.Errorf("transcript: weights: %q: %s: %g is not a weight", name, role, v)
@@ -119,8 +119,8 @@ func ParseWeights(data []byte) (*Weights, error) {
 	return w, nil
 }
 
-// roleList returns the names of all roles, separated by commas, for error messages.
-func roleList() string {
+// RoleList returns the names of all roles, separated by commas, for help and error messages.
+func RoleList() string {
 	var names []string
 	for _, r := range roleOrder {
 		names = append(names, string(r))
@@ -133,7 +133,7 @@ func ParseRole(name string) (Role, error) {
 	if slices.Contains(roleOrder[:], Role(name)) {
 		return Role(name), nil
 	}
-	return "", fmt.Errorf("transcript: no role %q; there are %s", name, roleList())
+	return "", fmt.Errorf("transcript: no role %q; there are %s", name, RoleList())
 }
 
 // A trainingLabel is a candidate with its features and the role that a person gave it. Fit uses such labels.

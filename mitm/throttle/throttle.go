@@ -43,14 +43,20 @@ func Parse(text string) (*Limit, error) {
 		rate, isRate := strings.CutSuffix(part, "/s")
 		if isRate {
 			n, err := parseSize(rate)
-			if err != nil || l.BytesPerSecond != 0 {
-				return nil, fmt.Errorf("%q is not a bandwidth such as 64KB/s, or a bandwidth is given twice", part)
+			if err != nil {
+				return nil, fmt.Errorf("%q is not a bandwidth such as 64KB/s", part)
+			}
+			if l.BytesPerSecond != 0 {
+				return nil, fmt.Errorf("%q is a second bandwidth: give only one", part)
 			}
 			l.BytesPerSecond = n
 			continue
 		}
 		d, err := time.ParseDuration(part)
-		if err != nil || d <= 0 || d > maxLatency || l.Latency != 0 {
+		if err == nil && l.Latency != 0 {
+			return nil, fmt.Errorf("%q is a second latency: give only one", part)
+		}
+		if err != nil || d <= 0 || d > maxLatency {
 			return nil, fmt.Errorf("%q is neither a bandwidth such as 64KB/s nor a latency such as 200ms (at most %s)", part, maxLatency)
 		}
 		l.Latency = d

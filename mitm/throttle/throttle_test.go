@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,9 +24,13 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "fast", "0KB/s", "-1KB/s", "64KB", "2m", "1s,1s", "1KB/s,1KB/s", "9999999999999GB/s"} {
-		if _, err := Parse(text); err == nil {
-			t.Errorf("%q is accepted", text)
+	for text, want := range map[string]string{
+		"": "neither", "fast": "neither", "64KB": "neither", "2m": "neither",
+		"0KB/s": "not a bandwidth", "-1KB/s": "not a bandwidth", "9999999999999GB/s": "not a bandwidth",
+		"1s,1s": "a second latency", "1KB/s,1KB/s": "a second bandwidth",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

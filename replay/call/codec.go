@@ -34,7 +34,7 @@ func (rawCodec) Marshal(m any) ([]byte, error) {
 	case proto.Message:
 		return proto.Marshal(m)
 	}
-	return nil, fmt.Errorf("unexpected type of message %T", m)
+	return nil, fmt.Errorf("unexpected message type %T", m)
 }
 
 // Unmarshal stores a copy of data in a *frame, or decodes it into a proto.Message.
@@ -46,7 +46,7 @@ func (rawCodec) Unmarshal(data []byte, m any) error {
 	case proto.Message:
 		return proto.Unmarshal(data, m)
 	}
-	return fmt.Errorf("unexpected type of message %T", m)
+	return fmt.Errorf("unexpected message type %T", m)
 }
 
 // encode converts a request message from JSON to the call's codec.

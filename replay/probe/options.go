@@ -177,7 +177,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
-		return errors.New("probe: there is nothing to ask: the two definitions do not differ in a field")
+		return errors.New("probe: none of the questions is about a field")
 	}
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {

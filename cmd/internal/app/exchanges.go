@@ -46,10 +46,13 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 	return Usagef("--as %s is only for connections without HTTP, but exchange %d is %s: for this exchange, --as must be PATH:TYPE, such as 1.2:string", by, ex.ID, ex.Protocol)
 }
 
+// SplittingNames lists decode.Splittings with their meanings, for the help of flags.
+const SplittingNames = "delimited (varint lengths), delimited32be or delimited32le (lengths of 4 bytes), frames (gRPC envelopes)"
+
 // SplittingFlag adds the flag --as to a command. It selects the framing of connections without HTTP, and
 // is stored in to.
 func SplittingFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+strings.Join(decode.Splittings(), ", ")+" (delimited: varint lengths; delimited32be, delimited32le: lengths of 4 bytes; frames: gRPC envelopes)")
+	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+SplittingNames)
 }
 
 // ParseSplitting parses a value of --as that selects how a byte stream divides into messages, such as

@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+
+	"unwire/cmd/internal/term"
+	"unwire/decode"
 )
 
 func TestPlainText(t *testing.T) {
@@ -62,6 +66,25 @@ func TestLibrariesAreKnown(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Errors that Say prints have no names of packages, and foreign text in them cannot control the terminal.
+func TestSayCleansErrors(t *testing.T) {
+	var screen strings.Builder
+	a := &App{Err: &term.Output{Writer: &screen}}
+	a.Say("unwire: %v", fmt.Errorf("decode: %w", errors.New("envelope: a \x1b[31mname\u202e")))
+	if got, want := screen.String(), "unwire: a "; !strings.HasPrefix(got, want) || strings.ContainsAny(got, "\x1b\u202e") {
+		t.Errorf("%q", got)
+	}
+}
+
+// The help of --as names every framing.
+func TestSplittingNames(t *testing.T) {
+	for _, name := range decode.Splittings() {
+		if !slices.Contains(strings.FieldsFunc(SplittingNames, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), name) {
+			t.Errorf("%s is missing in %q", name, SplittingNames)
 		}
 	}
 }

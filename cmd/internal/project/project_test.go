@@ -65,7 +65,7 @@ var refused = []struct{ text, want string }{
 	{"definitions: /etc\n", "is not a path below"},
 	{"definitions: ../other\n", "is not a path below"},
 	{"definitions: a/../../b\n", "is not a path below"},
-	{"definitions: reflect:http://127.0.0.1:8080\n", "reflect: cannot be used in this file"},
+	{"definitions: reflect:http://127.0.0.1:8080\n", "reflect: cannot be used in this file, which must not make unwire send requests"},
 	{"definitions: [proto/, 'reflect:https://a.example']\n", ":1: reflect: cannot be used in this file"},
 	{"definitions: 7\n", "expected a text"},
 	{"definitions: {a: b}\n", "expected a text"},

@@ -71,7 +71,7 @@ message, or, for a client-streaming method, messages from stdin. For a bidirecti
 method, call sends each message as soon as it is read, and prints each answer as soon as
 it arrives.
 
-call uses the first of these definitions: --proto, the capture of --like, UNWIRE_PROTO,
+call uses the first of these definitions: --proto, UNWIRE_PROTO, the capture of --like,
 unwire.yaml. If no definition describes the method, call asks the server for the
 definitions by server reflection.
 

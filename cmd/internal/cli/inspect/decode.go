@@ -351,7 +351,7 @@ func fixedLengthError(as string) error {
 func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
 	misfits, err := query.FitDocument(doc, choices)
 	for _, m := range misfits {
-		a.Say("unwire: --as %s: no value can be read as this type: %v", m.Choice, m.Why)
+		a.Say("unwire: --as %s: no value can be read as this type: %s", m.Choice, term.Clean(app.PlainText(m.Why)))
 	}
 	if _, ok := errors.AsType[*query.ChoiceError](err); ok {
 		return choiceError(err)

@@ -72,9 +72,9 @@ func extractCommand(a *app.App) *cobra.Command {
 		Aliases: []string{"extract"},
 		Short:   "Find the chat conversation in an exchange: prompt, thinking, tool calls, answer",
 		Long: `chat (formerly extract) finds chat conversations without a schema. It joins the text of
-each field over the frames of an exchange, assigns a role to each result (answer,
-thinking, prompt, tool call, tool result, ID or metadata), and sorts the results by score.
-Each result has a score, with the reasons for it.
+each field over the frames of an exchange, assigns a role to each result, and
+lists the results by role: answer, thinking, tool calls and their results, prompt, system
+prompt, metadata, IDs. Each result has a score, with the reasons for it.
 
 chat reports an exchange as a conversation only if its structure supports this: texts
 in deltas, roles, lists of messages, model names, token counts, or a question with one
@@ -110,7 +110,7 @@ For a capture whose name is also a subcommand, write ./fit.`,
 	options.Alias(cmd.Flags(), "all", "empty")
 	cmd.Flags().IntVar(&f.top, "top", 8, "number of candidates to print per exchange (--json prints all)")
 	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: from unwire.yaml, or the built-in weights)")
-	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append to the labels file that the text at PATH has this role: assistant, thinking, tool_call, tool_result, user, system, metadata or id")
+	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append to the labels file that the text at PATH has this role: "+transcript.RoleList())
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file for --label to append to")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names in error details (default: the definitions in the capture, or the built-in ones; none: no names)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
@@ -329,7 +329,7 @@ func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int
 	defer c.Close()
 	lines, n, err := c.LabelLines(ctx, l, e.options)
 	if err == nil && n == 0 {
-		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no piece of a conversation at %q", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the candidates", safetext.ShellFile(l.At.File), l.At.Exchange))
+		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate for a role at %q", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the candidates", safetext.ShellFile(l.At.File), l.At.Exchange))
 	}
 	return lines, n, err
 }

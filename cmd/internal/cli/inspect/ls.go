@@ -67,7 +67,7 @@ the capture is recorded, until you interrupt ls.`,
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; the prefix - reverses the order")
 	fl.BoolVar(&f.follow, "follow", false, "continue to list exchanges as they end")
-	fl.BoolVar(&f.json, "json", false, "print the result as JSON Lines")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object per exchange")
 	fl.StringVar(&f.proto, "proto", "", protoUsage+" (for field names in filters)")
 	return cmd
 }

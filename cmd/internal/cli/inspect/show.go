@@ -70,7 +70,7 @@ that are missing, repeated or out of order. With --follow, each call is shown se
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends; without an ID, of all exchanges")
 	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print one line per run of similar frames, in time order, including the exchanges that 'unwire serve' linked to this one")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to set the type of a field; the capture stores this for the method, and 1.2:auto removes it; or the framing of a connection without HTTP: delimited (varint lengths), delimited32be or delimited32le (lengths of 4 bytes), frames (gRPC envelopes)")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to set the type of a field; the capture stores this for the method, and 1.2:auto removes it; or the framing of a connection without HTTP: "+app.SplittingNames)
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: do not store the type in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the field types that --as stored in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2 or down:1.2")

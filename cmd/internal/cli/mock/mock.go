@@ -56,7 +56,7 @@ one port: Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
 For each request, mock chooses the recorded call of the same method, protocol and codec
 whose request is the most similar. If several calls are equally similar, mock prefers
 those with the same identifiers as the request; identifiers that an earlier answer of the
-mock issued count as the recorded ones. It uses these calls in recorded order. mock sends
+mock issued count as the recorded ones. mock uses these calls in recorded order. mock sends
 each frame of a stream after the client's frames that preceded it in the recording. If a
 recorded answer repeats an identifier that the client generated, mock replaces it by the
 client's current identifier. If rules changed an answer while it was recorded, mock sends

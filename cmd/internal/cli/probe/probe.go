@@ -149,10 +149,10 @@ lists the details that the server does not reveal.
 
 probe sends to loopback only, unless --live is set and --allow-host names another host, which
 gets one request per second. probe stops at 429, resource_exhausted, permission_denied and
-unauthenticated; if the answer has Retry-After, it first waits that long and tries once more.
-Secrets come from the environment or from --credentials, as for replay, and are never stored.
-The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing, and 2 if
-unwire does not allow the host.`,
+unauthenticated; if the answer has a Retry-After of at most a minute, it first waits that long
+and tries again, up to five times. Secrets come from the environment or from --credentials, as
+for replay, and are never stored. The exit status is 0 if the probe is complete, 1 if it stopped
+early or found nothing, and 2 if unwire does not allow the host.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
@@ -192,7 +192,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the --settle files (default: found by the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that are known to exist (not float or double)")
 	flags.BoolVar(&f.refine, "refine", false, "distinguish text from bytes if the server does; this takes one more request per field")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for --names builtin (default: the definitions in the --like capture, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names --names=builtin tries (default: the definitions in the capture of --like, or the built-in ones)")
 }
 
 // limitFlags adds the flags that limit how many requests are sent to which hosts, and those about

@@ -41,12 +41,12 @@ func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFl
 		a.Say("unwire: the server offers no reflection: unwire asks its parser instead")
 		return nil, nil
 	default:
-		a.Say("unwire: %v; unwire asks the server's parser instead", err)
+		a.Say("unwire: %s; unwire asks the server's parser instead", term.Clean(app.PlainText(err)))
 		return nil, nil
 	}
 	s, err := report.Files.Schema(ctx)
 	if err != nil {
-		a.Say("unwire: the definitions of the server's reflection do not link: %v", err)
+		a.Say("unwire: the definitions of the server's reflection do not link: %s", term.Clean(app.PlainText(err)))
 		return nil, nil
 	}
 

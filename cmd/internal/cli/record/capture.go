@@ -62,7 +62,7 @@ but not one in a variable.
 
 capture presents the certificate of --client-cert to every server that asks for one. With
 HOST=PEM, capture presents it only to hosts that match the pattern HOST, such as
-*.example.com. If several globs match a host, capture uses the first one.
+*.example.com. If several patterns match a host, capture uses the first one.
 
 --reverse makes capture a server that forwards to one URL. Each --also adds a server
 for another URL. Clients can use HTTP/1.1 or HTTP/2, with or without TLS, on the same

@@ -84,7 +84,7 @@ entries that are incomplete or that it cannot read.`,
 	f.StringVarP(&out, "output", "o", "", "capture file to write or append to")
 	f.StringArrayVar(&keyLogs, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the TLS keys; can be repeated")
 	f.BoolVar(&keep, "keep-secrets", false, "do not redact secrets")
-	f.BoolVar(&job.asJSON, "json", false, "print the result as JSON Lines")
+	f.BoolVar(&job.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 

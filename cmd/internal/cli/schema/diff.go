@@ -12,6 +12,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/schematext"
+	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/compare"
 	"unwire/schema/extract"
@@ -198,7 +199,7 @@ func faultsError(faults []*extract.Fault) error {
 // reportUnread prints which files of a client's code could not be read.
 func reportUnread(a *app.App, s *schema.Schema) {
 	for _, err := range s.Unread {
-		a.Say("unwire: skipped: %v", err)
+		a.Say("unwire: skipped: %s", term.Clean(app.PlainText(err)))
 	}
 }
 

@@ -30,8 +30,7 @@ of .proto files.
 The column PROTO is "outdated" if the definitions of --proto still match OLD, so that you
 should run 'unwire schema update'. With --traffic, drift lists the recorded exchanges that
 contain the changed elements; a replay of these exchanges against NEW may differ. With
---suite, drift lists the affected experiments of 'unwire replay suite' that use changed
-elements, in the recorded request or in the edits. The exit status is 1 if there is a
+--suite, drift lists the experiments of 'unwire replay suite' that use changed elements, in the recorded request or in the edits. The exit status is 1 if there is a
 change, and 3 if unwire failed on a file. drift lists the files on which it failed;
 changes of their definitions may be missing or wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +

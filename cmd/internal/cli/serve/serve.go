@@ -209,7 +209,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.Credentials, "credentials", "", "source of the upstream's token: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
-	flags.BoolVar(&f.privacy, "privacy", false, "ask the upstream not to store the data (its privacy mode); this also changes the upstream host")
+	flags.BoolVar(&f.privacy, "privacy", false, "ask the upstream for its privacy mode; this also changes the upstream host")
 	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the agent to tools of the client")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
