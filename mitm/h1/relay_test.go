@@ -481,3 +481,27 @@ func TestOversizedHeads(t *testing.T) {
 		}
 	}
 }
+
+// TestServerEndsDuringAnotherAnswer: when the server's connection ends while another answer (of a rule, for example) is
+// being written to the client, the exchange goes on, and its outcome is left to whoever writes that answer.
+func TestServerEndsDuringAnotherAnswer(t *testing.T) {
+	t.Parallel()
+	client, _ := net.Pipe()
+	upstream, _ := net.Pipe()
+	rec := &tape{}
+	r := New(Config{
+		Client:  client,
+		Explain: func(*Route, captures.Recording, error, bool) *Answer { return nil },
+		Release: func() {},
+	})
+	x := &exchange{request: &Request{}, route: &Route{}, rec: rec, refused: true}
+	s := &server{relay: r, conn: upstream, exchange: x}
+	x.server, r.running, r.servers = s, x, []*server{s}
+	r.loseServer(s, io.EOF)
+	if rec.ended || r.ended || r.running != x {
+		t.Errorf("the exchange ended: %s %s", rec.ex.Outcome, rec.ex.Error)
+	}
+	if len(r.servers) > 0 || !s.closed {
+		t.Error("the server's connection may still be used")
+	}
+}

@@ -286,6 +286,11 @@ func (r *Relay) loseServer(s *server, err error) {
 		r.mu.Unlock()
 		return
 	}
+	// Another answer is being written to the client; whoever writes it ends the exchange.
+	if x.refused {
+		r.mu.Unlock()
+		return
+	}
 	got := len(s.in.buffered()) > 0 || x.informed
 	// A server may close an idle connection at any time, even while a request is on its way.
 	repeats := !x.answering && !got && s.served && x.repeatable && !errors.As(err, new(*clientError))
