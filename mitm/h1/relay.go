@@ -100,7 +100,8 @@ type exchange struct {
 	informed bool
 	// continued means that the status 100 (Continue) was forwarded.
 	continued bool
-	// refused means that the client got an error instead of the response.
+	// refused means that the client gets another answer instead of the response: an error, or a rule's answer. The
+	// function that writes that answer ends the exchange.
 	refused bool
 
 	// cutOff means that the client disconnected within the request body.

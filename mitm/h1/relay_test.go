@@ -482,8 +482,8 @@ func TestOversizedHeads(t *testing.T) {
 	}
 }
 
-// TestServerEndsDuringAnotherAnswer: when the server's connection ends while another answer (of a rule, for example) is
-// being written to the client, the exchange goes on, and its outcome is left to whoever writes that answer.
+// TestServerEndsDuringAnotherAnswer: if the connection to the server ends while the client gets another answer (a
+// rule's, for example), the exchange does not end; the function that writes that answer ends it.
 func TestServerEndsDuringAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	client, _ := net.Pipe()

@@ -270,7 +270,8 @@ type clientError struct {
 // Error returns the text of the underlying error.
 func (e *clientError) Error() string { return e.err.Error() }
 
-// loseServer handles the end of the connection s to a server because of err, and ends the exchange on it.
+// loseServer handles the end of the connection s to a server because of err, and ends the exchange on it, unless the
+// client gets another answer (see exchange.refused).
 func (r *Relay) loseServer(s *server, err error) {
 	r.mu.Lock()
 	x, known := s.exchange, !s.closed
@@ -278,16 +279,11 @@ func (r *Relay) loseServer(s *server, err error) {
 	if i := indexOf(r.servers, s); i >= 0 {
 		r.servers = append(r.servers[:i], r.servers[i+1:]...)
 	}
-	if x == nil || r.running != x {
+	if x == nil || r.running != x || x.refused {
 		// The client takes its connection for this one.
 		if s.bound && known && !r.ended {
 			r.beginClose()
 		}
-		r.mu.Unlock()
-		return
-	}
-	// Another answer is being written to the client; whoever writes it ends the exchange.
-	if x.refused {
 		r.mu.Unlock()
 		return
 	}
