@@ -32,7 +32,7 @@ NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/test
 	replay/probe/testdata/node*/package.json cmd/unwire/testdata/shop/node/package.json cmd/internal/ui/node/package.json cmd/unwire/testdata/opinion/package.json))
 
 # The tests of make long-tests.
-LONG = ^(TestLargeCapture|TestLargeFrame|TestLiveInLargeCapture|TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestMegabytesAreCheap|TestServedClientsLong|TestSecondOpinions|TestNoStaleIdentifier|TestWritersKilledAtAnyTime|TestWritersOnAFullDisk|TestHold|TestRandomRules|TestRulesGrowAndShrink)$$
+LONG = ^(TestLargeCapture|TestLargeFrame|TestLiveInLargeCapture|TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestMegabytesAreCheap|TestServedClientsLong|TestSecondOpinions|TestNoStaleIdentifier|TestNoStaleSpelling|TestWritersKilledAtAnyTime|TestWritersOnAFullDisk|TestHold|TestRandomRules|TestRulesGrowAndShrink)$$
 
 # The folders of Go modules of their own, which ./... does not reach.
 MODULES = schema/pipeline
