@@ -20,8 +20,8 @@ const maxWordText = 16 << 10
 // A Word is a short value that may be an identifier, such as a counter: a number, a number in JSON, or a
 // word of a text.
 type Word struct {
-	// At is the position of the word in the value that contains it, such as "", "json id", "run 2" or
-	// "gzip json id".
+	// At is the position of the word in the value that contains it, such as "json id", "run 2" or "gzip
+	// json id"; "" for the whole value.
 	At string
 	// Value is the word.
 	Value string
@@ -51,8 +51,19 @@ func (l *Leaf) wordPlace() string {
 	return ""
 }
 
+// isWord reports whether the whole value may be a word: a number, or a text that is not too long.
+func (l *Leaf) isWord() bool {
+	if l.Number {
+		return IsDigits(l.Value[1:])
+	}
+	return len(l.Data) > 0 && len(l.Data) <= maxWordText && !l.IsMessage() && IsPrintable(l.Data)
+}
+
 // WordAt returns the word at a position of the value; ok is false if there is none.
 func (l *Leaf) WordAt(at string) (word string, ok bool) {
+	if at == "" && l.isWord() {
+		return l.Text(), true
+	}
 	for _, w := range l.Words() {
 		if w.At == at {
 			return w.Value, true
@@ -68,7 +79,11 @@ func (l *Leaf) WithoutWords(at map[string]bool) (out *Leaf, left []Word) {
 		return l, nil
 	}
 	out = &Leaf{Path: l.Path, Depth: l.Depth, Inner: l.Inner, Budget: l.Budget}
-	if l.Number {
+	switch {
+	case at[""] && l.isWord():
+		out.SetText([]byte(carriedMark))
+		return out, []Word{{"", l.Text()}}
+	case l.Number:
 		out.SetText([]byte(carriedMark))
 		return out, l.Words()
 	}

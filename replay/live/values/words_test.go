@@ -48,3 +48,17 @@ func TestWordOfDigitsInJSON(t *testing.T) {
 		}
 	}
 }
+
+// A whole value is a word, whatever characters it begins with.
+func TestWholeValueAsAWord(t *testing.T) {
+	for _, text := range []string{"_TZdxjlkWP_g_zBFFZTYi", "30cf719e16bc", "995124902249", "call 7"} {
+		l := Number("id", text)
+		if word, ok := l.WordAt(""); !ok || word != text {
+			t.Errorf("%q: %q", text, word)
+		}
+		out, left := l.WithoutWords(map[string]bool{"": true})
+		if out.Text() != carriedMark || len(left) != 1 || left[0] != (Word{"", text}) {
+			t.Errorf("%q: %q, %+v", text, out.Text(), left)
+		}
+	}
+}
