@@ -83,7 +83,7 @@ func schemaOf(t *testing.T, set *descriptorpb.FileDescriptorSet) *schema.Schema 
 func TestEndsOfGoServers(t *testing.T) {
 	const all = ": 3 message, 4 repeated, 5 repeated, 7 repeated; 3: 2 repeated, 3 message"
 	for _, c := range []struct {
-		returns string
+		returns               string
 		defined               bool
 		onConnect, onGRPC     string
 		connectNote, grpcNote string

@@ -71,7 +71,9 @@ func randomServers() []randomServer {
 		}
 	}
 	return []randomServer{
-		{"connect-es 1", probe.ES1, es(es1)}, {"connect-es 2", probe.ES2, es(es2)}, {"connect-es 2.1", probe.ES2, es(es21)},
+		{"connect-es 1", probe.ES1, es(es1)},
+		{"connect-es 2", probe.ES2, es(es2)},
+		{"connect-es 2.1", probe.ES2, es(es21)},
 		{"connect-go", probe.ConnectGo, func(t *testing.T, s *randomService) (*url.URL, func() int) {
 			g := startConnect(t, s.files(t), nil)
 			return g.url, func() int { return int(g.executed.Load()) }
