@@ -54,6 +54,7 @@ type toolLoopServer struct {
 	wrong  int             // answers with another one
 	ended  int             // conversations that ended as they should
 	got    int             // messages of clients
+	why    []string        // what is wrong with answers
 }
 
 // newToolLoop starts a server of a form.
@@ -167,9 +168,14 @@ func (s *toolLoopServer) awaitMessage(t testing.TB, n int) {
 }
 
 // check counts what is wrong with an answer.
-func (s *toolLoopServer) check(a *toolloop.Message, call [2]string, of issue) error {
+func (s *toolLoopServer) check(a *toolloop.Message, call [2]string, of issue) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		if err != nil {
+			s.why = append(s.why, err.Error())
+		}
+	}()
 	got, want := s.form.get(a), s.form.is(of)
 	switch {
 	case got == want && a.GetContent() == "content of "+call[1]:
@@ -329,7 +335,7 @@ func replayToolLoop(t *testing.T, s *toolLoopServer, file *store.Store, id int64
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stale > 0 || s.wrong > 0 || s.ended != times+1 {
-		t.Errorf("%d stale and %d wrong ids; %d of %d conversations ended", s.stale, s.wrong, s.ended, times+1)
+		t.Errorf("%d stale and %d wrong ids; %d of %d conversations ended: %q", s.stale, s.wrong, s.ended, times+1, s.why)
 	}
 }
 

@@ -44,7 +44,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 // isWhole reports whether the client's whole value comes from the server.
 func (b *Binding) isWhole() bool {
 	if b.word != "" {
-		return b.wordAt == ""
+		return b.wordAt == "" || "n"+b.word == b.value
 	}
 	return b.token == "" || "t"+b.token == b.value
 }

@@ -32,10 +32,9 @@ func CarriedOn(turns []Turn) *Carried {
 				c.whole[path] = true
 			}
 			switch {
-			case b.word != "" && b.Part == "":
-				c.numbers[path] = true
 			case b.word != "":
 				addTo(c.parts.words, path, b.Part)
+				c.numbers[path] = c.numbers[path] || b.Part == ""
 			case strings.HasPrefix(b.value, "n"):
 				c.numbers[path] = true
 			case b.Part != "" && !values.Spelling(b.How).IsDigest():

@@ -123,13 +123,16 @@ func (l *Links) issuedAt(at wordPlace, list []carriedWord, issued map[int]map[st
 	if len(places) == 0 || !areIDs(list, named(at) && slices.ContainsFunc(places, named)) {
 		return from, false
 	}
-	if slices.Contains(places, at) {
-		return at, true
+	for _, p := range [...]wordPlace{{at.path, ""}, at} {
+		if slices.Contains(places, p) {
+			return p, true
+		}
 	}
 	return places[0], true
 }
 
-// wordsIn returns the places of the words in server message j.
+// wordsIn returns the places of the words in server message j. A word that is the whole value has that place first: a
+// generated name may begin with characters that separate words.
 func (l *Links) wordsIn(j int) map[string][]wordPlace {
 	out := map[string][]wordPlace{}
 	if l.down[j].shape.IsHeaders() {
@@ -138,6 +141,9 @@ func (l *Links) wordsIn(j int) map[string][]wordPlace {
 	for k := range l.down[j].leaves {
 		v := &l.down[j].leaves[k]
 		for _, w := range v.Words() {
+			if w.At != "" && w.Value == v.Text() {
+				out[w.Value] = append(out[w.Value], wordPlace{v.Path, ""})
+			}
 			out[w.Value] = append(out[w.Value], wordPlace{v.Path, w.At})
 		}
 	}

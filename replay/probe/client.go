@@ -73,6 +73,11 @@ type Client struct {
 	// complete means that the parser may accept the message of the next request, so that the call has
 	// to end for another reason before its handler runs.
 	complete bool
+	// empty means that the next request has no message at all.
+	empty bool
+	// refusesSecond means that the server has shown that it refuses a second message of the client after
+	// parsing the first, and before the handler runs.
+	refusesSecond bool
 	// next is the earliest time at which the next request may be sent.
 	next time.Time
 
@@ -147,11 +152,13 @@ func (c *Client) AskJSON(ctx context.Context, what string, message []byte) (*Ans
 //   - connect-go refuses a unary call if the deadline has expired after the message was parsed and before
 //     the handler runs.
 //   - protobuf-go refuses messages that lack a required field, which is known only from a definition.
+//   - connect-go and grpc-go refuse a second message after parsing the first, where AskCardinality has
+//     shown it.
 //
 // If the expectation were wrong, the handler would run. Therefore no such request is sent to other
 // machines unless that is allowed.
 func (c *Client) MayComplete() bool {
-	return c.o.AllowExecute || !c.Remote && (c.protocol == connectUnary || len(c.required) > 0)
+	return c.o.AllowExecute || !c.Remote && (c.protocol == connectUnary || len(c.required) > 0 || c.refusesSecond)
 }
 
 // Untested returns field numbers that must not occur in the messages of AskComplete, because the
@@ -278,8 +285,11 @@ func (c *Client) wait(ctx context.Context) error {
 
 // body returns the request body for a message: with an envelope, unless the protocol is unary Connect.
 func (c *Client) body(codec string, message []byte) []byte {
-	if c.protocol == connectUnary {
+	switch {
+	case c.protocol == connectUnary:
 		return message
+	case c.empty:
+		return nil
 	}
 	framed := envelope.Append(make([]byte, 0, envelope.PrefixLen+len(message)), 0, message)
 	if c.complete {
@@ -287,6 +297,9 @@ func (c *Client) body(codec string, message []byte) []byte {
 	}
 	return framed
 }
+
+// HasEnvelopes reports whether messages have envelopes, so that a call can have several.
+func (c *Client) HasEnvelopes() bool { return c.protocol != connectUnary }
 
 // contentType returns the content type of requests in a codec, "proto" or "json".
 func (c *Client) contentType(codec string) string {

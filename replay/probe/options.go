@@ -47,6 +47,9 @@ type Options struct {
 	// ClientStreams means that a capture or the definitions declare client streaming, so that each
 	// request starts the handler.
 	ClientStreams bool
+	// SingleRequest means that the definitions or the server's reflection declare that a call has one
+	// message of the client.
+	SingleRequest bool
 	// AllowExecute permits requests that may start the handler (without a message) on other
 	// machines too.
 	AllowExecute bool
@@ -136,7 +139,9 @@ func (o *Options) Complete() (headers []string, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o.ClientStreams = o.ClientStreams || o.definedAsStream()
+	if m := o.defined(); m != nil {
+		o.Declared(m)
+	}
 	return o.headerLines(), outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
 }
 
@@ -202,24 +207,26 @@ func (o *Options) headerLines() []string {
 	return lines
 }
 
-// definedAsStream reports whether the definitions declare the method as client streaming.
-func (o *Options) definedAsStream() bool {
+// Declared records how a declaration of the method says that clients send messages. A capture in which the client
+// streams counts more.
+func (o *Options) Declared(m protoreflect.MethodDescriptor) {
+	o.ClientStreams = o.ClientStreams || m.IsStreamingClient()
+	o.SingleRequest = !o.ClientStreams
+}
+
+// defined returns the method as the definitions declare it; nil if they do not.
+func (o *Options) defined() protoreflect.MethodDescriptor {
 	if o.Schema == nil {
-		return false
+		return nil
 	}
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
-	m := o.Schema.Method(service, rpc)
-	return m != nil && m.IsStreamingClient()
+	return o.Schema.Method(service, rpc)
 }
 
 // definedAsRequired returns the numbers of the request's fields that the definitions declare as
 // required, and that no test sets.
 func (o *Options) definedAsRequired() []int32 {
-	if o.Schema == nil {
-		return nil
-	}
-	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
-	if m := o.Schema.Method(service, rpc); m != nil {
+	if m := o.defined(); m != nil {
 		return requiredNumbers(m.Input())
 	}
 	return nil

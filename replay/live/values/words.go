@@ -11,14 +11,17 @@ import (
 	"unwire/decode/jsontree"
 )
 
+// firstRun is the position of the first word of a text without structure.
+const firstRun = "run 0"
+
 // maxWordText is the size in bytes above which a text is not searched for short identifiers.
 const maxWordText = 16 << 10
 
 // A Word is a short value that may be an identifier, such as a counter: a number, a number in JSON, or a
 // word of a text.
 type Word struct {
-	// At is the position of the word in the value that contains it, such as "", "json id", "run 2" or
-	// "gzip json id".
+	// At is the position of the word in the value that contains it, such as "json id", "run 2" or "gzip
+	// json id"; "" for the whole value.
 	At string
 	// Value is the word.
 	Value string
@@ -28,7 +31,7 @@ type Word struct {
 func (l *Leaf) Words() (out []Word) {
 	if l.Number {
 		if IsDigits(l.Value[1:]) {
-			out = append(out, Word{"", l.Value[1:]})
+			out = append(out, Word{l.wordPlace(), l.Value[1:]})
 		}
 		return out
 	}
@@ -39,8 +42,28 @@ func (l *Leaf) Words() (out []Word) {
 	return out
 }
 
+// wordPlace returns the position of the only word of a number. Digits in a JSON string may be an identifier
+// that has letters in other messages, where it is the first word of a text.
+func (l *Leaf) wordPlace() string {
+	if l.Data != nil {
+		return firstRun
+	}
+	return ""
+}
+
+// isWord reports whether the whole value may be a word: a number, or a text that is not too long.
+func (l *Leaf) isWord() bool {
+	if l.Number {
+		return IsDigits(l.Value[1:])
+	}
+	return len(l.Data) > 0 && len(l.Data) <= maxWordText && !l.IsMessage() && IsPrintable(l.Data)
+}
+
 // WordAt returns the word at a position of the value; ok is false if there is none.
 func (l *Leaf) WordAt(at string) (word string, ok bool) {
+	if at == "" && l.isWord() {
+		return l.Text(), true
+	}
 	for _, w := range l.Words() {
 		if w.At == at {
 			return w.Value, true
@@ -56,7 +79,11 @@ func (l *Leaf) WithoutWords(at map[string]bool) (out *Leaf, left []Word) {
 		return l, nil
 	}
 	out = &Leaf{Path: l.Path, Depth: l.Depth, Inner: l.Inner, Budget: l.Budget}
-	if l.Number {
+	switch {
+	case at[""] && l.isWord():
+		out.SetText([]byte(carriedMark))
+		return out, []Word{{"", l.Text()}}
+	case l.Number:
 		out.SetText([]byte(carriedMark))
 		return out, l.Words()
 	}
@@ -222,12 +249,38 @@ func (w *wordSearch) inText(at, s string) string {
 
 // endOfWord returns the end of the word at s[i:], which is i if there is none. A word consists of letters
 // and digits. A name or number that - or _ connects to it is a word of its own, as in call-ID; other
-// parts belong to the same word, because generated names contain these characters.
+// parts belong to the same word, because generated names contain these characters, also as the first and
+// the last.
 func endOfWord(s string, i int) int {
-	all := i
-	for all < len(s) && (isAlphanumeric(s[all]) || all > i && (s[all] == '-' || s[all] == '_')) {
+	all, first := i, i
+	for all < len(s) && (isAlphanumeric(s[all]) || isSeparator(s[all])) {
 		all++
 	}
+	for first < all && isSeparator(s[first]) {
+		first++
+	}
+	if first > i && i > 0 && isAlphanumeric(s[i-1]) {
+		return i
+	}
+	end := endOfParts(s, first, all)
+	if strings.Trim(s[end:all], "-_") == "" && isLikeGenerated(s[first:end]) {
+		end = all
+	}
+	if first > i && !isLikeGenerated(s[first:end]) {
+		return i
+	}
+	return end
+}
+
+// isSeparator reports whether c separates the parts of a word.
+func isSeparator(c byte) bool { return c == '-' || c == '_' }
+
+// isLikeGenerated reports whether a word has the format of an identifier, or resembles a generated name.
+func isLikeGenerated(word string) bool { return ClassOf(word) != "" || IsGenerated(word) }
+
+// endOfParts returns the end of the word that begins with the letters and digits at s[i:], and ends before
+// all; see endOfWord.
+func endOfParts(s string, i, all int) int {
 	if ClassOf(s[i:all]) != "" {
 		return all
 	}

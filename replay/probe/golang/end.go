@@ -42,10 +42,19 @@ func refusesCaller(a *probe.Answer) bool {
 // findEnd determines, once, how a call whose message the parser accepts ends before its handler runs.
 // It returns false if it does not.
 func (s *server) findEnd(ctx context.Context) (bool, error) {
-	if s.endAsked || !s.MayComplete() {
+	if s.endAsked {
 		return s.end != nil, nil
 	}
 	s.endAsked = true
+	if !s.MayComplete() {
+		// An answer that forbids further requests only means that there is no such end.
+		if a, err := s.AskCardinality(ctx); err != nil && a == nil {
+			return false, err
+		}
+	}
+	if !s.MayComplete() {
+		return false, nil
+	}
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, protowire.FirstReservedNumber, protowire.VarintType), 0)
 	a, err := s.askComplete(ctx, "how a call with nothing known in its message ends", unknown)
 	switch {
@@ -86,8 +95,8 @@ func (s *server) noteEnd(res *probe.Result, poison []byte) {
 		if i := strings.LastIndexByte(s.end.required, '.'); i > 0 && res.RequestType == "" {
 			res.RequestType = s.end.required[:i]
 		}
-	case res.Runtime == probe.GRPCGo:
-		res.Note("no string field was found to end requests with; they end because a second message follows, which grpc-go refuses after parsing the first")
+	case s.HasEnvelopes():
+		res.Note(fmt.Sprintf("no string field was found to end requests with; they end because a second message follows, which %s refuses after parsing the first", res.Runtime))
 	default:
 		res.Note("no string field was found to end requests with; they end because their deadline is over, which connect-go checks after parsing")
 	}

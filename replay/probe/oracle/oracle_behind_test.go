@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,8 +81,8 @@ func TestBehind(t *testing.T) {
 		}},
 		{name: "a strict parser", options: `{"strict":true}`, all: true},
 	}
-	for version := 1; version <= 2; version++ {
-		t.Run(strconv.Itoa(version), func(t *testing.T) {
+	for _, version := range esVersions() {
+		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
 			servers := map[string]*node{"": startNode(t, version, m.set())}
 			for _, c := range cases {

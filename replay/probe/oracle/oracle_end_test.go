@@ -2,17 +2,12 @@ package oracle_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
@@ -65,7 +60,7 @@ func TestEndsWithoutStrings(t *testing.T) {
 		{name: "grpc with definitions", label: "required", grpc: true, defined: true, found: found, note: "the required field probe.v1.Request.needs is missing"},
 		{name: "grpc allowed", label: "required", grpc: true, allow: true, found: found, note: "the required field probe.v1.Request.needs is missing"},
 		{name: "unary grpc", label: "optional", grpc: true, unary: true, note: "no string field was found to end requests with, so"},
-		{name: "unary grpc with definitions", label: "optional", grpc: true, unary: true, defined: true, note: "no string field was found to end requests with, so"},
+		{name: "unary grpc with definitions", label: "optional", grpc: true, unary: true, defined: true, found: found, note: "a second message follows, which grpc-go"},
 		{name: "unary grpc allowed", label: "optional", grpc: true, unary: true, allow: true, found: found, note: "a second message follows"},
 		{name: "grpc with definitions, nothing required", label: "optional", grpc: true, defined: true, note: "no string field was found to end requests with, so"},
 		{name: "grpc allowed, nothing required", label: "optional", grpc: true, allow: true, note: "no string field was found to end requests with, so", ran: 1},
@@ -80,7 +75,7 @@ func TestEndsWithoutStrings(t *testing.T) {
 			md := methods(files)[0].Input()
 			start := func() *goServer {
 				if c.unary {
-					return startUnaryGRPC(t, md)
+					return startDeclaredGRPC(t, files)
 				}
 				if c.grpc {
 					return startGRPC(t, files)
@@ -150,31 +145,6 @@ func TestWrongTypeOfARequiredField(t *testing.T) {
 	if server.executed.Load() != 0 {
 		t.Error("handlers ran, though the definitions are wrong in the type of the required field alone")
 	}
-}
-
-// startUnaryGRPC serves a unary method of grpc-go, as generated code registers it.
-func startUnaryGRPC(t testing.TB, request protoreflect.MessageDescriptor) *goServer {
-	t.Helper()
-	s := &goServer{}
-	server := grpc.NewServer()
-	server.RegisterService(&grpc.ServiceDesc{ServiceName: "probe.v1.Service", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
-		MethodName: "Call",
-		Handler: func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-			if err := decode(dynamicpb.NewMessage(request)); err != nil {
-				return nil, err
-			}
-			s.executed.Add(1)
-			return &emptypb.Empty{}, nil
-		},
-	}}}, struct{}{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(l) //nolint:errcheck // it ends with Stop
-	t.Cleanup(server.Stop)
-	s.url = parseURL(t, "http://"+l.Addr().String())
-	return s
 }
 
 // A proxy that drops the deadline is noticed by the first request: it is reported that a handler may

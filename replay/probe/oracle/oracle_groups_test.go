@@ -2,7 +2,6 @@ package oracle_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -37,8 +36,8 @@ service Service { rpc Call(Request) returns (Reply); }
 func TestGroupsBelowAPath(t *testing.T) {
 	set, files := compiled(t, groupsBelow)
 	md := methods(files)[0].Input()
-	for version := 1; version <= 2; version++ {
-		t.Run(fmt.Sprint(version), func(t *testing.T) {
+	for _, version := range esVersions() {
+		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
 			server := startNode(t, version, set)
 			for _, path := range []string{"", "2", "2.3", "2.3.4", "2.3.4.7", "2.20", "5", "5.1", "5.1.3", "5.2"} {

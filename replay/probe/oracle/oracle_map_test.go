@@ -46,7 +46,7 @@ service Service { rpc Call(Request) returns (Leaf); }
 func mapServers(t *testing.T, source string) (md protoreflect.MessageDescriptor, start map[string]func(t *testing.T) (*url.URL, func() int)) {
 	t.Helper()
 	set, files := compiled(t, source)
-	es := func(version int) func(t *testing.T) (*url.URL, func() int) {
+	es := func(version esVersion) func(t *testing.T) (*url.URL, func() int) {
 		return func(t *testing.T) (*url.URL, func() int) {
 			t.Helper()
 			n := startNode(t, version, set)
@@ -57,7 +57,7 @@ func mapServers(t *testing.T, source string) (md protoreflect.MessageDescriptor,
 		return func(*testing.T) (*url.URL, func() int) { return g.url, func() int { return int(g.executed.Load()) } }
 	}
 	return methods(files)[0].Input(), map[string]func(t *testing.T) (*url.URL, func() int){
-		"connect-es 1": es(1), "connect-es 2": es(2), "connect-go": inGo(startConnect(t, files, nil)), "grpc-go": inGo(startGRPC(t, files)),
+		"connect-es 1": es(es1), "connect-es 2": es(es2), "connect-go": inGo(startConnect(t, files, nil)), "grpc-go": inGo(startGRPC(t, files)),
 	}
 }
 
@@ -235,7 +235,7 @@ service Service { rpc Call(Request) returns (Inner); }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := startNode(t, 1, set)
+			server := startNode(t, es1, set)
 			proxy := around(t, server.url, func(h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, err := io.ReadAll(r.Body)

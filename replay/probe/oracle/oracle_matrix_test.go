@@ -58,7 +58,7 @@ type serverOptions struct {
 }
 
 // startNodeCatalog serves the service with connect-es.
-func startNodeCatalog(version int) func(*testing.T, serverOptions) *catalogServer {
+func startNodeCatalog(version esVersion) func(*testing.T, serverOptions) *catalogServer {
 	return func(t *testing.T, o serverOptions) *catalogServer {
 		t.Helper()
 		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(catalog.File_catalog_proto)}}
@@ -66,7 +66,7 @@ func startNodeCatalog(version int) func(*testing.T, serverOptions) *catalogServe
 		if err != nil {
 			t.Fatal(err)
 		}
-		port := nodetest.Serve(t, fmt.Sprintf("../testdata/node%d/server.mjs", version), raw, o.json(t))
+		port := nodetest.Serve(t, fmt.Sprintf("../testdata/node%s/server.mjs", version), raw, o.json(t))
 		return o.catalog(t, port, o.origin(port)+"/executed")
 	}
 }
@@ -183,8 +183,9 @@ func matrixServers() []matrixServer {
 	return []matrixServer{
 		{name: "connect-go", start: startConnectCatalog, runtime: probe.ConnectGo, interceptors: true},
 		{name: "grpc-go", start: startGRPCCatalog, runtime: probe.GRPCGo, interceptors: true},
-		{name: "connect-es 1", start: startNodeCatalog(1), runtime: probe.ES1, interceptors: true},
-		{name: "connect-es 2", start: startNodeCatalog(2), runtime: probe.ES2, interceptors: true},
+		{name: "connect-es 1", start: startNodeCatalog(es1), runtime: probe.ES1, interceptors: true},
+		{name: "connect-es 2", start: startNodeCatalog(es2), runtime: probe.ES2, interceptors: true},
+		{name: "connect-es 2.1", start: startNodeCatalog(es21), runtime: probe.ES2, interceptors: true},
 		{name: "Twirp", start: startTwirpCatalog, runtime: probe.Unknown, prefix: "/twirp", interceptors: true, said: "Twirp"},
 		{name: "grpc-gateway", start: startGatewayCatalog, runtime: probe.Unknown, interceptors: true, said: "JSON"},
 		{name: "grpcio", start: startPython, runtime: probe.Unknown, said: "oracle is off"},

@@ -3,7 +3,6 @@ package oracle_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -88,8 +87,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("handlers ran %d times", n)
 		}
 	})
-	for version := 1; version <= 2; version++ {
-		t.Run(strconv.Itoa(version), func(t *testing.T) {
+	for _, version := range esVersions() {
+		t.Run(string(version), func(t *testing.T) {
 			server := startNode(t, version, m.set())
 			without, err := run(probe.Options{To: server.url})
 			if err != nil {

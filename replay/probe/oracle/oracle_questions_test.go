@@ -164,7 +164,7 @@ func TestTwoLiesAreSettled(t *testing.T) {
 func TestAPathThatIsNoMessage(t *testing.T) {
 	s := newRandomService(3, 20)
 	method := methods(s.files(t))[0]
-	es, g := startNode(t, 2, s.set()), startConnect(t, s.files(t), nil)
+	es, g := startNode(t, es2, s.set()), startConnect(t, s.files(t), nil)
 	for i := range method.Input().Fields().Len() {
 		f := method.Input().Fields().Get(i)
 		for _, target := range []*url.URL{es.url, g.url} {

@@ -57,25 +57,28 @@ func compareAll(t *testing.T, res *probe.Result, md protoreflect.MessageDescript
 
 // A randomServer serves random services, and counts how often a handler ran.
 type randomServer struct {
-	name  string
-	start func(t *testing.T, s *randomService) (target *url.URL, executed func() int)
+	name string
+	// runtime is what probe recognises.
+	runtime probe.Runtime
+	start   func(t *testing.T, s *randomService) (target *url.URL, executed func() int)
 }
 
 func randomServers() []randomServer {
+	es := func(version esVersion) func(t *testing.T, s *randomService) (*url.URL, func() int) {
+		return func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			n := startNode(t, version, s.set())
+			return n.url, func() int { return n.executed(t) }
+		}
+	}
 	return []randomServer{
-		{"connect-es 1", func(t *testing.T, s *randomService) (*url.URL, func() int) {
-			n := startNode(t, 1, s.set())
-			return n.url, func() int { return n.executed(t) }
-		}},
-		{"connect-es 2", func(t *testing.T, s *randomService) (*url.URL, func() int) {
-			n := startNode(t, 2, s.set())
-			return n.url, func() int { return n.executed(t) }
-		}},
-		{"connect-go", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+		{"connect-es 1", probe.ES1, es(es1)},
+		{"connect-es 2", probe.ES2, es(es2)},
+		{"connect-es 2.1", probe.ES2, es(es21)},
+		{"connect-go", probe.ConnectGo, func(t *testing.T, s *randomService) (*url.URL, func() int) {
 			g := startConnect(t, s.files(t), nil)
 			return g.url, func() int { return int(g.executed.Load()) }
 		}},
-		{"grpc-go", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+		{"grpc-go", probe.GRPCGo, func(t *testing.T, s *randomService) (*url.URL, func() int) {
 			g := startGRPC(t, s.files(t))
 			return g.url, func() int { return int(g.executed.Load()) }
 		}},
@@ -121,7 +124,7 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if string(res.Runtime) != server.name || res.Executed != 0 || res.RequestType != "" && res.RequestType != string(md.FullName()) || res.Stopped != "" {
+					if res.Runtime != server.runtime || res.Executed != 0 || res.RequestType != "" && res.RequestType != string(md.FullName()) || res.Stopped != "" {
 						t.Errorf("seed %d %s: %s, %d executed, of type %q: %s", seed, method.Name(), res.Runtime, res.Executed, res.RequestType, res.Stopped)
 					}
 					v := compareAll(t, res, md)

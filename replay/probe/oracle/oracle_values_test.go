@@ -165,19 +165,19 @@ func TestEnumValues(t *testing.T) {
 			t.Error("handlers ran")
 		}
 	})
-	for version := 1; version <= 2; version++ {
-		t.Run("strict "+strconv.Itoa(version), func(t *testing.T) {
+	for _, version := range esVersions() {
+		t.Run("strict "+string(version), func(t *testing.T) {
 			t.Parallel()
 			server := startNode(t, version, set, `{"strict":true}`)
-			check(t, run(t, probe.Options{To: server.url}), "strict "+strconv.Itoa(version))
+			check(t, run(t, probe.Options{To: server.url}), "strict "+string(version))
 			if server.executed(t) != 0 {
 				t.Error("handlers ran")
 			}
 		})
-		t.Run(strconv.Itoa(version), func(t *testing.T) {
+		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
 			server := startNode(t, version, set)
-			check(t, run(t, probe.Options{To: server.url}), strconv.Itoa(version))
+			check(t, run(t, probe.Options{To: server.url}), string(version))
 			if server.executed(t) != 0 {
 				t.Error("handlers ran")
 			}

@@ -101,6 +101,9 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	if !p.Live || all.AllowExecute {
 		p.Effects = append(p.Effects, "on connect-go, if no string can end requests, messages that its parser accepts have a deadline that is over: if a proxy drops it, one request runs the handler")
 	}
+	if !p.Live && all.SingleRequest {
+		p.Effects = append(p.Effects, "none: if no string can end requests, connect-go streams and grpc-go get one call without messages, and then calls with a second message, if they refuse both before the handler runs")
+	}
 
 	// For streaming methods, the handler starts before the message is parsed.
 	switch allowed := !p.Live || all.AllowExecute; {

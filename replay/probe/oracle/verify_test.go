@@ -169,10 +169,10 @@ func verifySchema(seed uint64, sizes ...int) *schemaMaker {
 }
 
 func TestVerifyES(t *testing.T) {
-	for version := 1; version <= 2; version++ {
-		t.Run(strconv.Itoa(version), func(t *testing.T) {
+	for _, version := range esVersions() {
+		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
-			m := verifySchema(uint64(40+version), 1, 3, 8, 41)
+			m := verifySchema(40+version.seed(), 1, 3, 8, 41)
 			server := startNode(t, version, m.set())
 			right, wrong := verifyAll(t, server.url, m, probe.VerifyOptions{Options: probe.Options{Refine: true}})
 			if right.undecided*10 > right.confirmed || wrong.contradicted == 0 {

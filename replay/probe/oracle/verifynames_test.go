@@ -33,7 +33,7 @@ type namedServer struct {
 	types    bool // it reports the types of enums
 }
 
-func nodeServer(t *testing.T, version int, set *descriptorpb.FileDescriptorSet) namedServer {
+func nodeServer(t *testing.T, version esVersion, set *descriptorpb.FileDescriptorSet) namedServer {
 	t.Helper()
 	n := startNode(t, version, set)
 	return namedServer{n.url, func() int { return n.executed(t) }, true}
@@ -50,8 +50,8 @@ func TestVerifyNames(t *testing.T) {
 	goServer := startConnect(t, files, nil)
 	for name, server := range map[string]namedServer{
 		"go":   {goServer.url, func() int { return int(goServer.executed.Load()) }, false},
-		"es 1": nodeServer(t, 1, truth),
-		"es 2": nodeServer(t, 2, truth),
+		"es 1": nodeServer(t, es1, truth),
+		"es 2": nodeServer(t, es2, truth),
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := probe.VerifyOptions{Options: probe.Options{To: server.url, Method: call, Depth: 2}}

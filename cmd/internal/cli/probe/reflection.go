@@ -57,7 +57,7 @@ func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFl
 		a.Say("unwire: the server's reflection (%s) describes %s, and not %s: unwire asks its parser instead", report.Version, app.Counted(len(report.Services), "service"), term.Clean(o.Method))
 		return nil, nil
 	}
-	o.ClientStreams = o.ClientStreams || m.IsStreamingClient()
+	o.Declared(m)
 	if len(o.Questions) > 0 {
 		a.Say("unwire: the server's reflection (%s) describes the method; --settle asks the parser", report.Version)
 		return nil, nil
