@@ -157,17 +157,20 @@ func (g *apiCall) aws(event string, v any) {
 	if g.ex.ResponseHeaders == nil {
 		g.respond("application/vnd.amazon.eventstream")
 	}
+	g.down(awsMessage(event, "application/json", compactJSON(v)))
+}
+
+func awsMessage(event, contentType string, payload []byte) []byte {
 	var h []byte
-	for _, kv := range [][2]string{{":event-type", event}, {":content-type", "application/json"}, {":message-type", "event"}} {
+	for _, kv := range [][2]string{{":event-type", event}, {":content-type", contentType}, {":message-type", "event"}} {
 		h = append(append(append(h, byte(len(kv[0]))), kv[0]...), 7)
 		h = append(binary.BigEndian.AppendUint16(h, uint16(len(kv[1]))), kv[1]...)
 	}
-	payload := compactJSON(v)
 	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(h)+len(payload)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(h)))
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	b = append(append(b, h...), payload...)
-	g.down(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
 // grpc makes the exchange a call of gRPC and sends the request.
@@ -228,8 +231,8 @@ func (s *apiScore) row(name string) string {
 }
 
 // judge compares what was read from an exchange with what it says.
-func (s *apiScore) judge(name string, seed uint64, g *apiCall) {
-	got := Extract(g.decoded(), Options{})
+func (s *apiScore) judge(name string, seed uint64, g *apiCall, o Options) {
+	got := Extract(g.decoded(), o)
 	check := func(n *[2]int, right bool, what string, found, want any) {
 		if count(n, right); !right {
 			s.wrong = append(s.wrong, fmt.Sprintf("%s seed %d: %s: %.300q, want %.300q", name, seed, what, fmt.Sprint(found), fmt.Sprint(want)))

@@ -293,6 +293,8 @@ func (w *treeWalk) message(i, group int32) {
 		case n.Type != wire.Len && n.Type != wire.StartGroup, w.inside[child]:
 		case w.shape.IsMessage(w.tree, child, at):
 			w.message(child, w.c.newGroup(group))
+		case n.Type == wire.Len && shape.Prefixed(w.tree.Payload(child)) != nil:
+			w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(shape.Prefixed(w.tree.Payload(child))))
 		case w.shape.Kind(at) == shape.Text && n.Type == wire.Len && n.Val < n.End:
 			if payload := w.tree.Payload(child); shape.FitOf(payload) != shape.Not || len(payload) < 4 {
 				w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(payload))

@@ -1,12 +1,14 @@
 package transcript
 
 import (
+	"cmp"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/transcript/callshape"
 	"unwire/decode/transcript/dialogue"
+	"unwire/decode/transcript/event"
 	"unwire/decode/transcript/language"
 	"unwire/decode/transcript/naming"
 )
@@ -15,15 +17,12 @@ import (
 //
 // Limits: see Options. The time is proportional to the size of ex.
 func Extract(ex *decode.Exchange, o Options) *Transcript {
-	if o.MaxCandidates <= 0 {
-		o.MaxCandidates = 500
-	}
-	if o.MaxText <= 0 {
-		o.MaxText = 8 << 20
-	}
+	o.MaxCandidates = cmp.Or(max(o.MaxCandidates, 0), 500)
+	o.MaxText = cmp.Or(max(o.MaxText, 0), 8<<20)
 	if o.Weights == nil {
 		o.Weights = DefaultWeights()
 	}
+	ex = event.Reassemble(ex)
 	// Collect the texts, join their pieces, and classify them. If variants were merged, classify again.
 	c := collect(ex, o)
 	streams := c.judgeStreams(ex, c.split(), o)
@@ -43,7 +42,9 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	}
 	t.Usage = c.usage(ex, streams)
 	t.Error = failure(ex)
-	t.applyMarks(ex)
+	if named := event.Named(ex, o.FrameType); named == nil || !t.applyMarks(named) {
+		t.applyMarks(ex)
+	}
 	t.dropUnanswered(ex)
 	return t
 }
@@ -285,7 +286,7 @@ func (c *collection) members(streams []*stream) map[string]bool {
 
 // names returns the names of JSON members, kinds (values of fields such as "type") and events, in lower case.
 func (c *collection) names(streams []*stream) map[string]bool {
-	names := make(map[string]bool)
+	names := c.members(streams)
 	add := func(name string) {
 		names[strings.ToLower(name)] = true
 		for part := range strings.SplitSeq(name, ".") {
@@ -293,11 +294,8 @@ func (c *collection) names(streams []*stream) map[string]bool {
 		}
 	}
 
-	// Names are the parts of paths, the values of discriminators, and labels.
+	// Names are also the values of discriminators, and labels.
 	for _, s := range streams {
-		if s.name != "" {
-			add(s.path)
-		}
 		if s.class == word || s.discriminates {
 			for _, p := range s.pieces[:min(len(s.pieces), maxLooked)] {
 				add(p.text)
@@ -307,12 +305,5 @@ func (c *collection) names(streams []*stream) map[string]bool {
 			add(label)
 		}
 	}
-
-	for _, n := range c.numbers {
-		if n.name != "" {
-			add(n.path)
-		}
-	}
-
 	return names
 }

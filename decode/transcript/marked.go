@@ -14,11 +14,11 @@ import (
 )
 
 // applyMarks replaces what t infers from wording by what names and roles in the messages state explicitly (marks),
-// if they mark a conversation: the author of a text, thinking, and the pieces of a call.
-func (t *Transcript) applyMarks(ex *decode.Exchange) {
+// if they mark a conversation: the author of a text, thinking, and the pieces of a call. Otherwise it returns false.
+func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 	p := part.Join(keyed.Find(event.Read(ex)))
 	if !isMarked(p) {
-		return
+		return false
 	}
 	// Now the marks replace what was concluded from statistics.
 	m := marked{parts: p}
@@ -26,14 +26,14 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) {
 	thoughts := m.thinking()
 	if thoughts == "" && t.Thinking != "" && m.tier < 3 && m.usage() == nil && t.Answer != "" && len(m.answer) > len(t.Answer) && strings.Contains(m.answer, t.Thinking) && strings.Contains(m.answer, t.Answer) {
 		// A number distinguishes thinking from the answer, which names do not show.
-		return
+		return false
 	}
 	t.Thinking = thoughts
 	var tagged string
 	if tagged, t.Answer = cutThinking(m.answer); tagged != "" {
 		t.Thinking = strings.TrimSpace(tagged + "\n" + t.Thinking)
 	}
-	t.Tools = m.tools()
+	t.Tools = toolsOf(p.Calls)
 	t.Turns = m.turns(t.Tools)
 	if t.answeredQuestions() > 1 {
 		t.Answer = t.joinedAnswers()
@@ -46,6 +46,7 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) {
 		t.Error = &Failure{Code: e.Code, Message: e.Message, Dir: captures.Down.String(), Frame: e.Seq}
 	}
 	m.setRoles(t)
+	return true
 }
 
 // answerMarks are the properties of the texts of the server that mark a conversation.
@@ -141,9 +142,6 @@ func (m *marked) thinking() string {
 	}
 	return strings.Join(texts, "\n")
 }
-
-// tools returns the calls of tools.
-func (m *marked) tools() []Tool { return toolsOf(m.parts.Calls) }
 
 // turns returns the turns (texts and calls) in the order in which they were sent.
 func (m *marked) turns(tools []Tool) []Turn {

@@ -100,7 +100,7 @@ func withShaped(tools []Tool, pieces []keyed.Piece) []Tool {
 		return slices.ContainsFunc(shaped, func(s Tool) bool {
 			outer := naming.Enclosing(s.Path)
 			return strings.HasPrefix(t.Path, outer+".") || s.ResultPath != "" && (t.ResultPath == s.ResultPath || strings.HasPrefix(t.ResultPath, s.ResultPath+".")) ||
-				t.ID != "" && t.ID == s.ID || len(t.Frames) == 0 && sameResult(t.Result, s.Result)
+				t.Arguments == t.Name || t.ID != "" && t.ID == s.ID || len(t.Frames) == 0 && sameResult(t.Result, s.Result)
 		})
 	})
 	tools = append(tools, shaped...)

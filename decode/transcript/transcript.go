@@ -29,6 +29,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/event"
 )
 
 // A Role is the function of a text in the conversation, such as answer or question.
@@ -50,10 +51,8 @@ const (
 	roleToolResult Role = "tool_result"
 
 	// ID is an identifier.
-	// ID is an identifier.
 	ID Role = "id"
 
-	// Metadata is any other text, such as names of models, titles and states.
 	// Metadata is any other text, such as names of models, titles and states.
 	Metadata Role = "metadata"
 )
@@ -149,6 +148,10 @@ type Options struct {
 
 	// Weights are the parameters of the model; the default is DefaultWeights.
 	Weights *Weights
+
+	// FrameType returns the type of the protobuf messages of a call in one direction, or nil if it is not known. Names
+	// of members mark a conversation better than wording. By default, no type is known.
+	FrameType event.FrameType
 }
 
 // judgeStreams joins the pieces of each stream, measures its features and chooses its role. It returns the streams

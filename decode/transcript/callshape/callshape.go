@@ -116,9 +116,9 @@ type callShape struct {
 	// nameAt and argsAt are the nodes of the name and the arguments.
 	nameAt, argsAt int32
 
-	// isStruct means that the arguments are a Struct, empty that a field is empty, prose that another field is text
+	// isStruct means that the arguments are a Struct, rows that the same field has another one, empty that a field is empty, prose that another field is text
 	// of several words, and role that one is the role of a speaker, which messages have and calls do not.
-	isStruct, empty, prose, role bool
+	isStruct, rows, empty, prose, role bool
 
 	// fields is the number of fields.
 	fields int
@@ -155,8 +155,11 @@ func (s *callShape) addField(payload []byte, at int32) {
 		// Prose next to a name and arguments: a definition of a tool, or an intent with its answer.
 		s.prose = true
 	default:
-		if o, ok := appendStruct(nil, payload, 0); ok && s.args == "" {
-			s.args, s.argsAt, s.isStruct = string(o), at, true
+		if o, ok := appendStruct(nil, payload, 0); ok {
+			s.rows = s.rows || s.isStruct
+			if s.args == "" {
+				s.args, s.argsAt, s.isStruct = string(o), at, true
+			}
 		}
 	}
 }
@@ -165,7 +168,7 @@ func (s *callShape) addField(payload []byte, at int32) {
 // Otherwise it returns false. up is the enclosing message.
 func (f *finder) addCall(i, up int32, speaker keyed.Speaker) bool {
 	s := f.shapeOf(i)
-	if s.fields > maxFields || s.name == "" || s.prose || s.role {
+	if s.fields > maxFields || s.name == "" || s.prose || s.role || s.rows {
 		return false
 	}
 	path := f.tree.FieldPath(i).String()

@@ -92,7 +92,7 @@ var plainUsage = map[string]int{
 // enclosing one is about tokens.
 func UsageIn(enclosing, name string) int {
 	outer := Fold(enclosing)
-	if strings.Contains(outer, "billed") || strings.Contains(outer, "detail") && !strings.Contains(outer, "token") {
+	if strings.Contains(outer, "billed") {
 		return -1
 	}
 	if f := Usage(name); f >= 0 {

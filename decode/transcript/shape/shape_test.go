@@ -237,3 +237,22 @@ func TestTableRates(t *testing.T) {
 		t.Errorf("wrong: %v of %d", wrong, n)
 	}
 }
+
+// TestPrefixed: texts with their lengths before them are found, and other bytes are not.
+func TestPrefixed(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x05\x00\x00\x00hello":                 "hello",
+		"\x00\x00\x00\x05hello":                 "hello",
+		"\x02\x00\x00\x00a \x03\x00\x00\x00new": "a new",
+		"\x06\x00\x00\x00hello":                 "",
+		"\x05\x00\x00\x00hello!":                "",
+		"hello":                                 "",
+		"\x00\x00\x00\x00":                      "",
+		"\x04\x00\x00\x00\x00\x01\x02\x03":      "",
+		"\xff\xff\xff\xffhello":                 "",
+	} {
+		if got := string(Prefixed([]byte(in))); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"encoding/binary"
 	"unicode"
 	"unicode/utf8"
 )
@@ -82,4 +83,27 @@ func isText(b []byte) bool {
 	}
 
 	return odd*20 <= runes
+}
+
+// prefixSize is the size in bytes of the length before a text.
+const prefixSize = 4
+
+// Prefixed returns the text in b if that is texts of which each has its length before it, as 32 bits in either byte
+// order, as tensors of bytes have. Otherwise it returns nil.
+func Prefixed(b []byte) []byte {
+	for _, order := range [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		var out []byte
+		rest := b
+		for len(rest) > prefixSize {
+			n := uint64(order.Uint32(rest))
+			if n > uint64(len(rest)-prefixSize) {
+				break
+			}
+			out, rest = append(out, rest[prefixSize:prefixSize+n]...), rest[prefixSize+n:]
+		}
+		if len(rest) == 0 && len(out) > 0 && FitOf(out) != Not {
+			return out
+		}
+	}
+	return nil
 }

@@ -60,7 +60,7 @@ type extraction struct {
 	// options say how conversations are extracted.
 	options query.TranscriptOptions
 
-	// defs are the definitions with which error details are decoded; nil for none.
+	// defs are the definitions of messages and error details; nil for none.
 	defs *schema.Schema
 }
 
@@ -112,7 +112,7 @@ For a capture whose name is also a subcommand, write ./fit.`,
 	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: from unwire.yaml, or the built-in weights)")
 	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append to the labels file that the text at PATH has this role: "+transcript.RoleList())
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file for --label to append to")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names in error details (default: the definitions in the capture, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names in messages, and in error details (default for these: the definitions in the capture, or the built-in ones; none: no names)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }
@@ -135,6 +135,10 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 	}
 	if e.defs, err = a.LoadDefinitions(ctx, f.proto, args...); err != nil {
 		return err
+	}
+	// The built-in definitions change no paths that labels and scripts refer to.
+	if f.proto != "" && e.defs != nil {
+		e.options.FrameType = e.defs.FrameType
 	}
 	addr, err := app.AddressArgs(args, true)
 	if err != nil {
