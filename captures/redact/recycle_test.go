@@ -21,7 +21,7 @@ func TestRecycle(t *testing.T) {
 	}{
 		{nil, []byte("plain, and at the end a beginning: " + madeUpKey[:9])},
 		{captures.Headers{{Name: "content-type", Value: "application/x-www-form-urlencoded"}}, []byte("token=abcdef0123456789&a=b")},
-		{captures.Headers{{Name: "content-type", Value: "application/grpc"}}, enveloped(0, []byte("whole " + madeUpKey))},
+		{captures.Headers{{Name: "content-type", Value: "application/grpc"}}, enveloped(0, []byte("whole "+madeUpKey))},
 		{captures.Headers{{Name: "content-type", Value: "application/grpc"}}, enveloped(0, []byte("cut off"))[:8]},
 		{captures.Headers{{Name: "content-type", Value: "application/grpc"}, {Name: "grpc-encoding", Value: "gzip"}}, enveloped(1, packed)},
 		{captures.Headers{{Name: "content-type", Value: "text/event-stream"}}, []byte("data: " + madeUpKey + "\n\n")},

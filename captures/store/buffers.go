@@ -15,7 +15,7 @@ const (
 
 	// maxFreeBytes limits the unused buffers of each size, in bytes, and maxFreeChunks the unused Chunk values.
 	// While a large body is recorded, two transactions of buffers are in use.
-	maxFreeBytes  = 2 * maxBatchBytes
+	maxFreeBytes  = 8 << 20
 	maxFreeChunks = 8192
 )
 
