@@ -150,7 +150,7 @@ func urlOf(scheme, host, target string) string {
 func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.Route {
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
-	to := &h1.Route{Key: o, URL: shown, Bound: bound, Dial: o.dialH1}
+	to := &h1.Route{Key: o, URL: shown, Bound: bound, Dial: o.dial}
 	to.Unrecorded = !p.recordsURL(shown, t.addr)
 	if proxy := o.forwarder; proxy != nil && !q.Upgrades() && strings.EqualFold(withPort(hostOfURL(shown), "80"), t.addr) {
 		to.Key = proxyKey{o}
@@ -195,6 +195,9 @@ func hostOfURL(u string) string {
 // recordsURL reports whether a request to the server addr must be recorded according to the patterns with paths
 // in Options.Only and Options.Skip. shown is the request's URL.
 func (p *Proxy) recordsURL(shown, addr string) bool {
+	if !p.hosts.HasPaths() {
+		return true
+	}
 	scheme, rest, _ := strings.Cut(shown, "://")
 	host := hostOfURL(shown)
 	path := ""
@@ -270,7 +273,7 @@ func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.C
 		Started: time.Now(), Client: c.remote(), Source: p.opts.Source,
 	}
 	if server != nil {
-		ex.TLS, ex.Server = p.tlsOf(server), server.RemoteAddr().String()
+		ex.TLS, ex.Server = p.tlsOf(server), addressOf(server)
 	}
 	rec, err := c.recorder.Begin(ex)
 	if err != nil {

@@ -75,25 +75,23 @@ func benchH1(b *testing.B, h http.Handler, each float64, unit string, round func
 		p.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 		round(p.client, s.URL)
 	}
-	n := 0.0
 	for b.Loop() {
 		for _, p := range paths {
 			start := processorTime()
 			round(p.client, s.URL)
 			p.end(start)
 		}
-		n += each
 	}
 	for _, p := range paths {
-		b.ReportMetric(float64(p.processor.Microseconds())/n, p.name+"-"+unit)
+		b.ReportMetric(float64(p.median().Microseconds())/each, p.name+"-"+unit)
 	}
-	ratio := func(i int) float64 { return paths[i].processor.Seconds() / paths[1].processor.Seconds() }
-	net := func(i int) float64 {
-		return (paths[i].processor - paths[0].processor).Seconds() / (paths[1].processor - paths[0].processor).Seconds()
+	net := func(p *benchPath) float64 {
+		return (p.median() - paths[0].median()).Seconds() / (paths[1].median() - paths[0].median()).Seconds()
 	}
-	b.ReportMetric(ratio(2), "recorded/tls-relay")
-	b.ReportMetric(ratio(3), "unrecorded/tls-relay")
-	b.ReportMetric(ratio(4), "keeping-relay/tls-relay")
-	b.ReportMetric(net(2), "recorded/tls-relay-net")
-	b.ReportMetric(net(3), "unrecorded/tls-relay-net")
+	for _, p := range paths[2:] {
+		b.ReportMetric(p.times(paths[1]), p.name+"/tls-relay")
+	}
+	for _, p := range paths[2:4] {
+		b.ReportMetric(net(p), p.name+"/tls-relay-net")
+	}
 }

@@ -81,6 +81,8 @@ type origin struct {
 
 	// h1 sends HTTP/1 requests.
 	h1 *http.Transport
+	// dial is dialH1 as the value that routes share.
+	dial func(ctx context.Context) (net.Conn, error)
 
 	// forwarder is the user's HTTP proxy to which requests are sent instead of the server; nil if there is
 	// none.
@@ -108,6 +110,7 @@ type origin struct {
 // would keep "h2".
 func newOrigin(t target, d *dialer) *origin {
 	o := &origin{target: t, dialer: d, negotiated: make(map[string]string)}
+	o.dial = o.dialH1
 	o.h1 = &http.Transport{
 		DialContext:    func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx, t) },
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, protoH1) },

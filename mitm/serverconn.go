@@ -34,9 +34,25 @@ type serverConn struct {
 
 	// recorded caches the TLS state in the captured form.
 	recorded atomic.Pointer[captures.TLS]
+	// address caches the server's address as text.
+	address atomic.Pointer[string]
 
 	// head are bytes that were read from the server in advance.
 	head []byte
+}
+
+// addressOf returns the address of a connection's server as text, for exchanges. It caches it if it can.
+func addressOf(server net.Conn) string {
+	c, ok := server.(*serverConn)
+	if !ok {
+		return server.RemoteAddr().String()
+	}
+	if known := c.address.Load(); known != nil {
+		return *known
+	}
+	address := c.RemoteAddr().String()
+	c.address.Store(&address)
+	return address
 }
 
 // clientCertificate implements tls.Config.GetClientCertificate.

@@ -58,7 +58,7 @@ type BodyFilter struct {
 	frame frame
 
 	// scan searches bytes that are not compressed.
-	scan *scanner
+	scan scanner
 	// section is the compressed body or message that is being received; nil if there is none.
 	section *section
 
@@ -140,7 +140,8 @@ type Edit struct {
 // content type and the content encoding matter.
 func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	media := mediaType(h)
-	b := &BodyFilter{r: r, events: media == "text/event-stream"}
+	b := r.newFilter()
+	b.events = media == "text/event-stream"
 	switch {
 	case strings.HasPrefix(media, "application/connect+"):
 		b.framed, b.encoding = envelopes, h.Get("connect-content-encoding")
@@ -149,10 +150,8 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	case b.events, isMessage(media):
 		b.framed, b.encoding = unsure, h.Get("connect-content-encoding")
 	}
-	b.scan = newScanner(r, media == "application/x-www-form-urlencoded")
-	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
-	b.scan.split = b.scan.hit
-	switch outer, inner := peel(h); {
+	b.scan.form = media == "application/x-www-form-urlencoded"
+	switch outer, inner := peel(h, media); {
 	case outer == "":
 		b.sniff = b.framed == unframed && h != nil
 	case outer != base64Text && !envelope.Known(outer):
@@ -218,10 +217,10 @@ const (
 )
 
 // peel returns the outermost content encoding of a body with headers h ("" if there is none), and headers that
-// describe the body inside that encoding.
-func peel(h captures.Headers) (outer string, inner captures.Headers) {
+// describe the body inside that encoding. media is the media type in h.
+func peel(h captures.Headers, media string) (outer string, inner captures.Headers) {
 	isEncoding := func(f captures.Header) bool { return strings.EqualFold(f.Name, "content-encoding") }
-	if !slices.ContainsFunc(h, isEncoding) && !strings.HasPrefix(mediaType(h), grpcWebText) {
+	if !slices.ContainsFunc(h, isEncoding) && !strings.HasPrefix(media, grpcWebText) {
 		return "", h
 	}
 	var encodings []string
@@ -241,7 +240,7 @@ func peel(h captures.Headers) (outer string, inner captures.Headers) {
 		return strings.Join(encodings[:maxEncodings], ", ") + ", …", nil
 	case n > 0:
 		return encodings[n-1], append(inner, captures.Header{Name: "content-encoding", Value: strings.Join(encodings[:n-1], ",")})
-	case !strings.HasPrefix(mediaType(h), grpcWebText):
+	case !strings.HasPrefix(media, grpcWebText):
 		return "", inner
 	}
 	return base64Text, append(captures.Headers{{Name: "content-type", Value: "application/grpc-web"}}, inner...)
@@ -460,12 +459,25 @@ func (b *BodyFilter) edit(start, end int64, data []byte) {
 // Ready returns the chunks that were searched completely, with secrets replaced, and removes them from
 // the filter.
 func (b *BodyFilter) Ready() []*captures.Chunk {
-	var out []*captures.Chunk
 	decided := b.scan.firstSplit(b.decided)
-	for len(b.pending) > 0 && b.pending[0].end <= decided {
-		out = append(out, b.pending[0].apply())
-		b.pending = b.pending[1:]
+	n := 0
+	for n < len(b.pending) && b.pending[n].end <= decided {
+		n++
 	}
+	if n == 0 {
+		return nil
+	}
+	out := make([]*captures.Chunk, n)
+	for i := range out {
+		out[i] = b.pending[i].apply()
+	}
+
+	// Reuse the memory if nothing is left in it.
+	if n == len(b.pending) {
+		clear(b.pending)
+		n, b.pending = 0, b.pending[:0]
+	}
+	b.pending = b.pending[n:]
 	return out
 }
 

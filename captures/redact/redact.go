@@ -127,6 +127,9 @@ type Redactor struct {
 
 	// known caches redacted header values.
 	known known
+
+	// filters are recycled BodyFilters.
+	filters sync.Pool
 }
 
 // New returns a Redactor with the default rules and the additional ones in o.

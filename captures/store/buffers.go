@@ -14,7 +14,8 @@ const (
 	minBufferBits, maxBufferBits = 8, 16
 
 	// maxFreeBytes limits the unused buffers of each size, in bytes, and maxFreeChunks the unused Chunk values.
-	maxFreeBytes  = 2 << 20
+	// While a large body is recorded, two transactions of buffers are in use.
+	maxFreeBytes  = 8 << 20
 	maxFreeChunks = 8192
 )
 

@@ -36,8 +36,14 @@ type op struct {
 	done chan<- error
 	// cost is the memory of the queued operation in bytes.
 	cost int64
-	// at is when the operation was queued.
-	at time.Time
+}
+
+// A cut is the end of a full batch in the queue; the next batch begins there.
+type cut struct {
+	// end is the index in the queue behind the batch's last operation.
+	end int
+	// began is when the batch's first operation was queued.
+	began time.Time
 }
 
 // A state is the newest state of an exchange in a batch, i.e. the operations of one transaction. Earlier states
@@ -118,14 +124,17 @@ func (w *writer) waitForSpace(cost int64) error {
 // appendOp appends o to the queue and begins a new batch if the current one is large enough. The caller has
 // locked mu.
 func (w *writer) appendOp(o op) {
-	o.at = time.Now()
-	if w.oldest.IsZero() {
-		w.oldest = o.at
+	// Read the clock once per batch: it takes as long as the rest.
+	if w.batchCost == 0 {
+		w.batchBegan = time.Now()
+		if w.oldest.IsZero() {
+			w.oldest = w.batchBegan
+		}
 	}
 	w.ops = append(w.ops, o)
 	w.queued += o.cost
 	if w.batchCost += o.cost; w.batchCost >= maxBatchBytes {
-		w.cuts = append(w.cuts, len(w.ops))
+		w.cuts = append(w.cuts, cut{len(w.ops), w.batchBegan})
 		w.batch++
 		w.batchCost = 0
 	}
@@ -151,13 +160,19 @@ func (w *writer) nextBatch() (batch []op, cost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	// Keep the memory of an empty queue.
+	if len(w.ops) == 0 {
+		w.flushRequested = false
+		return nil, 0
+	}
+
 	// cuts mark where full batches end.
 	if len(w.cuts) > 0 {
-		n := w.cuts[0]
+		n := w.cuts[0].end
 		batch, w.ops = w.ops[:n:n], w.ops[n:]
 		w.cuts = w.cuts[1:]
 		for i := range w.cuts {
-			w.cuts[i] -= n
+			w.cuts[i].end -= n
 		}
 	} else {
 		batch, w.ops, w.spare = w.ops, w.spare, nil
@@ -180,9 +195,13 @@ func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queued -= cost
-	w.oldest = time.Time{}
-	if len(w.ops) > 0 {
-		w.oldest = w.ops[0].at
+	switch {
+	case len(w.cuts) > 0:
+		w.oldest = w.cuts[0].began
+	case len(w.ops) > 0:
+		w.oldest = w.batchBegan
+	default:
+		w.oldest = time.Time{}
 	}
 
 	// Whoever waits for an operation gets the error.

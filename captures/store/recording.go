@@ -417,8 +417,10 @@ func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	for dir, b := range r.bodies {
 		if b != nil {
 			runs = append(runs, b.Unsearched(&r.ex, captures.Direction(dir))...)
+			b.Recycle()
 		}
 	}
+	r.bodies = [2]*redact.BodyFilter{}
 	r.reportUnsearched(runs)
 	_ = r.enqueueState(captures.Ended)
 	r.store.removeOpen(r.ex.ID)

@@ -84,12 +84,14 @@ type writer struct {
 	// oldest is when the oldest queued operation was added; zero if the queue is empty.
 	oldest time.Time
 
-	// cuts are the indices in ops at which batches end; each batch of operations becomes one transaction.
-	cuts []int
+	// cuts are the ends of full batches in ops; each batch of operations becomes one transaction.
+	cuts []cut
 	// batch is the number of the last batch of queued operations.
 	batch int64
 	// batchCost is the memory of the operations in the last batch, in bytes.
 	batchCost int64
+	// batchBegan is when the first operation of the last batch was queued.
+	batchBegan time.Time
 
 	// spare is the memory of an earlier queue, for reuse.
 	spare []op

@@ -255,10 +255,11 @@ func appendEnd(dst []byte, trailers captures.Headers) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// forwardChanged forwards the head a and the body b of a response, as changed by rules.
+// forwardChanged forwards the head and the body of the response a, as changed by rules.
 //
 // Errors: *rewrite.Stop; those of forwardBody.
-func (s *server) forwardChanged(x *exchange, a *response, b *body) error {
+func (s *server) forwardChanged(x *exchange, a *response) error {
+	b := &a.body
 	c := x.change
 	head := bytes.Clone(s.in.buffered()[:a.size])
 	s.in.consume(a.size)

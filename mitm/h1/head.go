@@ -45,6 +45,8 @@ type response struct {
 	header captures.Headers
 	// size is the length of the response's head in bytes.
 	size int
+	// body finds the end of the response's body.
+	body body
 
 	// framing has what the header fields say about the body's length and the connection.
 	framing

@@ -176,7 +176,7 @@ func (r *Relay) next() (*Request, error) {
 	for {
 		q, err := r.readRequest()
 		// The answers must be in the order of the requests, so a refusal waits for its turn as well.
-		if err == nil || errors.As(err, new(*Malformed)) {
+		if _, refused := errors.AsType[*Malformed](err); refused || err == nil {
 			if turn := r.awaitTurn(); turn != nil {
 				err = turn
 			}
@@ -185,9 +185,9 @@ func (r *Relay) next() (*Request, error) {
 		if err == nil {
 			to, err = r.config.Route(q)
 		}
-		var bad *Malformed
+		bad, refused := errors.AsType[*Malformed](err)
 		switch {
-		case errors.As(err, &bad):
+		case refused:
 			r.refuse(q, bad)
 			return nil, errEnded
 		case err != nil:

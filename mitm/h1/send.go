@@ -215,12 +215,11 @@ func (e *sendError) Error() string { return e.err.Error() }
 
 // endRequest ends the sending of a request. err is the reason why not all of it was sent; nil if all was sent.
 func (r *Relay) endRequest(x *exchange, s *server, err error) error {
-	var bad *Malformed
-	switch {
-	case err == nil:
+	if err == nil {
 		r.finishHalf(x, &x.sent)
 		return nil
-	case errors.As(err, &bad):
+	}
+	if bad, ok := errors.AsType[*Malformed](err); ok {
 		return r.refuseRunning(x, bad)
 	}
 	if errors.As(err, new(*sendError)) {

@@ -106,8 +106,9 @@ func (s *server) relayAnswer() error {
 			return &refusedError{err}
 		}
 	}
-	b := a.bodyOf(x.request.Method)
-	if !s.beginAnswer(x, a, &b) {
+	a.body = a.bodyOf(x.request.Method)
+	b := &a.body
+	if !s.beginAnswer(x, a) {
 		return errEnded
 	}
 	if x.rec != nil {
@@ -119,7 +120,7 @@ func (s *server) relayAnswer() error {
 	if x.change != nil && !(b.done && (a.length != 0 || x.request.Method == http.MethodHead)) {
 		forward = s.forwardChanged
 	}
-	if err := forward(x, a, &b); err != nil {
+	if err := forward(x, a); err != nil {
 		return err
 	}
 	if x.rec != nil && len(b.trailers) > 0 {
@@ -159,14 +160,14 @@ func (s *server) forward(n int) error {
 
 // beginAnswer updates the exchange at the beginning of its response, and reports whether the response may be
 // forwarded.
-func (s *server) beginAnswer(x *exchange, a *response, b *body) bool {
+func (s *server) beginAnswer(x *exchange, a *response) bool {
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
 	if x.refused {
 		return false
 	}
 	x.answering = true
-	x.persistent = x.request.persistent && a.persistent && b.kind != bodyUntilClose
+	x.persistent = x.request.persistent && a.persistent && a.body.kind != bodyUntilClose
 
 	// The client may omit the body if it was not told to send it, and the server could take the next request for
 	// it.
@@ -178,7 +179,8 @@ func (s *server) beginAnswer(x *exchange, a *response, b *body) bool {
 
 // forwardBody forwards the head and body of a response, with one write to the client for each read from the
 // server.
-func (s *server) forwardBody(x *exchange, a *response, b *body) error {
+func (s *server) forwardBody(x *exchange, a *response) error {
+	b := &a.body
 	head := a.size
 	for {
 		if len(s.content) < len(s.in.buf) && b.kind == bodyChunked {

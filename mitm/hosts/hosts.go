@@ -97,10 +97,13 @@ func splitPattern(p string) (host string, pattern *pathPattern) {
 	return host, &pathPattern{host, strings.ReplaceAll("/"+rest, "/", slashMark)}
 }
 
+// HasPaths reports whether a pattern has a path. Without one, RecordsRequest is always true.
+func (f Filter) HasPaths() bool { return len(f.onlyPaths) > 0 || len(f.skipPaths) > 0 }
+
 // RecordsRequest reports whether a request with this path is recorded. addrs are the names of its host, for
 // which RecordsHost must have returned true.
 func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
-	if len(f.onlyPaths) == 0 && len(f.skipPaths) == 0 {
+	if !f.HasPaths() {
 		return true
 	}
 	marked := strings.ReplaceAll(requestPath, "/", slashMark)

@@ -21,7 +21,9 @@ func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) { ret
 
 // begin starts the recording of an exchange in the recorder to, with the client program if it is known already.
 func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.Recording, error) {
-	began := time.Now()
+	if ex.Started.IsZero() {
+		ex.Started = time.Now()
+	}
 	client := r.products.clientOf(ex.RequestHeaders)
 	p, done := r.lookup.found()
 	ex.Process = captures.Process{PID: p.PID, Name: p.Name, Client: client.name, Version: client.version}
@@ -29,16 +31,13 @@ func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.R
 	if done || err != nil {
 		return rec, err
 	}
-	if !ex.Started.IsZero() {
-		began = ex.Started
-	}
 	r.lookup.then(func(p captures.Process) {
 		if p != (captures.Process{}) {
 			p.Client, p.Version = client.name, client.version
 			rec.Process(p)
 		}
 	})
-	return &waiting{Recording: rec, lookup: r.lookup, began: began}, nil
+	return &waiting{Recording: rec, lookup: r.lookup, began: ex.Started}, nil
 }
 
 // Then calls f with the client program, now or when it is found; the value is zero if it is unknown.

@@ -39,6 +39,11 @@ const (
 	// maxOpenExchanges limits the exchanges with segments that may be extended.
 	maxOpenExchanges = 4096
 
+	// maxSpare limits the unused openSegments that are kept for reuse, and maxSpareBytes the memory for data that
+	// each of them keeps.
+	maxSpare      = 1024
+	maxSpareBytes = 4 << 10
+
 	// minCompressed is the size from which the data of a segment is compressed, in bytes.
 	minCompressed = 1 << 10
 )
@@ -77,6 +82,10 @@ type segments struct {
 	open map[int64][]*openSegment
 	// dirty are the segments whose rows must be inserted or updated, in order.
 	dirty []*openSegment
+	// ended are the segments of exchanges that get no more chunks. Pending rows may still refer to their data.
+	ended []*openSegment
+	// spare are unused segments, for reuse.
+	spare []*openSegment
 }
 
 // newSegments returns a writer of segments whose statements are not prepared yet.
@@ -294,7 +303,7 @@ func (s *segments) openSegmentFor(n int64, c *captures.Chunk) *openSegment {
 			return t
 		}
 	}
-	t := new(openSegment)
+	t := s.newSegment()
 	if s.open == nil || len(s.open) >= maxOpenExchanges {
 		s.open = make(map[int64][]*openSegment)
 	}
@@ -307,12 +316,36 @@ func (s *segments) openSegmentFor(n int64, c *captures.Chunk) *openSegment {
 	return t
 }
 
+// newSegment returns an empty segment, in memory that was used before if possible.
+func (s *segments) newSegment() *openSegment {
+	n := len(s.spare)
+	if n == 0 {
+		return new(openSegment)
+	}
+	t := s.spare[n-1]
+	s.spare = s.spare[:n-1]
+	return t
+}
+
+// recycle makes the memory of ended segments available again, after no pending row refers to it.
+func (s *segments) recycle() {
+	for _, t := range s.ended {
+		if len(s.spare) < maxSpare && cap(t.Data) <= maxSpareBytes {
+			*t = openSegment{Builder: segment.Builder{Row: segment.Row{Entries: t.Entries[:0]}, Data: t.Data[:0]}}
+			s.spare = append(s.spare, t)
+		}
+	}
+	clear(s.ended)
+	s.ended = s.ended[:0]
+}
+
 // end writes the segments of an exchange that gets no more chunks.
 func (s *segments) end(exchange int64) error {
 	for _, t := range s.open[exchange] {
 		if err := s.writeSegment(t); err != nil {
 			return err
 		}
+		s.ended = append(s.ended, t)
 	}
 	delete(s.open, exchange)
 	return nil
@@ -327,7 +360,9 @@ func (s *segments) flush() error {
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
-	return s.insert.flush()
+	err := s.insert.flush()
+	s.recycle()
+	return err
 }
 
 // writeSegment inserts or updates the row of a segment, if it has changed.
