@@ -237,7 +237,7 @@ func (p *Proxy) rewriteH1(c *clientConn) func(*h1.Request, *h1.Route) rewrite.Ex
 		return nil
 	}
 	return func(q *h1.Request, to *h1.Route) rewrite.Exchange {
-		return p.opts.Rewrite.Begin(&captures.Exchange{
+		return p.opts.Rewrite.Begin(captures.Exchange{
 			Method: q.Method, URL: to.URL, HTTP: q.Version, RequestHeaders: q.Header, Started: time.Now(),
 			Client: c.remote(), Source: p.opts.Source,
 		})

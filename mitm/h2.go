@@ -41,8 +41,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target,
 	}
 
 	r := h2.New(h2.Config{
-		Rewrite: p.rewriteH2(c, t, server.RemoteAddr().String()),
-		Client:  conn, Server: server, Origin: origin,
+		Client: conn, Server: server, Origin: origin,
 		Begin: p.beginH2(c, o, t, captures.Exchange{
 			HTTP:   "2",
 			Client: c.RemoteAddr().String(),
@@ -50,7 +49,8 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target,
 			TLS:    p.tlsOf(server),
 			Source: p.opts.Source,
 		}),
-		Admit: p.beginRunning, Release: p.endRunning,
+		Rewrites: p.opts.Rewrite != nil,
+		Admit:    p.beginRunning, Release: p.endRunning,
 		Logger: p.log.With("addr", t.addr),
 	})
 	if !p.addRelay(r) {
@@ -62,48 +62,31 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target,
 	r.Run(p.ctx, buf)
 }
 
-// beginH2 returns the function that starts recording a request to a server; the function returns nil for
-// requests that are not recorded. connection has the fields that all exchanges of the connection share.
-func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
-	return func(method, authority, path string, header captures.Headers) captures.Recording {
+// beginH2 returns the function that starts the exchange of a request to a server (see h2.Config.Begin). connection
+// has the fields that all exchanges of the connection share.
+func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.Exchange) func(method, authority, path string, header captures.Headers) (captures.Recording, rewrite.Exchange) {
+	return func(method, authority, path string, header captures.Headers) (rec captures.Recording, change rewrite.Exchange) {
 		o.gotRequest.Store(true)
 		host := authority
 		if host == "" {
 			host = t.addr
 		}
 		shown, escapedPath := shownURL(t.scheme, host, path)
-		if !p.hosts.RecordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
-			return nil
-		}
-
 		// All exchanges of the connection share these fields.
 		ex := connection
 		ex.Method, ex.URL, ex.RequestHeaders, ex.Started = method, shown, header, time.Now()
+		if p.opts.Rewrite != nil {
+			change = p.opts.Rewrite.Begin(ex)
+		}
+		if !p.hosts.RecordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
+			return nil, change
+		}
 		rec, err := c.recorder.Begin(ex)
 		if err != nil {
 			p.log.Error("forwarded without recording", "host", host, "err", err)
-			return nil
+			return nil, change
 		}
-		return rec
-	}
-}
-
-// rewriteH2 returns the function that selects the rewriting rules for a request to a server, or nil if there
-// are no rules.
-func (p *Proxy) rewriteH2(c *clientConn, t target, server string) func(method, authority, path string, header captures.Headers) rewrite.Exchange {
-	if p.opts.Rewrite == nil {
-		return nil
-	}
-	return func(method, authority, path string, header captures.Headers) rewrite.Exchange {
-		host := authority
-		if host == "" {
-			host = t.addr
-		}
-		shown, _ := shownURL(t.scheme, host, path)
-		return p.opts.Rewrite.Begin(&captures.Exchange{
-			Method: method, URL: shown, HTTP: "2", RequestHeaders: header, Started: time.Now(),
-			Client: c.RemoteAddr().String(), Server: server, Source: p.opts.Source,
-		})
+		return rec, change
 	}
 }
 

@@ -147,7 +147,7 @@ func (p *Proxy) rewriteRaw(c *clientConn, transport captures.Transport) func(raw
 		return nil
 	}
 	return func(rec raw.Recorder) rewrite.Exchange {
-		x := p.opts.Rewrite.Begin(&captures.Exchange{
+		x := p.opts.Rewrite.Begin(captures.Exchange{
 			Transport: transport, URL: string(transport) + "://" + c.target.hostPort(), Started: time.Now(),
 			Client: c.RemoteAddr().String(), Source: p.opts.Source,
 		})

@@ -25,8 +25,8 @@ type testPolicy struct {
 	passed []string
 }
 
-func (p *testPolicy) Begin(ex *captures.Exchange) rewrite.Exchange {
-	return &testExchange{policy: p, ex: *ex}
+func (p *testPolicy) Begin(ex captures.Exchange) rewrite.Exchange {
+	return &testExchange{policy: p, ex: ex}
 }
 func (p *testPolicy) Server(string, string) string { return "" }
 
@@ -37,7 +37,7 @@ type testExchange struct {
 
 func (x *testExchange) Changes(captures.Direction) bool { return true }
 func (x *testExchange) Diverts(captures.Direction) bool { return true }
-func (x *testExchange) Request(context.Context) rewrite.Verdict {
+func (x *testExchange) Request() rewrite.Verdict {
 	if x.policy.request != nil {
 		return x.policy.request()
 	}

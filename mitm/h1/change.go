@@ -88,7 +88,7 @@ func (x *exchange) changesRequest() bool {
 // a new one is opened.
 func (r *Relay) serveChanged(x *exchange, s *server) error {
 	r.client.consume(len(x.request.raw))
-	if v := x.change.exchange.Request(x.change.ctx); v.Action != rewrite.Pass {
+	if v := x.change.exchange.Request(); v.Action != rewrite.Pass {
 		return r.stopChanged(x, &rewrite.Stop{Verdict: v})
 	}
 	if s == nil {

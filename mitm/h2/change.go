@@ -35,9 +35,10 @@ type change struct {
 	id uint32
 	// exchange decides, by the rules, what happens to the frames of the request and the response.
 	exchange rewrite.Exchange
-	// ctx ends when the exchange ends or a rule cuts it; it is passed to whatever waits on behalf of the stream.
+	// ctx ends when the exchange ends or a rule cuts it; it is passed to whatever waits on behalf of the stream. It is
+	// nil until a direction has an inbox.
 	ctx context.Context
-	// cancel ends ctx.
+	// cancel ends ctx; nil as long as ctx.
 	cancel context.CancelFunc
 
 	// bodies apply the rules to the request body (index captures.Up) and the response body (captures.Down). An entry
@@ -67,25 +68,18 @@ type change struct {
 	cut bool
 }
 
-// newChange asks Config.Rewrite whether rules may change a new stream. It returns nil if not: then the stream is
-// forwarded untouched.
-func (r *Relay) newChange(s *stream, id uint32, fields []hpack.HeaderField) *change {
-	if r.config.Rewrite == nil {
-		return nil
-	}
-	exchange := r.config.Rewrite(requestOf(fields))
-	if exchange == nil {
-		return nil
-	}
+// newChange returns the state of a new stream that rules may change, as exchange decides.
+func (r *Relay) newChange(s *stream, id uint32, exchange rewrite.Exchange) *change {
 	c := &change{relay: r, stream: s, id: id, exchange: exchange}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	// Every call has these: one allocation for both directions.
+	bodies, watches := new([2]rewrite.Body), new([2]watch)
 	for d := range c.bodies {
 		if !exchange.Diverts(captures.Direction(d)) {
 			continue
 		}
 		c.to(captures.Direction(d)).openQueue(id)
-		c.watches[d] = new(watch)
-		c.bodies[d] = &rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
+		c.bodies[d], c.watches[d] = &bodies[d], &watches[d]
+		bodies[d] = rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
 		if s.rec != nil {
 			c.bodies[d].Recorder = s.rec
 		}
@@ -96,23 +90,9 @@ func (r *Relay) newChange(s *stream, id uint32, fields []hpack.HeaderField) *cha
 	return c
 }
 
-// requestOf returns the arguments for Config.Rewrite: the values of the pseudo-header fields of a request, and its
-// other header fields together with :protocol.
-func requestOf(fields []hpack.HeaderField) (method, authority, path string, header captures.Headers) {
-	authority = fieldValue(fields, pseudoAuthority)
-	if authority == "" {
-		authority = fieldValue(fields, "host")
-	}
-	header = regularFields(fields)
-	if protocol := fieldValue(fields, pseudoProtocol); protocol != "" {
-		header = append(captures.Headers{{Name: pseudoProtocol, Value: protocol}}, header...)
-	}
-	return fieldValue(fields, pseudoMethod), authority, fieldValue(fields, pseudoPath), header
-}
-
 // changeOf returns the change of an open stream; nil if the stream is not open or rules cannot change it.
 func (r *Relay) changeOf(id uint32) *change {
-	if r.config.Rewrite == nil {
+	if !r.config.Rewrites {
 		return nil
 	}
 	if s := r.findStream(id); s != nil {
@@ -307,12 +287,19 @@ func (c *change) finish(d captures.Direction) {
 	c.relay.releaseExchanges(c.relay.endDirection(c.stream, c.id, d))
 }
 
+// interrupt ends ctx, and makes it end at once if it is needed later. over means that the exchange has ended.
+func (c *change) interrupt(over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = c.over || over
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
 // end frees the stream's buffers and send queues when its exchange has ended.
 func (c *change) end() {
-	c.cancel()
-	c.mu.Lock()
-	c.over = true
-	c.mu.Unlock()
+	c.interrupt(true)
 	for d := range c.bodies {
 		c.discard(captures.Direction(d))
 		c.to(captures.Direction(d)).endQueue(c.id)
@@ -391,7 +378,7 @@ func (c *change) stop(s *rewrite.Stop) {
 
 	// Frames that still arrive must not reach the other side, and readers must not wait for more.
 	c.relay.cutStream(c.id)
-	c.cancel()
+	c.interrupt(false)
 	var watched [2]int64
 	for d, p := range c.relay.pumps {
 		if c.bodies[d] != nil {
@@ -509,7 +496,7 @@ func (r *Relay) cutStream(id uint32) {
 
 // isCut reports whether a rule has ended the stream.
 func (r *Relay) isCut(id uint32) bool {
-	if r.config.Rewrite == nil {
+	if !r.config.Rewrites {
 		return false
 	}
 	r.mu.Lock()

@@ -17,10 +17,10 @@ import (
 // slowly changes nothing, and takes a moment for each frame.
 type slowly struct{}
 
-func (slowly) Changes(captures.Direction) bool         { return true }
-func (slowly) Diverts(captures.Direction) bool         { return true }
-func (slowly) Request(context.Context) rewrite.Verdict { return rewrite.Verdict{} }
-func (slowly) Response(int, captures.Headers)          {}
+func (slowly) Changes(captures.Direction) bool { return true }
+func (slowly) Diverts(captures.Direction) bool { return true }
+func (slowly) Request() rewrite.Verdict        { return rewrite.Verdict{} }
+func (slowly) Response(int, captures.Headers)  {}
 func (slowly) Framing(captures.Direction) rewrite.Framing {
 	return rewrite.Framing{Kind: rewrite.Whole}
 }
@@ -41,7 +41,7 @@ func TestServerResetsTwice(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		k := newSilentServer(t, func(c *Config) {
-			c.Rewrite = func(string, string, string, captures.Headers) rewrite.Exchange { return slowly{} }
+			c.rewriteWith(func(string) rewrite.Exchange { return slowly{} })
 		})
 		k.send(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 		up, down := newBlocks(), newBlocks()
@@ -105,7 +105,7 @@ func TestOneDirection(t *testing.T) {
 			t.Parallel()
 			heads := make(chan int, 10)
 			k := newSilentServer(t, func(c *Config) {
-				c.Rewrite = func(string, string, string, captures.Headers) rewrite.Exchange { return oneWay{dir: dir, heads: heads} }
+				c.rewriteWith(func(string) rewrite.Exchange { return oneWay{dir: dir, heads: heads} })
 			})
 			k.send(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 			up, down := newBlocks(), newBlocks()

@@ -280,7 +280,7 @@ func (c *change) isOpened() bool {
 // because a rule answers it, or because it waits for the length of the body, or because it was forwarded here.
 func (p *pump) divertRequest(c *change, b *headerBlock) (diverted bool) {
 	last := b.has(flagEndStream)
-	v := c.exchange.Request(c.ctx)
+	v := c.exchange.Request()
 	if v.Action == rewrite.Pass {
 		if diverted, ok := p.watchRequest(c, b); ok {
 			return diverted

@@ -27,7 +27,7 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// A Config describes what a Relay connects and records. All fields but Origin and Rewrite are required.
+// A Config describes what a Relay connects and records. All fields but Origin and Rewrites are required.
 type Config struct {
 	// Client is the connection to the client: a *Conn, or TLS on one.
 	Client net.Conn
@@ -38,14 +38,14 @@ type Config struct {
 	// them unchanged.
 	Origin *url.URL
 
-	// Begin starts recording a request. method, authority and path are the values of the pseudo-header fields, and
-	// header has all other fields, with :protocol. It returns nil if the exchange is not recorded.
-	Begin func(method, authority, path string, header captures.Headers) captures.Recording
+	// Begin starts the exchange of a request. method, authority and path are the values of the pseudo-header fields,
+	// and header has all other fields, with :protocol. It returns the recording of the exchange, or nil if it is not
+	// recorded, and how rules change it, or nil if they do not.
+	Begin func(method, authority, path string, header captures.Headers) (captures.Recording, rewrite.Exchange)
 
-	// Rewrite returns how rules change an exchange, or nil if they do not. Its arguments are the values of the
-	// pseudo-header fields and all other header fields, with :protocol. A nil function means that no exchange is
-	// changed.
-	Rewrite func(method, authority, path string, header captures.Headers) rewrite.Exchange
+	// Rewrites means that rules may change some exchanges. If it is unset, Begin always returns a nil
+	// rewrite.Exchange.
+	Rewrites bool
 
 	// Admit is called before an exchange begins. If it returns false, the stream is refused with REFUSED_STREAM.
 	Admit func() bool
@@ -66,7 +66,7 @@ func New(c Config) *Relay {
 		streams: make(map[uint32]*stream),
 	}
 	r.client.midFrame = true
-	if c.Rewrite != nil {
+	if c.Rewrites {
 		r.client.sender, r.server.sender = newSender(r.client), newSender(r.server)
 		r.cut = make(map[uint32]struct{})
 	}

@@ -17,6 +17,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/mitm/rewrite"
 )
 
 // testTimeout is how long a test waits for what should come at once.
@@ -65,15 +66,25 @@ func (r *testCapture) enter() bool {
 	return true
 }
 
-func (r *testCapture) begin(method, authority, path string, header captures.Headers) captures.Recording {
+func (r *testCapture) begin(method, authority, path string, header captures.Headers) (captures.Recording, rewrite.Exchange) {
 	rec, err := r.store.Begin(captures.Exchange{
 		Method: method, URL: "https://" + authority + path, HTTP: "2", RequestHeaders: header, Started: time.Now(),
 	})
 	if err != nil {
 		r.tb.Error(err)
-		return nil
+		return nil, nil
 	}
-	return rec
+	return rec, nil
+}
+
+// rewriteWith makes a relay change its exchanges; exchange returns how, by the path of the request, or nil.
+func (c *Config) rewriteWith(exchange func(path string) rewrite.Exchange) {
+	begin := c.Begin
+	c.Rewrites = true
+	c.Begin = func(method, authority, path string, header captures.Headers) (captures.Recording, rewrite.Exchange) {
+		rec, _ := begin(method, authority, path, header)
+		return rec, exchange(path)
+	}
 }
 
 // ended waits until there are n exchanges and all have ended, and returns them by ID.

@@ -122,7 +122,7 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	} else {
 		b.dropped = p.refusedFrom != 0 && h.stream >= p.refusedFrom && h.stream%2 == 1
 	}
-	if p.relay.config.Rewrite != nil {
+	if p.relay.config.Rewrites {
 		p.beginDiverted(b)
 	}
 
@@ -167,7 +167,7 @@ func (p *pump) endBlock() (keep bool) {
 	}
 
 	// The head of a changed exchange is forwarded by its own goroutine.
-	if r.config.Rewrite != nil && p.divertHeaders(b) {
+	if r.config.Rewrites && p.divertHeaders(b) {
 		return false
 	}
 	if b.has(flagEndStream) {

@@ -46,7 +46,7 @@ func (p *pump) beginLongFrame(h frameHeader, rest []byte) (ready bool, err error
 	if h.kind != frameData {
 		p.recordData()
 	}
-	if p.relay.config.Rewrite != nil && p.divertsLong(h, &l) {
+	if p.relay.config.Rewrites && p.divertsLong(h, &l) {
 		p.long, p.longLeft = l, h.length-(head-frameHeaderSize)
 		p.parsed += head
 		return true, nil

@@ -49,8 +49,16 @@ type opening struct {
 
 	// started, if not nil, is called after the HEADERS frame was put into the output.
 	started func()
-	// done is closed when the HEADERS frame was forwarded, or when the request was withdrawn.
+	// done is closed when the HEADERS frame was forwarded, or when the request was withdrawn. It is nil if nothing
+	// waits for that.
 	done chan struct{}
+}
+
+// leave reports to whoever waits for the request that it was forwarded or withdrawn.
+func (o *opening) leave() {
+	if o.done != nil {
+		close(o.done)
+	}
 }
 
 // findOpening returns the waiting request of a stream, or nil if the stream's request does not wait.
@@ -65,7 +73,6 @@ func (p *pump) findOpening(stream uint32) *opening {
 
 // addOpening appends a request to those that wait to be opened at the server, and forwards all that need not wait.
 func (p *pump) addOpening(o *opening) {
-	o.done = make(chan struct{})
 	if n := len(p.openings); n > 0 {
 		p.openings[n-1].blocksSince = time.Now()
 	}
@@ -111,7 +118,7 @@ func (p *pump) forwardOpenings() {
 		if o.started != nil {
 			o.started()
 		}
-		close(o.done)
+		o.leave()
 	}
 
 	// The first one must not keep the others waiting for long.
@@ -165,17 +172,21 @@ func (r *Relay) openWithLength(c *change, length int64) error {
 	p := r.pumps[0]
 	p.busy.Lock()
 	o := p.findOpening(c.id)
-	if o != nil && !o.ready {
+	if o == nil {
+		p.flush()
+		p.busy.Unlock()
+		return nil
+	}
+	done := make(chan struct{})
+	o.done = done
+	if !o.ready {
 		o.ready, o.length = true, length
 		p.forwardOpenings()
 	}
 	p.flush()
 	p.busy.Unlock()
-	if o == nil {
-		return nil
-	}
 	select {
-	case <-o.done:
+	case <-done:
 		return nil
 	case <-c.ctx.Done():
 		return errInterrupted
@@ -207,7 +218,7 @@ func (p *pump) removeOpening(o *opening) {
 		// The head was decoded, and later ones may refer to it.
 		p.startReencoding()
 	}
-	close(o.done)
+	o.leave()
 	p.forwardOpenings()
 }
 

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"unwire/captures"
 	"unwire/mitm/rewrite"
 )
 
@@ -18,7 +17,7 @@ import (
 // receives.
 func newSlowly(t *testing.T, passes bool) (k *relayed, next func() string) {
 	k = newSilentServer(t, func(c *Config) {
-		c.Rewrite = func(string, string, string, captures.Headers) rewrite.Exchange { return watchable{passes: passes} }
+		c.rewriteWith(func(string) rewrite.Exchange { return watchable{passes: passes} })
 	})
 	k.send(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 	framer := http2.NewFramer(nil, k.server)

@@ -333,7 +333,7 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 	if p.dropsFrame(h) {
 		return false, nil
 	}
-	if p.relay.config.Rewrite != nil {
+	if p.relay.config.Rewrites {
 		if diverted, err := p.divert(h, payload); err != nil || diverted {
 			return false, err
 		}

@@ -25,7 +25,7 @@ const (
 // for the recording.
 //
 // Only in three cases are frames changed, and header blocks encoded again: for a reverse proxy, requests are
-// rewritten to address the origin; during shutdown, new streams are refused; and Config.Rewrite changes bodies.
+// rewritten to address the origin; during shutdown, new streams are refused; and rules change bodies (Config.Rewrites).
 //
 // Requests go to the server of the connection, whatever their :authority is, as they would without the proxy:
 // that server answers 421 for other hosts.
@@ -153,7 +153,7 @@ func (r *Relay) endAll(o captures.Outcome, err error) {
 	left := r.streams
 	r.streams = nil
 	r.mu.Unlock()
-	if r.config.Rewrite != nil {
+	if r.config.Rewrites {
 		r.client.sender.close()
 		r.server.sender.close()
 	}

@@ -25,7 +25,7 @@ const (
 )
 
 // A sender writes to one side the frames that are not simply forwarded from the other side: changed
-// bodies, and window updates that the relay itself grants. It exists if Config.Rewrite is set.
+// bodies, and window updates that the relay itself grants. It exists if Config.Rewrites is set.
 //
 // The two sides see different lengths of a changed body, so their windows must be accounted separately.
 // Every byte that arrives for such a body is granted back to its sender at once. Every byte that is

@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/mitm/rewrite"
 )
 
 // lateRequest is how long a request may continue after the server has sent its whole response and reset the
@@ -97,9 +98,10 @@ func (r *Relay) findStream(id uint32) *stream {
 func (r *Relay) openStream(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
 	s := &stream{method: fieldValue(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
-	s.rec = r.beginRecording(fields)
-	if !pushed {
-		s.change = r.newChange(s, id, fields)
+	rec, exchange := r.begin(fields)
+	s.rec = rec
+	if exchange != nil && !pushed {
+		s.change = r.newChange(s, id, exchange)
 	}
 	r.mu.Lock()
 	if !pushed {
@@ -117,8 +119,8 @@ func (r *Relay) openStream(id uint32, fields []hpack.HeaderField, pushed bool) (
 	return 0
 }
 
-// beginRecording starts the recording of a request.
-func (r *Relay) beginRecording(fields []hpack.HeaderField) captures.Recording {
+// begin starts the recording of a request, and determines how rules change its exchange (see Config.Begin).
+func (r *Relay) begin(fields []hpack.HeaderField) (captures.Recording, rewrite.Exchange) {
 	host := fieldValue(fields, pseudoAuthority)
 	if host == "" {
 		host = fieldValue(fields, "host")

@@ -1,6 +1,7 @@
 package h2
 
 import (
+	"context"
 	"slices"
 
 	"golang.org/x/net/http2/hpack"
@@ -87,11 +88,10 @@ func (p *pump) watchResponse(c *change, b *headerBlock, bodiless bool) (diverted
 	last := b.has(flagEndStream)
 	body.Declared = declaredLength(p.fields)
 	w.how, w.begun = body.Watch(), true
-	whole := c.exchange.Framing(captures.Down).Kind == rewrite.Whole
 	switch {
 	case w.how == rewrite.WatchNot:
 		return false, false
-	case last && (!whole || body.Declared != 0) || bodiless:
+	case last && (body.Declared != 0 || c.exchange.Framing(captures.Down).Kind != rewrite.Whole) || bodiless:
 		body.Declared = -1
 	case last:
 		if !body.ExamineBody(nil) {
@@ -338,10 +338,15 @@ func (p *pump) divertWatched(c *change) *inbox {
 func (p *pump) unwatch(c *change) *inbox {
 	p.startReencoding()
 	p.src.sender.grant(c.id, 0, p.dst.sender.stopPassing(c.id))
-	in := newInbox(c.ctx, &p.relay.waiting, c.id, p.src.sender)
-	in.received = c.bodies[p.dir].Offset()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ctx == nil {
+		if c.ctx, c.cancel = context.WithCancel(context.Background()); c.over || c.cut {
+			c.cancel()
+		}
+	}
+	in := newInbox(c.ctx, &p.relay.waiting, c.id, p.src.sender)
+	in.received = c.bodies[p.dir].Offset()
 	c.watches[p.dir], c.inboxes[p.dir] = nil, in
 	if c.over {
 		in.discard()

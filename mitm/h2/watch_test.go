@@ -32,7 +32,7 @@ type scripted struct {
 	heads chan int
 }
 
-func (s scripted) Request(context.Context) rewrite.Verdict    { return s.request }
+func (s scripted) Request() rewrite.Verdict                   { return s.request }
 func (s scripted) Framing(captures.Direction) rewrite.Framing { return s.framing }
 func (s scripted) Passes(f *rewrite.Frame) bool {
 	return s.matched == "" || !strings.Contains(string(f.Data), s.matched)
@@ -55,12 +55,12 @@ func (s scripted) Frame(_ context.Context, f *rewrite.Frame) (v rewrite.Verdict)
 func newScripted(t *testing.T, scripts map[string]scripted) *relayed {
 	t.Helper()
 	k := newSilentServer(t, func(c *Config) {
-		c.Rewrite = func(_, _, path string, _ captures.Headers) rewrite.Exchange {
+		c.rewriteWith(func(path string) rewrite.Exchange {
 			if s, ok := scripts[path]; ok {
 				return s
 			}
 			return nil
-		}
+		})
 	})
 	k.send(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 	return k

@@ -1,7 +1,7 @@
 // Package rewrite changes the bodies of running exchanges, frame by frame. The relays (packages h1, h2, raw) read a
 // body from one side, pass it to a Body, and send its result to the other side. A Policy decides what is changed:
 //
-//	exchange := policy.Begin(&record)           // nil: the exchange passes untouched
+//	exchange := policy.Begin(record)            // nil: the exchange passes untouched
 //	body := rewrite.Body{Dir: captures.Down, Exchange: exchange, Recorder: recording, Declared: -1}
 //	err := body.Run(ctx, received, forwarded)
 //
@@ -38,7 +38,7 @@ const (
 // A Policy decides which exchanges are changed. It is safe for concurrent use.
 type Policy interface {
 	// Begin returns how an exchange is changed, or nil if it passes untouched. Only the request's head is known.
-	Begin(ex *captures.Exchange) Exchange
+	Begin(ex captures.Exchange) Exchange
 
 	// Server returns the URL of the server that replaces the one of a host (host:port), or "".
 	Server(scheme, host string) string
@@ -55,7 +55,7 @@ type Exchange interface {
 	Diverts(d captures.Direction) bool
 
 	// Request decides about the request before it is sent. Its action is Pass, Answer or Reset.
-	Request(ctx context.Context) Verdict
+	Request() Verdict
 
 	// Response is called with the head of the response, before the first frame down.
 	Response(status int, h captures.Headers)

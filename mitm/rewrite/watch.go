@@ -64,6 +64,8 @@ func (b *Body) Skip(n int) { b.at += int64(n) }
 // rule would change one or if one is too large; the position then stays.
 func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 	mark := b.Mark()
+	// Only the fields that differ between envelopes are set for each: there may be thousands of small ones.
+	b.examined = Frame{Dir: b.Dir, Framed: true}
 	for len(p)-passed >= envelope.PrefixLen {
 		prefix := envelope.ParsePrefix(p[passed:])
 		size := int64(prefix.Length) + envelope.PrefixLen
@@ -80,13 +82,11 @@ func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 }
 
 // examineEnvelope reports whether the rules leave a complete envelope p unchanged. If so, the position moves behind
-// it.
+// it. The caller has set the fields of b.examined that all envelopes have in common.
 func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
 	f := &b.examined
-	*f = Frame{
-		Dir: b.Dir, Number: b.number, Framed: true, Flags: prefix.Flags, Received: p,
-		Raw: p[envelope.PrefixLen:], Data: p[envelope.PrefixLen:],
-	}
+	f.Number, f.Flags = b.number, prefix.Flags
+	f.Received, f.Raw, f.Data = p, p[envelope.PrefixLen:], p[envelope.PrefixLen:]
 	if f.Flags&envelope.Compressed != 0 && len(f.Raw) > 0 {
 		data, err := envelope.Decompress(b.framing.Encoding, f.Raw, maxUnpacked)
 		if err != nil {

@@ -32,7 +32,7 @@ func TestCandidates(t *testing.T) {
 		} {
 			ex := &captures.Exchange{Method: "POST", URL: c.url, RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "x-id", Value: c.id}}}
 			var up, down int
-			if x, ok := p.Begin(ex).(*exchange); ok {
+			if x, ok := p.Begin(*ex).(*exchange); ok {
 				up, down = len(x.rules[captures.Up]), len(x.rules[captures.Down])
 			}
 			if up != c.up || down != c.down {
@@ -53,7 +53,7 @@ func TestMatchesNone(t *testing.T) {
 		for url, want := range map[string]bool{
 			"https://a.example/p.S/Get": false, "https://a.example/p.S/Get?connect=v1&encoding=proto&message=": true, "https://a.example/p.S/Put?connect=v1&encoding=proto&message=": false,
 		} {
-			if got := p.Begin(&captures.Exchange{Method: "GET", URL: url}) != nil; got != want {
+			if got := p.Begin(captures.Exchange{Method: "GET", URL: url}) != nil; got != want {
 				t.Errorf("%s: %v", url, got)
 			}
 		}

@@ -79,7 +79,7 @@ func TestIndex(t *testing.T) {
 		if r.IntN(2) == 0 {
 			options.Type = func(string, captures.Direction) protoreflect.MessageDescriptor { return request }
 		}
-		x := New(s, options).Begin(&captures.Exchange{
+		x := New(s, options).Begin(captures.Exchange{
 			Method: "POST", URL: "https://a.example/p.S/Run", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+" + codec}},
 		}).(*exchange)
 		for i := range 10 {

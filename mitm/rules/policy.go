@@ -170,21 +170,21 @@ func (s *Set) MapTargets() (hosts []string) {
 }
 
 // Begin returns the rules that may change an exchange, or nil if none does.
-func (p *Policy) Begin(ex *captures.Exchange) rewrite.Exchange {
+func (p *Policy) Begin(ex captures.Exchange) rewrite.Exchange {
 	s := p.set.Load()
 	onlyRules := p.o.Intercept == nil && p.o.Hook == nil && p.o.Pace == nil
 	if onlyRules && len(s.rules) == 0 {
 		return nil
 	}
 	var space [256]byte
-	key := appendCallKey(space[:0], ex)
+	key := appendCallKey(space[:0], &ex)
 	call, known := s.cache.get(key)
 	if onlyRules && known && call.matchesNone() {
 		return nil
 	}
 
 	// The rules that may apply are usually known from an earlier exchange of the call.
-	x := &exchange{policy: p, ex: *ex, typed: p.needsTypes(s)}
+	x := &exchange{policy: p, ex: ex, typed: p.needsTypes(s)}
 	if !known {
 		call = s.addCall(key, x.view())
 	}
@@ -313,7 +313,7 @@ func (x *exchange) Diverts(d captures.Direction) bool {
 
 // Request returns the verdict before the request is sent: it ends the exchange if a rule can decide that by the
 // request's head alone.
-func (x *exchange) Request(context.Context) rewrite.Verdict {
+func (x *exchange) Request() rewrite.Verdict {
 	if x.ending == nil || !x.policy.take(x.ending) {
 		return rewrite.Verdict{}
 	}
