@@ -221,7 +221,7 @@ func (x *extraction) evidence(ctx context.Context, emit func(string, []byte)) er
 	}
 	for part, ev := range merged {
 		ev.SetPart(part, segment)
-		data, err := ev.AppendBinary(nil, subject())
+		data, err := packEvidence(ev)
 		if err != nil {
 			return err
 		}

@@ -21,12 +21,19 @@ import (
 	"unwire/decode/envelope"
 )
 
-// TestMain registers the pipeline as the program does.
+// TestMain registers the pipeline as the program does. The test program is also each process of BenchmarkMemory.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	log.LogLevel = "warn"
 	Register()
 	beam.Init()
+	if name := os.Getenv(processVar); name != "" {
+		if err := runProcess(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -347,22 +347,18 @@ func TestCombineLaws(t *testing.T) {
 		}
 		x := extraction{sum: fmt.Sprintf("%064x", len(inputs)), capture: s, result: func([]byte) {}}
 		merged := f.CreateAccumulator()
-		if err := x.evidence(t.Context(), func(_ string, data []byte) {
-			a, err := decodeAccumulator(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if merged, err = merged.add(a.ev); err != nil {
+		if err := x.evidence(t.Context(), func(_ string, packed []byte) {
+			if merged, err = f.AddInput(merged, packed); err != nil {
 				t.Fatal(err)
 			}
 		}); err != nil {
 			t.Fatal(err)
 		}
-		data, err := encodeAccumulator(merged)
+		packed, err := encodeAccumulator(merged)
 		if err != nil {
 			t.Fatal(err)
 		}
-		inputs = append(inputs, data)
+		inputs = append(inputs, packed)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +395,75 @@ func TestCombineLaws(t *testing.T) {
 			t.Errorf("%s gives other evidence", name)
 		}
 	}
-	if _, err := f.MergeAccumulators(fold(0, 1), fold(1, 2)); err == nil || !strings.Contains(err.Error(), "already counted") {
+	// Where the batches end decides when the error is found: at the latest, in the output.
+	some, err := encodeAccumulator(fold(0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := encodeAccumulator(fold(1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := f.MergeAccumulators(accumulator{merged: some}, accumulator{merged: others})
+	if err == nil {
+		_, err = f.ExtractOutput(both)
+	}
+	if err == nil || !strings.Contains(err.Error(), "already counted") {
 		t.Errorf("a part of what was counted: %v", err)
+	}
+}
+
+// TestAccumulatorIsSmall: however many segments are added, an accumulator has at most twice the merged evidence, packed,
+// and a batch. The segments may come in any order.
+func TestAccumulatorIsSmall(t *testing.T) {
+	var f combineFn
+	var inputs [][]byte
+	for i, name := range writeWideSegments(t, t.TempDir(), 6) {
+		s, err := store.Open(name, store.ReadOptions{Profile: subject()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := extraction{sum: fmt.Sprintf("%064x", i), capture: s, result: func([]byte) {}}
+		if err := x.evidence(t.Context(), func(_ string, packed []byte) { inputs = append(inputs, packed) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	var want []byte
+	r := rand.New(rand.NewPCG(19, 4))
+	for range 3 {
+		a, merges := f.CreateAccumulator(), 0
+		for _, packed := range inputs {
+			var err error
+			if a, err = f.AddInput(a, packed); err != nil {
+				t.Fatal(err)
+			}
+			size := 0
+			for _, pending := range a.pending {
+				size += len(pending)
+			}
+			if size > max(len(a.merged), leastBatch) {
+				t.Errorf("%d bytes of %d are not merged", size, len(a.merged)+size)
+			}
+			if len(a.pending) == 0 {
+				merges++
+			}
+		}
+		if merges == 0 || merges > len(inputs)/2 {
+			t.Errorf("%d inputs were merged in %d batches", len(inputs), merges)
+		}
+		got, err := f.ExtractOutput(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		} else if !bytes.Equal(got, want) {
+			t.Error("another order gives other evidence")
+		}
+		r.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
 	}
 }

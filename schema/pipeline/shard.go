@@ -22,14 +22,14 @@ type shardFn struct {
 // shardName returns the path of the evidence file of a part in the output.
 func shardName(p sources.Part) string { return "evidence/" + keyOf(p) + ".pb" }
 
-// ProcessElement writes the evidence file and the definitions of one part. key is the encoded part, and data
+// ProcessElement writes the evidence file and the definitions of one part. key is the encoded part, and packed
 // its new evidence. It emits the part by its method and direction, for historyFn.
-func (f *shardFn) ProcessElement(ctx context.Context, key string, data []byte, emitPart func(string, string), emitResult func([]byte)) error {
+func (f *shardFn) ProcessElement(ctx context.Context, key string, packed []byte, emitPart func(string, string), emitResult func([]byte)) error {
 	part, err := decodePart(key)
 	if err != nil {
 		return err
 	}
-	acc, err := decodeAccumulator(data)
+	ev, err := unpackEvidence(packed)
 	if err != nil {
 		return err
 	}
@@ -39,26 +39,28 @@ func (f *shardFn) ProcessElement(ctx context.Context, key string, data []byte, e
 		return err
 	}
 	if old != nil {
-		before, err := decodeAccumulator(old)
+		before, err := infer.ReadEvidence(bytes.NewReader(old))
+		if err == nil {
+			err = mergeNew(before, ev)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", shardName(part), err)
 		}
-		if acc, err = before.add(acc.ev); err != nil {
-			return fmt.Errorf("%s: %w", shardName(part), err)
-		}
+		ev = before
 	}
 
 	// The evidence is kept even if no definitions can be inferred from it.
-	if data, err = encodeAccumulator(acc); err != nil {
+	data, err := ev.AppendBinary(nil, subject())
+	if err != nil {
 		return err
 	}
 	if err := f.Output.stage(ctx, shardName(part), data); err != nil {
 		return err
 	}
-	if err := f.define(ctx, part, acc.ev); err != nil {
+	if err := f.define(ctx, part, ev); err != nil {
 		emitResult(result{Problem: &Problem{Key: keyOf(part), Error: err.Error()}}.encode())
 	}
-	emitResult(result{Shard: &ShardRecord{Key: keyOf(part), Part: part, Segments: len(acc.ev.Parts().Segments(part)), Bytes: int64(len(data))}}.encode())
+	emitResult(result{Shard: &ShardRecord{Key: keyOf(part), Part: part, Segments: len(ev.Parts().Segments(part)), Bytes: int64(len(data))}}.encode())
 	emitPart(part.Method+" "+part.Direction, key)
 	return nil
 }
