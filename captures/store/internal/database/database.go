@@ -55,7 +55,7 @@ func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db
 		db, version, err = openIdentified(ctx, path, "immutable", len(steps))
 	}
 	if err != nil {
-		return nil, 0, Explain(err)
+		return nil, 0, explainOpen(path, err)
 	}
 	if err = checkWholePages(ctx, db, path); err == nil {
 		err = checkSchema(ctx, db, steps[:version])
@@ -127,6 +127,23 @@ func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB
 		return nil, 0, ExplainTime(ctx, Explain(err))
 	}
 	return db, version, conn.Close()
+}
+
+// explainOpen is Explain for a file that SQLite could not open: SQLite does not say that the user may not read it.
+func explainOpen(path string, err error) error {
+	var se *sqlite.Error
+	if !errors.As(err, &se) || se.Code()&0xff != sqlite3.SQLITE_CANTOPEN {
+		return Explain(err)
+	}
+	f, oerr := os.Open(path)
+	if oerr == nil {
+		return errors.Join(Explain(err), f.Close())
+	}
+	if pe, ok := errors.AsType[*os.PathError](oerr); ok {
+		// The caller's error names the path already.
+		return pe.Err
+	}
+	return oerr
 }
 
 // isSharedMemoryError reports whether SQLite could not create the index of a write-ahead log (-shm), as opposed
