@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	"unwire/captures"
@@ -41,6 +42,24 @@ func (a *App) SayStopped(err error, activity string) {
 		kept = ""
 	}
 	a.Say("unwire: hint: %s continues, without recording%s", activity, kept)
+}
+
+// captureSuffix is the extension of the files in a folder that are captures.
+const captureSuffix = ".uwc"
+
+// CapturesIn returns the paths of the captures in a folder, in alphabetical order.
+func CapturesIn(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == captureSuffix && !e.IsDir() {
+			list = append(list, filepath.Join(folder, e.Name()))
+		}
+	}
+	return list, nil
 }
 
 // OpenCapture opens a capture file for reading, and warns if it is damaged or incomplete.

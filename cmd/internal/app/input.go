@@ -171,12 +171,17 @@ func InputName(name string) string {
 	return name
 }
 
+// InputIsTerminal reports whether stdin is a terminal, so that a person can answer questions.
+func (a *App) InputIsTerminal() bool {
+	f, ok := a.In.(*os.File)
+	return ok && xterm.IsTerminal(int(f.Fd()))
+}
+
 // Confirm asks the user a yes/no question on the terminal. An empty answer means no.
 //
 // Errors: if stdin is no terminal, or the answer is no.
 func (a *App) Confirm(question string) error {
-	f, ok := a.In.(*os.File)
-	if !ok || !xterm.IsTerminal(int(f.Fd())) {
+	if !a.InputIsTerminal() {
 		return Fail(ExitUsage, errors.New("cannot ask for confirmation: stdin is not a terminal"),
 			"use --yes to confirm, or --dry-run to print the steps")
 	}

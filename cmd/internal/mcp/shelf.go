@@ -13,9 +13,6 @@ import (
 	"unwire/cmd/internal/query"
 )
 
-// captureSuffix is the extension of the files in a folder that are captures.
-const captureSuffix = ".uwc"
-
 // maxListed is the largest number of captures that are offered.
 const maxListed = 1000
 
@@ -38,14 +35,12 @@ func (s *shelf) files() []string {
 			add(name)
 			continue
 		}
-		entries, err := os.ReadDir(name)
+		found, err := app.CapturesIn(name)
 		if err != nil {
 			continue // a capture in it is reported as missing
 		}
-		for _, e := range entries {
-			if filepath.Ext(e.Name()) == captureSuffix && !e.IsDir() {
-				add(filepath.Join(name, e.Name()))
-			}
+		for _, path := range found {
+			add(path)
 		}
 	}
 	return list

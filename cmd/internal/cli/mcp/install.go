@@ -97,6 +97,9 @@ func install(ctx context.Context, a *app.App, f installFlags, captures []string)
 	if err != nil {
 		return err
 	}
+	for _, name := range captures {
+		warnUnreadable(a, name)
+	}
 	clients, err := chosenClients(f.clients, env)
 	if err != nil {
 		return err

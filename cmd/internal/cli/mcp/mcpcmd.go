@@ -95,6 +95,9 @@ func mcpCommand(a *app.App) *cobra.Command {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire mcp: missing argument F.uwc"), "usage: "+cmd.UseLine()+"; F.uwc can be a folder of captures")
 			}
+			if err := misspelled(cmd, args[0]); err != nil {
+				return err
+			}
 			return run(cmd.Context(), a, f, args)
 		},
 	}
@@ -111,7 +114,17 @@ func mcpCommand(a *app.App) *cobra.Command {
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
 	cmd.AddCommand(installCommand(a), skillCommand(a))
+	cmd.SuggestionsMinimumDistance = 2
 	return cmd
+}
+
+// misspelled returns an error if the first argument of mcp is no file and resembles the name of a subcommand.
+func misspelled(cmd *cobra.Command, arg string) error {
+	names := cmd.SuggestionsFor(arg)
+	if _, err := os.Stat(arg); err == nil || len(names) == 0 {
+		return nil
+	}
+	return app.Fail(app.ExitUsage, fmt.Errorf("unwire mcp: unknown command, and no such capture: %q", arg), fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), names[0]))
 }
 
 // check returns an error if flags are combined that exclude each other.
@@ -138,9 +151,7 @@ func run(ctx context.Context, a *app.App, f flags, captures []string) (err error
 		return err
 	}
 	for _, name := range captures {
-		if _, err := os.Stat(name); err != nil {
-			a.Say("unwire: warning: %v; agents can read it when it is there", err)
-		}
+		warnUnreadable(a, name)
 	}
 	folder, err := os.MkdirTemp("", "unwire-mcp-")
 	if err != nil {
@@ -153,9 +164,36 @@ func run(ctx context.Context, a *app.App, f flags, captures []string) (err error
 		Pace: &outbound.Pace{Interval: time.Second, Budget: f.budget},
 	})
 	if f.listen == "" {
+		if a.InputIsTerminal() {
+			a.Say("unwire: mcp reads requests of a program from stdin, and answers on stdout; 'unwire mcp install' configures programs to start it; stop with Ctrl-C")
+		}
 		return server.ServeStdio(ctx, a.Input, a.Out)
 	}
 	return listen(ctx, a, f, server)
+}
+
+// warnUnreadable prints a warning if name is neither a capture nor a folder with captures. This is no error: the
+// capture may be recorded later.
+func warnUnreadable(a *app.App, name string) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		a.Say("unwire: warning: %v; agents can read it when it is there", err)
+	case info.IsDir():
+		if found, err := app.CapturesIn(name); err != nil {
+			a.Say("unwire: warning: %v", err)
+		} else if len(found) == 0 {
+			a.Say("unwire: warning: %s: there is no capture in this folder yet", name)
+		}
+	default:
+		c, err := a.OpenCapture(name)
+		if err == nil {
+			err = c.Close()
+		}
+		if err != nil {
+			a.Say("unwire: warning: %v", err)
+		}
+	}
 }
 
 // listen serves MCP over HTTP until ctx is done.

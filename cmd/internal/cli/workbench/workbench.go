@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,8 +57,8 @@ func Commands(a *app.App, run Runner) []*cobra.Command { return []*cobra.Command
 
 const long = `ui shows captures in a browser: exchanges, frames with their fields and bytes,
 inferred types with their evidence, conversations, definitions and differences.
-Without F.uwc, ui shows all captures of the working folder. ui also shows captures
-that are being recorded; 'unwire capture --ui' records and shows in one command.
+F.uwc can be a folder of captures; without F.uwc, ui shows those of the working folder.
+ui also shows captures that are being recorded; 'unwire capture --ui' records and shows in one command.
 
 ui listens on a loopback address, and opens the page in your browser. The URL contains a
 random token. ui refuses requests without the token, requests from other sites, and, on
@@ -90,26 +92,19 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 	return cmd
 }
 
-// runUI serves the web page for the given captures, or for all captures in the working folder, until the
-// user interrupts it.
+// runUI serves the web page for the given captures and folders of captures, or for the captures in the working
+// folder, until the user interrupts it.
 func runUI(ctx context.Context, a *app.App, f flags, run Runner, files []string) error {
-	if len(files) == 0 {
-		found, err := filepath.Glob("*.uwc")
-		if err != nil {
-			return err
-		}
-		if files = found; len(files) == 0 {
-			return app.Fail(app.ExitUsage, errors.New("unwire ui: there is no capture in this folder"), "name a capture, or record one with 'unwire capture --ui'")
-		}
+	if err := f.check(); err != nil {
+		return err
 	}
-
-	// Open each file once, so that a wrong name is an error on the command line and not on the page.
-	for _, name := range files {
-		c, err := a.OpenCapture(name)
-		if err != nil {
-			return err
-		}
-		if err := c.Close(); err != nil {
+	files, err := capturesToShow(a, files)
+	if err != nil {
+		return err
+	}
+	// Wrong definitions are an error on the command line, too, and not only on the page.
+	if f.proto != "" {
+		if _, err := a.LoadDefinitions(ctx, f.proto, files[0]); err != nil {
 			return err
 		}
 	}
@@ -138,6 +133,63 @@ func runUI(ctx context.Context, a *app.App, f flags, run Runner, files []string)
 	case err := <-b.served:
 		return err
 	}
+}
+
+// check returns an error if one of --live and --allow-host is used without the other.
+func (f *flags) check() error {
+	if len(f.allow) > 0 && !f.live {
+		return app.Usagef("--allow-host requires --live")
+	}
+	target := app.Target{Live: f.live, Allow: f.allow}
+	_, _, err := target.Server()
+	return err
+}
+
+// capturesToShow returns the captures that names are, and those in the folders that names are; the captures of the
+// working folder if names is empty. Each capture is opened once, so that a wrong name is an error on the command line
+// and not on the page. Files of a folder that cannot be opened are left out, with a warning.
+func capturesToShow(a *app.App, names []string) ([]string, error) {
+	folder := "this folder"
+	if len(names) == 0 {
+		names = []string{"."}
+	} else {
+		folder = strings.Join(names, ", ")
+	}
+	var list []string
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil || !info.IsDir() {
+			if err := tryOpen(a, name); err != nil {
+				return nil, err
+			}
+			list = append(list, name)
+			continue
+		}
+		found, err := app.CapturesIn(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range found {
+			if err := tryOpen(a, path); err != nil {
+				a.Say("unwire: warning: %v; it is not shown", err)
+				continue
+			}
+			list = append(list, path)
+		}
+	}
+	if len(list) == 0 {
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("unwire ui: there is no capture in %s", folder), "name a capture, or record one with 'unwire capture --ui'")
+	}
+	return list, nil
+}
+
+// tryOpen returns the error of opening a capture, nil if it can be opened.
+func tryOpen(a *app.App, path string) error {
+	c, err := a.OpenCapture(path)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // liveFlags returns the flags --live and --allow-host as arguments for commands that the page starts.
