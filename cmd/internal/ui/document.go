@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
@@ -182,7 +183,7 @@ func (f *file) follow(ctx context.Context, c *query.Capture, d *document) error 
 	}
 	d.damage = ""
 	if err != nil {
-		d.damage = err.Error()
+		d.damage = app.PlainText(err)
 	}
 	if d.at.Exchange = d.follower.Exchange(); d.at.Ended() {
 		d.follower = nil
@@ -228,7 +229,7 @@ func (f *file) decode(ctx context.Context, c *query.Capture, d *document, last i
 	}
 	d.damage = ""
 	if damage != nil {
-		d.damage = damage.Error()
+		d.damage = app.PlainText(damage)
 	}
 	d.forgetFrames()
 	d.addPositions()

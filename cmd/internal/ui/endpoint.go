@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 )
@@ -101,7 +102,7 @@ func sendError(w http.ResponseWriter, err error) {
 	case errors.Is(err, captures.ErrNoExchange):
 		status = http.StatusNotFound
 	}
-	data, _ := json.Marshal(map[string]string{"error": err.Error()})
+	data, _ := json.Marshal(map[string]string{"error": app.PlainText(err)})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(data)

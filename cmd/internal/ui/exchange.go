@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
 	"unwire/decode"
@@ -220,7 +221,7 @@ func (l *frameLine) add(d *document, f *decode.Frame) {
 		}
 	}
 	if f.Err != nil && l.Error == "" {
-		l.Error = f.Err.Error()
+		l.Error = app.PlainText(f.Err)
 	}
 	if d.at.Joined != nil {
 		l.Exchange = d.at.Joined.OriginOf(f).Exchange

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/decode/filter"
 )
@@ -142,7 +143,7 @@ func answerCompletion(ctx context.Context, q *request) (any, error) {
 	list := []candidate{}
 	found, err := filter.Complete(text, int(min(at, int64(len(text)))), l.filterValues)
 	if err != nil {
-		return map[string]any{"v": 1, "candidates": list, "error": err.Error()}, nil
+		return map[string]any{"v": 1, "candidates": list, "error": app.PlainText(err)}, nil
 	}
 	for _, k := range found.Candidates[:min(len(found.Candidates), 20)] {
 		list = append(list, candidate{k.Text, k.About})

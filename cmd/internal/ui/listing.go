@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
@@ -160,7 +161,7 @@ func (l *listing) work(ctx context.Context) {
 		l.mu.Lock()
 		l.done, l.failed, l.damage = wanted, err, ""
 		if damage != nil {
-			l.damage = damage.Error()
+			l.damage = app.PlainText(damage)
 		}
 		l.changed()
 		l.mu.Unlock()

@@ -85,7 +85,7 @@ export function List() {
         if (ex) change({ x: ex.id }, true);
       }}
       onOpen=${(/** @type {number} */ _, /** @type {any} */ ex) => ex && go({ v: "exchange", c, q, sort, x: ex.id })}
-      empty=${q ? "No exchange matches the filter." : "No exchange yet. Exchanges appear here while they are recorded."} />
+      empty=${emptyText(q, info.damage)} />
     <footer class="status"><span>${q ? `${counted(pages.total.value, "exchange")} of ${info.all.toLocaleString("en")}` : counted(pages.total.value, "exchange")}</span>
       ${info.judged < info.all ? html`<span class="busy">searching: ${Math.floor((100 * info.judged) / info.all)} %</span>` : info.reading && html`<span class="busy">reading the capture …</span>`}
       ${info.damage && html`<span class="alarm">${shown(info.damage)}</span>`}
@@ -102,6 +102,16 @@ function mark(ex) {
 }
 
 const none = { text: "", from: 0, to: 0, candidates: [] };
+
+/**
+ * What the list shows if it has no rows.
+ * @param {string} filter
+ * @param {string} damage why the capture cannot be read as a whole; "" if it can
+ */
+function emptyText(filter, damage) {
+  if (damage) return "No exchange can be read: the capture is damaged.";
+  return filter ? "No exchange matches the filter." : "No exchange yet. Exchanges appear here while they are recorded.";
+}
 
 /** The filter with its completion and the saved filters. @param {{ error: string }} props */
 function Filter({ error }) {

@@ -8,6 +8,15 @@ import { Rows, useLoaded, usePages } from "./rows.js";
 import { shownLines } from "./transcript.js";
 import { Graph } from "./graph.js";
 
+/**
+ * A name that can continue on the next line behind a dot or slash.
+ * @param {string} name
+ */
+function breakable(name) {
+  const most = 300; // longer names are made up, and break anywhere
+  return name.length > most ? shown(name) : name.split(/(?<=[./])/).map((part) => html`${shown(part)}<wbr />`);
+}
+
 /** The link to the frame of an address such as F.uwc#7/up/0. @param {{ address: string }} props */
 export function FrameLink({ address }) {
   const m = /#(\d+)(\/part)?(?:\/((?:up|down)\/\d+))?$/.exec(address);
@@ -51,8 +60,8 @@ function Type({ name, methods }) {
   const t = useLoaded((abort) => (name ? get("schema/type", { c, name }, abort) : Promise.resolve(undefined)), [c, name, recorded.value]);
   if (!name) {
     return html`<section class="page inner" tabIndex=${0} role="region" aria-label="Methods"><h2>Methods in the capture</h2>
-      <table><thead><tr><th>Method</th><th>Direction</th><th>Type</th><th>Frames</th><th>Bytes explained</th></tr></thead><tbody>${methods.map((m) => html`<tr><td>${shown(m.service)}/${shown(m.rpc)}</td><td>${m.dir}</td>
-        <td>${m.type ? html`<a href=${link({ ...route.value, type: m.type })}>${shown(m.type)}</a>` : html`<span class="bad">unknown</span>`}</td><td class="num">${m.decoded}/${m.frames}</td><td class="num">${m.bytes ? percent(m.bytes_explained / m.bytes) : ""}</td></tr>`)}</tbody></table></section>`;
+      <table class="names"><thead><tr><th>Method</th><th>Direction</th><th>Type</th><th>Frames</th><th>Bytes explained</th></tr></thead><tbody>${methods.map((m) => html`<tr><td>${breakable(`${m.service}/${m.rpc}`)}</td><td>${m.dir}</td>
+        <td>${m.type ? html`<a href=${link({ ...route.value, type: m.type })}>${breakable(m.type)}</a>` : html`<span class="bad">unknown</span>`}</td><td class="num">${m.decoded}/${m.frames}</td><td class="num">${m.bytes ? percent(m.bytes_explained / m.bytes) : ""}</td></tr>`)}</tbody></table></section>`;
   }
   return html`<section class="page inner" tabIndex=${0} role="region" aria-label="Type"><h2>${shown(name)}</h2>
     ${t && html`<p><a href=${link({ v: "list", c, q: `type:${name}` })}>Exchanges with this type</a></p>
