@@ -150,7 +150,8 @@ func TestSmallMessages(t *testing.T) {
 			v := compareAll(t, res, md)
 			checkNames(t, res, md)
 			t.Logf("%+v in %d requests", v, res.Requests)
-			if v.found != v.fields || version != es1 && v.classed != v.fields || server.executed(t) != 0 {
+			// In small messages, protobuf-es 1.10 and 2.7 decide less, because of how they parse the entries of maps.
+			if v.found != v.fields || version == es2 && v.classed != v.fields || server.executed(t) != 0 {
 				t.Errorf("%+v", v)
 			}
 		})
