@@ -11,9 +11,11 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -117,7 +119,23 @@ func (b *bucket) explain(key string, err error) error {
 	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch":
 		err = fmt.Errorf("%w: %w", ErrIntegrity, err)
 	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		err = unreachable(sent)
+	}
 	return fmt.Errorf("%s: %w", b.URL(key), err)
+}
+
+// unreachable returns the error of a request that got no answer, with the address of the service in place of the
+// method, the whole URL and Go's names of system calls.
+func unreachable(sent *url.Error) error {
+	at, cause := sent.URL, sent.Err
+	if u, err := url.Parse(sent.URL); err == nil {
+		at = u.Scheme + "://" + u.Host
+	}
+	if code, ok := errors.AsType[syscall.Errno](cause); ok {
+		cause = code
+	}
+	return fmt.Errorf("no answer from the service at %s: %w", at, cause)
 }
 
 // List returns the objects whose keys begin with a prefix.

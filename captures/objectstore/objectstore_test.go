@@ -271,3 +271,15 @@ func TestOpenErrors(t *testing.T) {
 		t.Error("IsURL")
 	}
 }
+
+// TestNoService: an error about a service that does not answer has its address, and not the whole URL again.
+func TestNoService(t *testing.T) {
+	s, _, err := Open("s3://bucket/x", Options{Endpoint: "http://127.0.0.1:1", Transport: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Stat(t.Context(), "x/y.uwc")
+	if want := "s3://bucket/x/y.uwc: no answer from the service at http://127.0.0.1:1: connection refused"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

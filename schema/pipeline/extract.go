@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -99,7 +101,7 @@ func (f *reading) read(ctx context.Context, sum string, elements func(*[]byte) b
 	capture, err := store.Open(file, store.ReadOptions{Profile: subject()})
 	if err != nil {
 		// Another attempt would fail, too.
-		emitResult(result{Problem: &Problem{Segment: sum, URL: ref.URL, Error: err.Error()}}.encode())
+		emitResult(result{Problem: &Problem{Segment: sum, URL: ref.URL, Error: problemText(file, err)}}.encode())
 		return nil
 	}
 	defer capture.Close()
@@ -153,7 +155,21 @@ type extraction struct {
 // problem emits the result that some data of the segment could not be read. The rest of the segment is still
 // used.
 func (x *extraction) problem(err error) {
-	x.result(result{Problem: &Problem{Segment: x.sum, URL: x.ref.URL, Error: err.Error()}}.encode())
+	x.result(result{Problem: &Problem{Segment: x.sum, URL: x.ref.URL, Error: problemText(x.capture.Path, err)}}.encode())
+}
+
+// problemText returns the text of an error about a segment: each cause once, without the names of packages and of the
+// file, because a Problem has the URL of the segment, and the file may be a temporary copy.
+func problemText(file string, err error) string {
+	var causes []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "decode: ")
+		line = strings.TrimPrefix(strings.TrimPrefix(line, "captures: "), file+": ")
+		if !slices.Contains(causes, line) {
+			causes = append(causes, line)
+		}
+	}
+	return strings.Join(causes, "; ")
 }
 
 // groupOf returns the client and the day of an exchange, as a Part without method and direction.

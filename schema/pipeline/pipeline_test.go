@@ -309,6 +309,15 @@ func TestProblems(t *testing.T) {
 	if len(m.Problems) != 1 || m.Problems[0].URL != names[1] || len(m.Segments) != 2 {
 		t.Errorf("%+v", m)
 	}
+	if text := m.Problems[0].Error; text != "not an unwire capture: not an SQLite database" {
+		t.Errorf("the problem is %q", text)
+	}
+
+	// A damaged segment has several errors with the same cause.
+	err := fmt.Errorf("decode: captures: f.uwc: damaged capture: page 7\ncaptures: f.uwc: damaged capture: page 7\ncaptures: f.uwc: exchange 3")
+	if text := problemText("f.uwc", err); text != "damaged capture: page 7; exchange 3" {
+		t.Errorf("the problem is %q", text)
+	}
 }
 
 func TestErrors(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/spark"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal"
 
+	"unwire/captures/safetext"
 	"unwire/replay/outbound"
 	"unwire/schema"
 	"unwire/schema/pipeline"
@@ -138,17 +139,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // summary prints what the output folder contains after the run. It returns the exit status.
 func summary(stdout, stderr io.Writer, output string, r *pipeline.Report) int {
 	m := r.Manifest
-	fmt.Fprintf(stdout, "%d segments listed, %d read, %d in %s\n", r.Listed, r.Read, len(m.Segments), output)
-	fmt.Fprintf(stdout, "%d shards, %d findings, %d changes\n", len(m.Shards), m.Findings, m.Changes)
+	fmt.Fprintf(stdout, "%s listed, %d read, %d in %s\n", counted(r.Listed, "segment"), r.Read, len(m.Segments), output)
+	fmt.Fprintf(stdout, "%s, %s, %s\n", counted(len(m.Shards), "shard"), counted(m.Findings, "finding"), counted(m.Changes, "change"))
 	if len(m.Problems) == 0 {
 		return 0
 	}
 	const shown = 5
 	for _, p := range m.Problems[:min(len(m.Problems), shown)] {
-		fmt.Fprintf(stderr, "unwire-pipeline: %s%s: %q\n", p.URL, p.Key, p.Error)
+		fmt.Fprintf(stderr, "unwire-pipeline: %s%s: %s\n", safetext.Line(p.URL), safetext.Line(p.Key), safetext.Line(p.Error))
 	}
-	fmt.Fprintf(stderr, "unwire-pipeline: %d problems: see \"problems\" in manifest.json\n", len(m.Problems))
+	fmt.Fprintf(stderr, "unwire-pipeline: %s: see \"problems\" in manifest.json\n", counted(len(m.Problems), "problem"))
 	return 1
+}
+
+// counted returns a number with a noun, which gets an s unless the number is 1.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // help prints the flags of this program, but not those of Beam.
