@@ -97,7 +97,7 @@ func (c *collection) signs(ex *decode.Exchange, streams []*stream) *dialogue.Sig
 	g.Silent, g.Streamed = sent[captures.Up] == 0, sent[captures.Down] >= leastStreamed
 	g.Spoken = sent[captures.Up] >= leastStreamed && clientSentNoWords(streams)
 	g.Tokens = c.namedUsage(ex) != nil
-	g.Counts = !g.Tokens && c.likelyUsage(ex, streams) != nil
+	g.Counts = !g.Tokens && c.likelyUsage(ex, streams).countsTexts(streams)
 
 	code := false
 	g.Tools = c.shaped
@@ -108,6 +108,8 @@ func (c *collection) signs(ex *decode.Exchange, streams []*stream) *dialogue.Sig
 			code = code || dialogue.IsCode(s.text)
 		}
 	}
+
+	g.Form = fillForm(streams)
 
 	// The most likely answer, if there is one.
 	if answer := addReplies(g, streams); answer != nil {
@@ -197,7 +199,7 @@ func (s *stream) isGenerated() bool {
 	for i, p := range s.pieces {
 		block = block && (len(p.text) == size || i == len(s.pieces)-1)
 		line := strings.TrimSuffix(p.text, "\n")
-		lines = lines && strings.TrimSpace(line) == line && strings.Count(line, " ") >= wholeWords
+		lines = lines && strings.TrimSpace(line) == line && strings.Count(line, " ") >= leastPhrase
 	}
 	return !block && !lines
 }
@@ -212,8 +214,39 @@ const (
 	// leastBlock is the minimum size in bytes of a piece that may be a block of a file.
 	leastBlock = 128
 
+	// leastPhrase is the minimum number of spaces in a piece that is a whole line or phrase: tokens have fewer.
+	leastPhrase = 2
+
 	// surelyMessage is the size in bytes from which a text counts fully as a message and not as a word in a form.
 	surelyMessage = 12
+)
+
+// fillForm reports whether the texts of the client are short values that are beside each other in one message.
+func fillForm(streams []*stream) bool {
+	beside := make(map[string]int)
+	for _, s := range streams {
+		if s.dir != captures.Up || s.role != user {
+			continue
+		}
+		if s.kind != single || len(s.text) > longestValue {
+			return false
+		}
+		beside[naming.Enclosing(s.path)]++
+	}
+	for _, n := range beside {
+		if n >= leastValues {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// leastValues is the minimum number of values in a form.
+	leastValues = 3
+
+	// longestValue is the maximum size in bytes of a value in a form.
+	longestValue = 40
 )
 
 // isListed reports whether a frame has several texts at the path of s: elements of a list.

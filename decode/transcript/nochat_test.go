@@ -26,6 +26,8 @@ var otherTraffic = []otherStyle{
 	{"shop: review sent", true, shopReview},
 	{"shop: reviews", true, shopReviews},
 	{"shop: order watched", true, shopOrder},
+	{"shop: order placed", true, shopPlaced},
+	{"shop: parcel tracked", true, shopTracked},
 	{"vector database: upsert", true, vectorUpsert},
 	{"vector database: search", true, vectorSearch},
 	{"vector database: question", false, vectorQuestion},
@@ -157,6 +159,32 @@ func shopOrder(m *maker) {
 	steps := []string{"Your order has been received.", "Your payment has been confirmed.", "Your order is being packed.", "Your parcel has left our warehouse.", "Your parcel is in the delivery van.", "Your parcel was delivered to a neighbour."}
 	for i, s := range steps[:2+m.r.IntN(5)] {
 		m.send(captures.Down, msg{{"event_id", m.uuid()}, {"state", 1 + i}, {"message", s}, {"at", 1763700000 + i*3600}})
+	}
+}
+
+// shopPlaced answers an order with its number and price: two numbers, as counts of tokens are.
+func shopPlaced(m *maker) {
+	m.anyCodec()
+	name := pick(m, []string{"Ada Example", "Grace Muster", "Karl Sample"})
+	street := fmt.Sprintf("%d %s", 1+m.r.IntN(90), pick(m, []string{"Harbour Road", "Mill Lane", "Market Street", "Rua Augusta"}))
+	address := msg{{"name", name}, {"street", street}, {"city", pick(m, []string{"Lisbon", "Porto", "Bergen", "Ghent"})}, {"country", pick(m, []string{"PT", "NO", "BE"})}}
+	price := func() msg { return msg{{"units", 10 + m.r.IntN(200)}, {"nanos", 1 + m.r.IntN(99)}} }
+	up := msg{{"customer", "c-" + fmt.Sprint(1000+m.r.IntN(9000))}}
+	for range 1 + m.r.IntN(3) {
+		up = append(up, field{"item", msg{{"sku", fmt.Sprintf("TEA-%03d", m.r.IntN(999))}, {"count", 1 + m.r.IntN(5)}, {"price", price()}}})
+	}
+	m.send(captures.Up, append(up, field{"address", address}))
+	m.send(captures.Down, msg{{"order_id", "order-" + m.id()[:8]}, {"total", price()}})
+}
+
+// shopTracked streams what happened to a parcel, as phrases without a period.
+func shopTracked(m *maker) {
+	m.anyCodec()
+	id := "order-" + m.id()[:8]
+	m.send(captures.Up, msg{{"order_id", id}})
+	steps := []string{"packed in " + pick(m, []string{"Porto", "Bergen", "Ghent"}), "handed to the carrier", "on its way to " + pick(m, []string{"Lisbon", "Oslo"}), id + " is at the door", "left with a neighbour"}
+	for i, s := range steps[:3+m.r.IntN(3)] {
+		m.send(captures.Down, msg{{"state", 1 + i}, {"message", s}, {"at", 1763700000 + i*3600}})
 	}
 }
 

@@ -104,22 +104,7 @@ const (
 // likelyUsage returns the token counts from a message of numbers without names in which one number fits the length
 // of the answer and another is large enough for the prompt; nil if there is none.
 func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage {
-	// Measure the answer and the prompt in bytes.
-	said, asked, end := 0.0, 0.0, 0
-	for _, s := range streams {
-		switch s.role {
-		case assistant, thinking:
-			said += float64(len(s.text))
-			end = max(end, s.pieces[0].frame)
-		case toolCall:
-			if s.dir == captures.Down {
-				said += float64(len(s.text))
-				end = max(end, s.pieces[0].frame)
-			}
-		case user:
-			asked += float64(len(s.text))
-		}
-	}
+	said, asked, end := measureTexts(streams)
 	if said == 0 {
 		return nil
 	}
@@ -148,6 +133,35 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 		}
 	}
 	return nil
+}
+
+// measureTexts returns the sizes in bytes of the answer and of the prompt, and the frame in which the last text of the
+// answer begins.
+func measureTexts(streams []*stream) (said, asked float64, end int) {
+	for _, s := range streams {
+		switch s.role {
+		case assistant, thinking:
+			said += float64(len(s.text))
+			end = max(end, s.pieces[0].frame)
+		case toolCall:
+			if s.dir == captures.Down {
+				said += float64(len(s.text))
+				end = max(end, s.pieces[0].frame)
+			}
+		case user:
+			asked += float64(len(s.text))
+		}
+	}
+	return said, asked, end
+}
+
+// countsTexts reports whether the number of tokens of the answer in u fits the texts alone, without hidden thinking. Only
+// then is u evidence for a conversation: other numbers, such as prices, are as large as hidden thinking can be.
+func (u *Usage) countsTexts(streams []*stream) bool {
+	// extra are tokens for marks around the answer.
+	const extra = 16
+	said, _, _ := measureTexts(streams)
+	return u != nil && u.Output != nil && float64(*u.Output) <= said+extra
 }
 
 // fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before output in every known API; a

@@ -78,6 +78,9 @@ type Signs struct {
 	// Question means that such a text is a question.
 	Question bool
 
+	// Form means that the texts of the client are short values of one record, such as name, street and city.
+	Form bool
+
 	// Replied means that the answer is one text that stands alone: it is neither an element of a list nor one of
 	// several texts of its kind.
 	Replied bool
@@ -164,6 +167,7 @@ func (s *Signs) Odds() float64 {
 	// How it is worded.
 	sum += 1.5 * s.Asked
 	add(s.Question, 1.5)
+	add(s.Form && !s.Question, -1.5)
 	if s.Replied && s.Asked > 0 {
 		sum += 1 + min(float64(s.Length)/longReply, 1)
 		// No notice is that short.
