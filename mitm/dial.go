@@ -109,7 +109,7 @@ func (d *dialer) dialNew(ctx context.Context, t target) (net.Conn, error) {
 func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
-		return nil, err
+		return nil, &upstream.ConnectError{Addr: addr, Err: err}
 	}
 	// Check after connecting, because a name can resolve to any address.
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {

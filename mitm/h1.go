@@ -335,6 +335,9 @@ func (p *Proxy) failureAnswer(to *h1.Route, rec captures.Recording, err error, c
 // failureText returns the status and the text of the response if the server could not be connected to.
 func failureText(host string, err error) (status int, text string) {
 	text = fmt.Sprintf("unwire: no connection to %s: %v\n", host, err)
+	if errors.As(err, new(*upstream.ConnectError)) {
+		text = fmt.Sprintf("unwire: %v\n", err)
+	}
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"

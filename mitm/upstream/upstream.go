@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -235,5 +234,24 @@ func connectReason(err error) string {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
 	}
-	return strings.TrimPrefix(err.Error(), "dial tcp ")
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err.Error()
+	}
+	return err.Error()
 }
+
+// A ConnectError is the error for a server to which no TCP connection could be opened.
+type ConnectError struct {
+	// Addr is the server's address.
+	Addr string
+
+	// Err is the cause.
+	Err error
+}
+
+func (e *ConnectError) Error() string {
+	return fmt.Sprintf("no connection to %s: %s", e.Addr, connectReason(e.Err))
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }

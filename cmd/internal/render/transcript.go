@@ -64,9 +64,9 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 			fmt.Fprintf(w, "  … %d more (--top)\n", len(tr.Candidates)-top)
 			break
 		}
-		fmt.Fprintf(w, "  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
-			frameSpan(c.Frames), term.Cut(strconv.Quote(term.Clean(c.Text)), 60))
-		fmt.Fprintf(w, "      %s\n", out.Dim(Reasons(c.Reasons, 4)))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
+			frameSpan(c.Frames), term.Cut(strconv.Quote(term.Clean(c.Text)), 60))))
+		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      "+Reasons(c.Reasons, 4)+"\n"), "\n")))
 	}
 	fmt.Fprintln(w)
 }

@@ -68,7 +68,7 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 	if r.defs, err = r.app.BuiltIn(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.app.Out, "unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
+	r.app.Out.Sayf("unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
 		"The stand-in's answers are reconstructed; the live API was not contacted.\n")
 	for _, section := range []func(context.Context) error{
 		func(ctx context.Context) error { return r.recorded(ctx, clients) },
@@ -84,7 +84,8 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 
 // title prints the heading of a section.
 func (r *demoReport) title(name, format string, args ...any) {
-	fmt.Fprintf(r.app.Out, "\n%s  %s\n", r.app.Out.Bold(name), fmt.Sprintf(format, args...))
+	line := r.app.Out.Wrap(name + "  " + fmt.Sprintf(format, args...) + "\n")
+	fmt.Fprint(r.app.Out, "\n"+strings.Replace(line, name, r.app.Out.Bold(name), 1))
 }
 
 // width returns the width of the report in columns: that of the terminal, but at most 160.

@@ -96,13 +96,13 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	if c.Kind == string(failure.Status) {
 		reason += fmt.Sprintf("; for details, run 'unwire show %s %d'", safetext.ShellFile(c.File), c.Exchange)
 	}
-	fmt.Fprintf(out, "unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
+	out.Sayf("unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
 	switch {
 	case c.Kind == string(failure.CertificateRefused):
 		// What the program needs was said when it refused.
-		fmt.Fprintf(out, "unwire: hint: configure the client to trust the CA ('unwire ca'). If the client pins the server's certificate,\nrecord it with 'capture --passive', or exclude the host with --skip\n")
+		out.Sayf("unwire: hint: configure the client to trust the CA ('unwire ca'). If the client pins the server's certificate, record it with 'capture --passive', or exclude the host with --skip\n")
 	case c.Remedy != "":
-		fmt.Fprintf(out, "unwire: hint: %s\n", c.Remedy)
+		out.Sayf("unwire: hint: %s\n", c.Remedy)
 	}
 }
 

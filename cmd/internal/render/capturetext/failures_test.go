@@ -21,9 +21,9 @@ func TestFailures(t *testing.T) {
 		code    string
 	}{
 		{captures.Complete, "", "ok"},
-		{captures.Failed, "dial tcp 127.0.0.1:1: connect: connection refused", ""},
+		{captures.Failed, "no connection to 127.0.0.1:1: connection refused", ""},
 		{captures.Complete, "", "ok"},
-		{captures.Failed, "dial tcp 127.0.0.1:2: connect: connection refused", ""},
+		{captures.Failed, "no connection to 127.0.0.1:2: connection refused", ""},
 		{captures.Complete, "", "internal"},
 		{captures.Complete, "", "not_found"},
 		{captures.Canceled, "", ""},
@@ -39,7 +39,7 @@ func TestFailures(t *testing.T) {
 	for i := range list {
 		Failure(&term.Output{Writer: &b}, &list[i])
 	}
-	want := `unwire: failed: exchange 2 (and 1 more): dial tcp 127.0.0.1:1: connect: connection refused
+	want := `unwire: failed: exchange 2 (and 1 more): no connection to 127.0.0.1:1: connection refused
 unwire: hint: check that the server is running, and check the port
 unwire: failed: exchange 5: the server answered internal; for details, run 'unwire show F.uwc 5'
 unwire: failed: exchange 6: the server answered not_found; for details, run 'unwire show F.uwc 6'

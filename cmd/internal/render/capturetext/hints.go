@@ -17,21 +17,21 @@ func UnreachedHint(r launch.Report) string {
 	)
 	switch {
 	case r.Hooked:
-		return "CMD loaded unwire's Node hook, but opened no TCP connection\n(QUIC and Unix sockets are not recorded)" + others
+		return "CMD loaded unwire's Node hook, but opened no TCP connection (QUIC and Unix sockets are not recorded)" + others
 	case r.Runtime == launch.Node:
-		return "CMD is a Node program, but did not use NODE_OPTIONS: it may\nclear the variable for its child processes, or it ended too early;\nrun the script as 'node FILE', without its launcher" + others + passive + reverse
+		return "CMD is a Node program, but did not use NODE_OPTIONS: it may clear the variable for its child processes, or it ended too early; run the script as 'node FILE', without its launcher" + others + passive + reverse
 	case r.Runtime == launch.NodeSEA:
 		return "CMD contains its own Node runtime, which ignores NODE_OPTIONS" + others + reverse
 	case r.Runtime == launch.Bun:
-		return "CMD runs on Bun, which ignores NODE_OPTIONS, and whose\nHTTP/2 client ignores HTTPS_PROXY; if CMD is a script, try to run it on Node" + others + reverse
+		return "CMD runs on Bun, which ignores NODE_OPTIONS, and whose HTTP/2 client ignores HTTPS_PROXY; if CMD is a script, try to run it on Node" + others + reverse
 	case r.Runtime == launch.Deno:
-		return "CMD runs on Deno, which ignores NODE_OPTIONS; fetch in Deno\nuses HTTPS_PROXY, but node:http2 does not" + others + reverse
+		return "CMD runs on Deno, which ignores NODE_OPTIONS; fetch in Deno uses HTTPS_PROXY, but node:http2 does not" + others + reverse
 	case r.Runtime == launch.Electron:
-		return "CMD is an Electron program: packaged Electron programs ignore NODE_OPTIONS,\nand their windows use Chromium's network stack; run CMD with --proxy-server=ADDR\n(the --listen address), and install the CA for Chromium ('unwire ca install --store nss')" + others + passive
+		return "CMD is an Electron program: packaged Electron programs ignore NODE_OPTIONS, and their windows use Chromium's network stack; run CMD with --proxy-server=ADDR (the --listen address), and install the CA for Chromium ('unwire ca install --store nss')" + others + passive
 	case r.Runtime == launch.Go || r.Runtime == launch.Static:
-		return "CMD is a static binary: either it made no request, or it\nignored HTTPS_PROXY, as Go programs do for servers on this machine" + others + reverse
+		return "CMD is a static binary: either it made no request, or it ignored HTTPS_PROXY, as Go programs do for servers on this machine" + others + reverse
 	}
-	return "CMD may ignore HTTPS_PROXY and\nNODE_OPTIONS" + others + passive + reverse
+	return "CMD may ignore HTTPS_PROXY and NODE_OPTIONS" + others + passive + reverse
 }
 
 // PartlyReachedHint explains which traffic of a language runtime may have bypassed the proxy although
@@ -57,7 +57,7 @@ func MissingKeyHint(n int, on launch.Runtime) string {
 		why = "CMD clears NODE_OPTIONS for child processes, or another program opened the connection"
 	}
 	return fmt.Sprintf("CMD logged no TLS key for %d of its connections: %s.\n"+
-		"'unwire capture -- CMD' and 'unwire capture --transparent -- CMD' decrypt with a proxy instead,\nand need no keys", n, why)
+		"'unwire capture -- CMD' and 'unwire capture --transparent -- CMD' decrypt with a proxy instead, and need no keys", n, why)
 }
 
 // LaunchHint returns a hint for the error that a command could not be run in the chosen way; "" for other
@@ -70,11 +70,10 @@ func LaunchHint(err error) string {
 	if unsupported.Mode != "" {
 		return passiveHint
 	}
-	return "without --transparent, unwire records Node programs and programs that use HTTPS_PROXY;\n--reverse URL records programs whose server address can be configured"
+	return "without --transparent, unwire records Node programs and programs that use HTTPS_PROXY; --reverse URL records programs whose server address can be configured"
 }
 
 // passiveHint explains how to record packets by hand on systems without capture --passive.
-const passiveHint = `record the packets with tcpdump or Wireshark while the command runs with
-SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then
-'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or use 'unwire capture' without
---passive, which decrypts with a proxy`
+const passiveHint = "record the packets with tcpdump or Wireshark while the command runs with " +
+	"SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then " +
+	"'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or use 'unwire capture' without --passive, which decrypts with a proxy"

@@ -39,11 +39,10 @@ type Failure struct {
 }
 
 // pinning is the hint about a client that rejects the proxy's certificate.
-const pinning = `the client rejected the proxy's certificate. If the client ignores the CA variables, configure
-it to trust the CA ('unwire ca' prints the file). If the client pins the server's certificate, no
-proxy can decrypt its traffic. Then record its packets with 'capture --passive' (Linux; the client
-must log its TLS keys, as Node, curl and Chromium can), turn pinning off in the client, change the
-client's server address and use 'capture --reverse', or exclude the host with 'capture --skip HOST'`
+const pinning = "the client rejected the proxy's certificate. If the client ignores the CA variables, configure it to trust the CA " +
+	"('unwire ca' prints the file). If the client pins the server's certificate, no proxy can decrypt its traffic. Then record its " +
+	"packets with 'capture --passive' (Linux; the client must log its TLS keys, as Node, curl and Chromium can), turn pinning off in the " +
+	"client, change the client's server address and use 'capture --reverse', or exclude the host with 'capture --skip HOST'"
 
 // kinds lists words that identify the kind of a failure in the text of an error. The first match counts.
 var kinds = []struct {

@@ -16,9 +16,10 @@ func TestOf(t *testing.T) {
 	}{
 		{"the client refused the certificate: it sent the alert", CertificateRefused, "--passive"},
 		{"the certificate of api.test is not trusted: x509: certificate signed by unknown authority", serverCertificate, "--upstream-ca"},
-		{"dial tcp 127.0.0.1:1: connect: connection refused", unreachable, "running"},
-		{"dial tcp: lookup api.test: no such host", unknownHost, "name of the host"},
-		{"dial tcp 10.0.0.1:1: i/o timeout", timeout, "firewall"},
+		{"no connection to 127.0.0.1:1: connection refused", unreachable, "running"},
+		{"dial tcp 127.0.0.1:1: connect: connection refused", unreachable, "running"}, // of earlier versions
+		{"no connection to api.test:443: no such host", unknownHost, "name of the host"},
+		{"no connection to 10.0.0.1:1: i/o timeout", timeout, "firewall"},
 		{"something else", other, ""},
 	} {
 		f, ok := Of(c.text)
