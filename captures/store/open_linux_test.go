@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"unwire/captures/need"
 	"unwire/captures/internal/require"
+	"unwire/captures/need"
 )
 
 // SQLite says only that it could not open the file.

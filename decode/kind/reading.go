@@ -192,7 +192,7 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 		case wire.KindString:
 			refute = append(refute, "a value that is not UTF-8 rules out string")
 		case wire.KindMessage:
-			refute = append(refute, "a value whose bytes are no fields refutes message")
+			refute = append(refute, "a value that does not parse as a message would rule out message")
 		case wire.KindPacked:
 			refute = append(refute, "a value that does not parse as such numbers rules out "+r.Type)
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"unwire/decode/transcript/language"
 )
@@ -130,46 +128,9 @@ func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]textPiece)
 func countBreaks(pieces []textPiece) float64 {
 	n := 0.0
 	for i := 1; i < len(pieces); i++ {
-		n += breakBetween(pieces[i-1].text, pieces[i].text)
+		n += language.BreakBetween(pieces[i-1].text, pieces[i].text)
 	}
 	return n
-}
-
-// breakBetween scores, from 0 to 1, how certainly text b does not continue text a.
-func breakBetween(a, b string) float64 {
-	before, _ := utf8.DecodeLastRuneInString(a)
-	after, size := utf8.DecodeRuneInString(b)
-	spaced := unicode.IsSpace(before)
-	if unicode.IsSpace(after) {
-		if spaced && after == ' ' && before == ' ' {
-			return 0.5
-		}
-		spaced = true
-		after, _ = utf8.DecodeRuneInString(b[size:])
-	}
-
-	if trimmed := strings.TrimRight(a, " \n\t"); trimmed != "" {
-		before, _ = utf8.DecodeLastRuneInString(trimmed)
-	}
-
-	// The score is 1 for an implausible boundary, such as a period before a lower-case letter.
-	switch {
-	case before == utf8.RuneError || after == utf8.RuneError:
-		return 0
-	case strings.ContainsRune(".!?", before) && unicode.IsLower(after):
-		return 1
-	case unicode.IsLower(before) && unicode.IsUpper(after):
-		if spaced {
-			return 0.3
-		}
-		return 1
-	case strings.HasPrefix(b, "```") && before != '\n' && !strings.HasSuffix(a, "\n"):
-		return 1
-	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && language.IsUnspaced(before) != language.IsUnspaced(after):
-		return 0.3
-	}
-
-	return 0
 }
 
 // compareInterleaved orders interleaved texts of one path by the number that distinguishes them. It returns 0 for

@@ -59,7 +59,7 @@ func (d *declared) describe(v kind.Judgement, verbose bool) []string {
 		list = append(list, UpperFirst(d.couldBe)+".")
 	}
 	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
-		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
+		list = append(list, fmt.Sprintf("Ambiguous. This would decide it: %s.", d.Settle))
 	}
 
 	if v.Odd > 0 {
@@ -137,7 +137,7 @@ func settleMessage(f *classField) string {
 	case f.Len.Empty == f.Len.N:
 		return "a payload that is not empty"
 	case f.judgement.P < 0.95:
-		return "a payload that is no message, or more samples"
+		return "a payload that does not parse as a message, or more samples"
 	}
 	return ""
 }
@@ -146,9 +146,9 @@ func settleMessage(f *classField) string {
 func settlePayload(f *classField, v kind.Judgement) string {
 	switch {
 	case v.Kind == wire.KindString:
-		return "a payload that is no UTF-8 would make it bytes"
+		return "a payload that is not valid UTF-8 would rule out string"
 	case !f.Len.NotText:
-		return "a payload that is no UTF-8 would confirm bytes: so far all of them are text"
+		return "a payload that is not valid UTF-8 would confirm bytes; so far, all are valid UTF-8"
 	case v.P < doubtfulKind:
 		return "more payloads, of other lengths"
 	}

@@ -95,7 +95,7 @@ func (w *writer) service(s *service) {
 			notes = append(notes, fmt.Sprintf("%d %s", m.evidence.Protocols[name], commentText(name)))
 		}
 		if len(notes) > 0 {
-			w.comment("  ", fmt.Sprintf("Calls: %s. At most %d messages up, %d down.", strings.Join(notes, ", "), m.evidence.MostUp, m.evidence.MostDown))
+			w.comment("  ", fmt.Sprintf("Calls: %s. At most %s from the client and %d from the server in one call.", strings.Join(notes, ", "), Plural(int64(m.evidence.MostUp), "message"), m.evidence.MostDown))
 		}
 		client, server := m.evidence.streaming()
 		w.WriteString(layout.Declaration("  ",

@@ -23,10 +23,10 @@ func (m *message) refine(ctx context.Context) error {
 		switch g := readCanary(a.Text); {
 		case a.FromParser && !g.canary && refusesText(a.Text):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests, a.Quoted()))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is not valid UTF-8 is rejected: %s", m.server.Requests, a.Quoted()))
 		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are not valid UTF-8 are accepted", m.server.Requests))
 		}
 	}
 	// a parser that does not validate UTF-8 decides nothing

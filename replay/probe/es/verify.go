@@ -491,11 +491,11 @@ func (v *verifier) texts(ctx context.Context) error {
 			return err
 		case refused:
 			strict = true
-			c.Cite(v.server.Requests, "text that is no UTF-8 is refused: %s", a.Quoted())
+			c.Cite(v.server.Requests, "text that is not valid UTF-8 is rejected: %s", a.Quoted())
 			c.decide(probe.Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
 		case taken:
-			c.Cite(v.server.Requests, "bytes that are no UTF-8 are taken")
+			c.Cite(v.server.Requests, "bytes that are not valid UTF-8 are accepted")
 			loose = append(loose, c)
 		}
 	}
@@ -520,10 +520,10 @@ func (v *verifier) bytes(ctx context.Context) error {
 		case err != nil:
 			return err
 		case refused:
-			c.Cite(v.server.Requests, "bytes that are no UTF-8 are refused: %s", a.Quoted())
+			c.Cite(v.server.Requests, "bytes that are not valid UTF-8 are rejected: %s", a.Quoted())
 			c.decide(probe.Contradicted, "the server reads the number as text")
 		case taken:
-			c.Cite(v.server.Requests, "bytes that are no UTF-8 are taken")
+			c.Cite(v.server.Requests, "bytes that are not valid UTF-8 are accepted")
 			c.decide(probe.Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
 			c.Open = "whether it is repeated"
 		}

@@ -68,7 +68,7 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 	if r.defs, err = r.app.BuiltIn(ctx); err != nil {
 		return err
 	}
-	r.app.Out.Sayf("unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
+	r.app.Out.Sayf("unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n" +
 		"The stand-in's answers are reconstructed; the live API was not contacted.\n")
 	for _, section := range []func(context.Context) error{
 		func(ctx context.Context) error { return r.recorded(ctx, clients) },
