@@ -140,6 +140,9 @@ func (c *comparison) compareNodes(p pathPair, a, b *node) {
 	// Values of different kinds have no common structure.
 	case a.kind != b.kind || a.wire != b.wire:
 		c.addChange(p, a, b, nil)
+	case a.isTimestamp() && b.isTimestamp():
+		c.compareNodes(p.join("1"), a.children[0], b.children[0])
+		c.compareNanos(p.join("2"), a, b)
 	case a.kind == object:
 		c.compareMembers(p, a, b)
 	case a.kind == list:
