@@ -140,9 +140,6 @@ func (c *comparison) compareNodes(p pathPair, a, b *node) {
 	// Values of different kinds have no common structure.
 	case a.kind != b.kind || a.wire != b.wire:
 		c.addChange(p, a, b, nil)
-	case a.isTimestamp() && b.isTimestamp():
-		c.compareNodes(p.join("1"), a.children[0], b.children[0])
-		c.compareNanos(p.join("2"), a, b)
 	case a.kind == object:
 		c.compareMembers(p, a, b)
 	case a.kind == list:
@@ -162,6 +159,11 @@ func (c *comparison) compareNodes(p pathPair, a, b *node) {
 
 // compareMembers compares the objects a and b, whose children are sorted by key, key by key.
 func (c *comparison) compareMembers(p pathPair, a, b *node) {
+	if a.isTimestamp() && b.isTimestamp() {
+		c.compareNodes(p.join("1"), a.children[0], b.children[0])
+		c.compareNanos(p.join("2"), a, b)
+		return
+	}
 	as, bs := a.children, b.children
 	for len(as) > 0 || len(bs) > 0 {
 		key := ""

@@ -82,17 +82,24 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	// A repeated path is printed once with a count, then the joined text, then the other fields.
 	s := &g.Summary
 	l.add(out.Cyan, s.path)
+	gap := ""
+	if s.path != "" {
+		gap = " "
+	}
 	if n := g.Last - g.First + 1; n > 1 {
-		l.add(out.Dim, fmt.Sprintf(" ×%d", n))
+		l.add(out.Dim, fmt.Sprintf("%s×%d", gap, n))
+		gap = " "
 	}
 	if s.text != "" {
-		l.add(out.Green, " "+strconv.Quote(s.text))
+		l.add(out.Green, gap+strconv.Quote(s.text))
+		gap = " "
 	}
 	if s.leaf != "" {
-		l.add(out.Yellow, " "+s.leaf)
+		l.add(out.Yellow, gap+s.leaf)
+		gap = " "
 	}
 	for i, name := range s.names {
-		l.add(nil, map[bool]string{true: " {", false: ", "}[i == 0])
+		l.add(nil, map[bool]string{true: gap + "{", false: ", "}[i == 0])
 		l.add(out.Cyan, name)
 		doubtful := i < len(s.doubtful) && s.doubtful[i]
 		if doubtful {

@@ -119,10 +119,15 @@ func cutName(s string, width int) string {
 			return short
 		}
 	}
-	if last := lastName(s); Cells(last) <= width {
+	last := lastName(s)
+	if Cells(last) <= width {
 		return last
 	}
-	return cutMiddle(lastName(s), width)
+	// The name of a type alone is better than parts of it and of its package.
+	if _, name, ok := strings.Cut(last, "."); ok && !strings.Contains(last, "/") && Cells(ellipsis+name) <= width {
+		return ellipsis + name
+	}
+	return cutMiddle(last, width)
 }
 
 // cutURL shortens "METHOD URL" by removing the least informative parts first: the query, then the scheme,

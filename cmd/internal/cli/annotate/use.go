@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
@@ -293,7 +294,11 @@ func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) 
 			}
 			rows = append(rows, []string{term.Clean(string(d.Kind)), term.Clean(d.Name), strconv.Itoa(len(d.Data))})
 		}
-		if asJSON {
+		switch {
+		case asJSON:
+			return nil
+		case len(rows) == 0:
+			a.Say("unwire: no definitions are stored in %s; 'unwire use DEFINITIONS %s' stores some", file, safetext.ShellFile(file))
 			return nil
 		}
 		return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{

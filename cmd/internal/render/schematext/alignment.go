@@ -36,11 +36,11 @@ func Alignment(out *term.Output, r *align.Report) error {
 		rows = append(rows, []string{d.Message, strings.Join(numbers, ", "), "?", term.Clean(strings.Join(d.Names, ", ")), "", term.Clean(d.Settle), "", ""})
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
-		{Name: "MESSAGE", Shorten: term.Name, Min: 16},
+		{Name: "MESSAGE", Shorten: term.Name, Min: 22},
 		{Name: "NUMBER", Shorten: term.End, Min: 6},
 		{Name: "NAME", Shorten: term.Middle, Min: 16},
 		{Name: "JSON NAME", Shorten: term.Middle, Min: 12, Drop: 4},
-		{Name: "TYPE"},
+		{Name: "TYPE", Shorten: term.Start, Min: 22},
 		{Name: "OR", Shorten: term.End, Min: 12, Drop: 3},
 		{Name: "VALUES", Shorten: term.End, Min: 12, Drop: 2},
 		{Name: "PAIRS", Right: true, Drop: 1},
