@@ -358,7 +358,7 @@ func (w *changeSink) Write(p []byte) (int, error) {
 		part := rest[:min(len(rest), maxQueued)]
 		rest = rest[len(part):]
 		if !to.awaitSpace(c.id) || !c.enqueue(w.dir, sendItem{data: append([]byte(nil), part...)}) {
-			return 0, errInterrupted
+			return len(p) - len(rest) - len(part), errInterrupted
 		}
 	}
 	return len(p), nil

@@ -57,6 +57,8 @@ type Body struct {
 	at int64
 	// number is the number of the next frame, from 0.
 	number int
+	// unsent is the number of bytes of the last write that sink did not accept, because of an error.
+	unsent int
 
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
@@ -142,6 +144,7 @@ func (b *Body) flushGathered() error {
 // write forwards bytes at the speed that Exchange.Pace allows.
 func (b *Body) write(ctx context.Context, p []byte) error {
 	b.Exchange.Pace(ctx, b.Dir, len(p))
+	b.unsent = len(p)
 	if b.gathers {
 		if b.gathered.Len()+len(p) <= 4*MaxFrame {
 			b.gathered.Write(p)
@@ -157,10 +160,21 @@ func (b *Body) write(ctx context.Context, p []byte) error {
 		}
 		b.gathered = bytes.Buffer{}
 	}
-	if err := b.begin(Unknown); err != nil || len(p) == 0 {
-		return err
+	err := b.begin(Unknown)
+	if err == nil && len(p) > 0 {
+		n := 0
+		n, err = b.sink.Write(p)
+		b.unsent -= n
 	}
-	_, err := b.sink.Write(p)
+	return err
+}
+
+// forward forwards received bytes, which Offset counts already, unchanged.
+func (b *Body) forward(ctx context.Context, p []byte) error {
+	err := b.write(ctx, p)
+	if err != nil {
+		b.at -= int64(b.unsent)
+	}
 	return err
 }
 
@@ -171,8 +185,7 @@ func (b *Body) copy(ctx context.Context, r io.Reader) error {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			b.at += int64(n)
-			if werr := b.write(ctx, buf[:n]); werr != nil {
+			if werr := b.pass(ctx, buf[:n]); werr != nil {
 				return werr
 			}
 		}
@@ -232,8 +245,7 @@ func (b *Body) runWhole(ctx context.Context, r io.Reader) error {
 		if err := b.begin(Unchanged); err != nil {
 			return err
 		}
-		b.at += int64(len(p))
-		if err := b.write(ctx, p); err != nil {
+		if err := b.pass(ctx, p); err != nil {
 			return err
 		}
 		return b.copy(ctx, r)
@@ -267,7 +279,7 @@ func (b *Body) frame(ctx context.Context, f *Frame) error {
 	v := b.Exchange.Frame(ctx, f)
 	switch v.Action {
 	case Pass:
-		return b.write(ctx, f.Received)
+		return b.forward(ctx, f.Received)
 	case Answer, Reset:
 		b.record(start, v.Rule, nil)
 		return &Stop{v}
