@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"unwire/captures"
-	"unwire/decode/envelope"
 	"unwire/mitm/rewrite"
 )
 
@@ -44,7 +43,7 @@ func (e endingRule) Frame(_ context.Context, f *rewrite.Frame) (v rewrite.Verdic
 }
 
 // stopChunk is the frame of a request at which an endingRule ends the exchange, as a chunk.
-var stopChunk = "9\r\n" + string(envelope.Append(nil, 0, []byte("stop"))) + "\r\n"
+var stopChunk = "9\r\n\x00\x00\x00\x00\x04stop\r\n"
 
 // ruleAnswer is what an endingRule answers.
 var ruleAnswer = &rewrite.Response{Status: 200, Body: []byte("the rule's"), Tail: []byte("tail")}
