@@ -73,15 +73,18 @@ type change struct {
 // newChange returns the state of a new stream that rules may change, as exchange decides.
 func (r *Relay) newChange(s *stream, id uint32, exchange rewrite.Exchange) *change {
 	c := &change{relay: r, stream: s, id: id, exchange: exchange}
-	// Every call has these: one allocation for both directions.
-	bodies, watches := new([2]rewrite.Body), new([2]watch)
 	for d := range c.bodies {
 		if !exchange.Diverts(captures.Direction(d)) {
 			continue
 		}
 		c.to(captures.Direction(d)).openQueue(id)
-		c.bodies[d], c.watches[d] = &bodies[d], &watches[d]
-		bodies[d] = rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
+		// Every call has these: one allocation for both.
+		var watched struct {
+			body  rewrite.Body
+			watch watch
+		}
+		c.bodies[d], c.watches[d] = &watched.body, &watched.watch
+		watched.body = rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
 		if s.rec != nil {
 			c.bodies[d].Recorder = s.rec
 		}
