@@ -74,10 +74,17 @@ type Body struct {
 	gathers bool
 	// gathered are the forwarded bytes that were collected so far.
 	gathered bytes.Buffer
+	// edits are the changes in gathered, which are recorded when that is forwarded.
+	edits []captures.Edit
 }
 
 // Offset returns how many received bytes were forwarded, replaced or dropped. It may be called after Run.
-func (b *Body) Offset() int64 { return b.at }
+func (b *Body) Offset() int64 {
+	if b.gathers {
+		return 0
+	}
+	return b.at
+}
 
 // Run forwards the body from r to w until r ends.
 //
@@ -128,7 +135,7 @@ func (b *Body) flushGathered() error {
 	if !b.gathers {
 		return nil
 	}
-	b.gathers = false
+	b.endGathering()
 	length := int64(b.gathered.Len())
 	if b.at < b.Declared {
 		// The body was cut off.
@@ -141,6 +148,15 @@ func (b *Body) flushGathered() error {
 	return err
 }
 
+// endGathering records the changes in the buffered body, which is forwarded now.
+func (b *Body) endGathering() {
+	b.gathers = false
+	for _, e := range b.edits {
+		b.recordEdit(e)
+	}
+	b.edits = nil
+}
+
 // write forwards bytes at the speed that Exchange.Pace allows.
 func (b *Body) write(ctx context.Context, p []byte) error {
 	b.Exchange.Pace(ctx, b.Dir, len(p))
@@ -151,7 +167,7 @@ func (b *Body) write(ctx context.Context, p []byte) error {
 			return nil
 		}
 		// The body has become too long: the length is not declared then.
-		b.gathers = false
+		b.endGathering()
 		if err := b.begin(Unknown); err != nil {
 			return err
 		}
@@ -281,6 +297,10 @@ func (b *Body) frame(ctx context.Context, f *Frame) error {
 	case Pass:
 		return b.forward(ctx, f.Received)
 	case Answer, Reset:
+		if b.gathers {
+			// The frames before are not forwarded either.
+			start, b.gathers, b.edits = 0, false, nil
+		}
 		b.record(start, v.Rule, nil)
 		return &Stop{v}
 	case Replace:
@@ -300,8 +320,18 @@ func (b *Body) frame(ctx context.Context, f *Frame) error {
 // record stores in the recording that a rule replaced the received bytes from offset start up to the current offset
 // with data.
 func (b *Body) record(start int64, rule string, data []byte) {
+	e := captures.Edit{Dir: b.Dir, Start: start, End: b.at, Rule: rule, Data: data}
+	if b.gathers {
+		b.edits = append(b.edits, e)
+		return
+	}
+	b.recordEdit(e)
+}
+
+// recordEdit stores a change in the recording.
+func (b *Body) recordEdit(e captures.Edit) {
 	if b.Recorder != nil {
-		b.Recorder.Edit(b.Dir, start, b.at, rule, data)
+		b.Recorder.Edit(e.Dir, e.Start, e.End, e.Rule, e.Data)
 	}
 }
 
