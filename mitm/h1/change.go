@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -33,12 +32,21 @@ type change struct {
 	// down applies the rules to the response body.
 	down rewrite.Body
 
-	// mu guards the fields below.
+	// received is the number of bytes of the response body that were recorded. The goroutine that reads from the server
+	// writes it, and others read it after responding.
+	received int64
+	// responding counts the responses that are being forwarded: 1 while there is one.
+	responding sync.WaitGroup
+
+	// mu guards the fields below, and is held while parts of the response are written to the client.
 	mu sync.Mutex
-	// begun means that the head of the response was forwarded.
-	begun bool
 	// cut means that a rule has ended the exchange.
 	cut bool
+	// begun means that the head of the response was forwarded.
+	begun bool
+	// left is the number of bytes of the response body that were not forwarded yet, or -1 if that is not known. After
+	// begun, 0 means that the whole response was forwarded.
+	left int64
 	// downFraming is the way in which the forwarded response body is delimited.
 	downFraming outFraming
 }
@@ -279,6 +287,22 @@ func (s *server) forwardChanged(x *exchange, a *response) error {
 	return out.finish()
 }
 
+// forwardBodiless forwards the response a unchanged, which has no body, such as one to HEAD, and which the rules
+// therefore cannot change.
+//
+// Errors: those of forwardBody.
+func (s *server) forwardBodiless(x *exchange, a *response) error {
+	c := x.change
+	c.exchange.Response(a.status, a.header)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return errEnded
+	}
+	c.begun, c.left = true, 0
+	return s.forwardBody(x, a)
+}
+
 // An answerBody reads the content of a response body, without its chunked encoding.
 type answerBody struct {
 	// server is the connection from which the response is received.
@@ -324,6 +348,7 @@ func (r *answerBody) Read(p []byte) (int, error) {
 		}
 		n, content, bad := r.body.scan(s.in.buffered(), s.content)
 		s.relay.record(r.exchange, captures.Down, content)
+		r.exchange.change.received += int64(len(content))
 		r.left = append(r.left[:0], content...)
 		s.in.consume(n)
 		if bad != nil {
@@ -348,33 +373,32 @@ type answerSink struct {
 	body *body
 	// framing is the way in which the forwarded body is delimited.
 	framing outFraming
-	// left is the number of bytes of a body with a known length that were not forwarded yet; -1 if the length
-	// is unknown.
-	left int64
 }
 
 // Begin forwards the head of the response. length is the length of the body in bytes, or one of the special
 // values rewrite.Unknown and rewrite.Unchanged.
 func (w *answerSink) Begin(length int64) error {
-	switch w.left = -1; {
+	c, left := w.exchange.change, int64(-1)
+	switch {
 	case w.body.kind == bodyChunked:
 		w.framing = chunkedBody
 	case w.body.kind == bodyUntilClose:
 	case length == rewrite.Unknown:
 		w.framing = chunkedBody
 		w.head = withLengthLine(w.head, "Transfer-Encoding: chunked")
-	case length >= 0:
-		w.left = length
+	case length == rewrite.Unchanged:
+		left = c.down.Declared
+	default:
+		left = length
 		w.head = withLengthLine(w.head, "Content-Length: "+strconv.FormatInt(length, 10))
 	}
-	c := w.exchange.change
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut {
 		return errEnded
 	}
-	c.begun, c.downFraming = true, w.framing
-	return w.send(w.head, w.left == 0)
+	c.begun, c.left, c.downFraming = true, left, w.framing
+	return w.send(w.head, left == 0)
 }
 
 // withLengthLine returns a response head with its Content-Length line replaced by line, unless that has the
@@ -400,9 +424,9 @@ func (w *answerSink) Write(p []byte) (int, error) {
 		return 0, errEnded
 	}
 	last := false
-	if w.left > 0 {
-		w.left -= int64(len(p))
-		last = w.left <= 0
+	if c.left > 0 {
+		c.left = max(0, c.left-int64(len(p)))
+		last = c.left == 0
 	}
 	if err := w.send(appendBody(nil, w.framing, p), last); err != nil {
 		return 0, err
@@ -424,117 +448,15 @@ func (w *answerSink) send(p []byte, last bool) error {
 
 // finish forwards the end of the response body.
 func (w *answerSink) finish() error {
+	c := w.exchange.change
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return errEnded
+	}
+	c.left = 0
 	if w.framing != chunkedBody {
 		return w.send(nil, true)
 	}
 	return w.send(appendEnd(nil, w.body.trailers), true)
-}
-
-// stopChanged ends an exchange because a rule demands it: with a response to the client, or a reset. It also
-// closes the connections.
-func (r *Relay) stopChanged(x *exchange, stop *rewrite.Stop) error {
-	// Both directions may reach this at once; only the first ends the exchange.
-	c := x.change
-	c.cancel()
-	c.mu.Lock()
-	if c.cut {
-		c.mu.Unlock()
-		return errEnded
-	}
-	c.cut = true
-	begun := c.begun
-	c.mu.Unlock()
-	if stop.Action == rewrite.Reset || stop.Answer == nil {
-		return r.resetChanged(x, stop.Rule)
-	}
-
-	r.mu.Lock()
-	if r.running != x {
-		r.mu.Unlock()
-		return errEnded
-	}
-	// The rest of the server's response is not read.
-	x.refused = true
-	if x.server != nil {
-		x.server.close()
-	}
-	r.mu.Unlock()
-
-	// Writing may block, so the lock is not held meanwhile, and the exchange may have ended afterwards.
-	_, _ = r.client.conn.Write(c.appendStop(x, stop, begun))
-	r.mu.Lock()
-	if r.running != x {
-		r.mu.Unlock()
-		return errEnded
-	}
-	r.endRunning()
-	r.beginClose()
-	r.mu.Unlock()
-	r.endExchange(x, captures.Complete, nil)
-	return errEnded
-}
-
-// resetChanged resets the connections of an exchange to the client and the server, because of a rule.
-func (r *Relay) resetChanged(x *exchange, rule string) error {
-	for _, conn := range []net.Conn{r.client.conn, serverConn(x)} {
-		if l, ok := conn.(interface{ NetConn() net.Conn }); ok {
-			conn = netConn(l.NetConn())
-		}
-		if l, ok := conn.(interface{ SetLinger(int) error }); ok {
-			_ = l.SetLinger(0)
-		}
-	}
-	r.endAll(captures.Reset, errors.New("reset by the rule "+rule))
-	return errEnded
-}
-
-// appendStop returns the bytes of the response with which a rule ends an exchange, and records it. begun means
-// that a part of the server's response was already forwarded; then only the rule's final part of the body is
-// sent.
-func (c *change) appendStop(x *exchange, stop *rewrite.Stop, begun bool) (p []byte) {
-	a := stop.Answer
-	body := a.Tail
-	if begun {
-		if p = appendBody(nil, c.downFraming, body); c.downFraming == chunkedBody {
-			p = appendEnd(p, a.Trailers)
-		}
-	} else {
-		body = a.Body
-		p = appendAnswer(nil, a)
-	}
-	if x.rec == nil {
-		return p
-	}
-	if !begun {
-		x.rec.ForwardHead(captures.Down, stop.Rule, captures.ForwardedHead{Status: a.Status, Headers: a.Header, Trailers: a.Trailers})
-	}
-	if at := c.down.Offset(); len(body) > 0 {
-		x.rec.Edit(captures.Down, at, at, stop.Rule, body)
-	}
-	return p
-}
-
-// serverConn returns the connection to the server of an exchange, or nil if there is none.
-func serverConn(x *exchange) net.Conn {
-	if x.server == nil {
-		return nil
-	}
-	return x.server.conn
-}
-
-// appendAnswer appends the bytes of an HTTP/1.1 response with "Connection: close" to dst.
-func appendAnswer(dst []byte, a *rewrite.Response) []byte {
-	dst = append(dst, "HTTP/1.1 "+strconv.Itoa(a.Status)+" "+http.StatusText(a.Status)+"\r\n"...)
-	for _, f := range a.Header {
-		if !strings.EqualFold(f.Name, "content-length") {
-			dst = append(dst, f.Name+": "+f.Value+"\r\n"...)
-		}
-	}
-	dst = append(dst, "Connection: close\r\n"...)
-	if len(a.Trailers) > 0 {
-		dst = append(dst, "Transfer-Encoding: chunked\r\n\r\n"...)
-		return appendEnd(appendBody(dst, chunkedBody, a.Body), a.Trailers)
-	}
-	dst = append(dst, "Content-Length: "+strconv.Itoa(len(a.Body))+"\r\n\r\n"...)
-	return append(dst, a.Body...)
 }

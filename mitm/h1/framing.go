@@ -170,7 +170,7 @@ func (q *Request) bodyOf() body {
 // Source: RFC 9112, section 6.3
 func (a *response) bodyOf(method string) body {
 	switch {
-	case method == http.MethodHead, a.status < 200, a.status == http.StatusNoContent, a.status == http.StatusNotModified:
+	case !a.mayHaveBody(method):
 		return body{kind: bodyLength, done: true}
 	case a.chunked:
 		return body{kind: bodyChunked, padded: true}
@@ -178,6 +178,11 @@ func (a *response) bodyOf(method string) body {
 		return body{kind: bodyLength, left: a.length, done: a.length == 0}
 	}
 	return body{kind: bodyUntilClose}
+}
+
+// mayHaveBody reports whether the response to a request with a method can have a body, even if it declares a length.
+func (a *response) mayHaveBody(method string) bool {
+	return method != http.MethodHead && a.status >= 200 && a.status != http.StatusNoContent && a.status != http.StatusNotModified
 }
 
 // changesProtocol reports whether the bytes after the response are no longer HTTP. method is that of the

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
 const testTimeout = 20 * time.Second
@@ -101,6 +103,22 @@ type tape struct {
 	ex       captures.Exchange
 	up, down []byte
 	ended    bool
+	// forwarded are the changes by rules.
+	forwarded []string
+}
+
+func (r *tape) ID() int64 { return 1 }
+
+func (r *tape) Edit(d captures.Direction, start, end int64, rule string, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forwarded = append(r.forwarded, fmt.Sprintf("%s %d-%d %s %q", d, start, end, rule, data))
+}
+
+func (r *tape) ForwardHead(d captures.Direction, rule string, h captures.ForwardedHead) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forwarded = append(r.forwarded, fmt.Sprintf("%s head %s %d", d, rule, h.Status))
 }
 
 func (r *tape) Response(status int, h captures.Headers) {
@@ -149,8 +167,8 @@ type testRelay struct {
 	running int
 }
 
-// newTestRelay starts a relay in a tunnel to a server.
-func newTestRelay(t *testing.T, addr string) *testRelay {
+// newTestRelay starts a relay in a tunnel to a server. exchange, if given, decides about the frames of every exchange.
+func newTestRelay(t *testing.T, addr string, exchange ...rewrite.Exchange) *testRelay {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -167,7 +185,7 @@ func newTestRelay(t *testing.T, addr string) *testRelay {
 	}
 	_ = client.SetDeadline(time.Now().Add(testTimeout))
 	b := &testRelay{t: t, client: client.(*net.TCPConn), done: make(chan struct{})}
-	r := New(Config{
+	config := Config{
 		Client: conn,
 		Route: func(q *Request) (*Route, error) {
 			return &Route{Key: addr, URL: "http://" + addr + q.Target, Bound: true, Dial: func(ctx context.Context) (net.Conn, error) {
@@ -194,7 +212,11 @@ func newTestRelay(t *testing.T, addr string) *testRelay {
 		},
 		Admit:   func() bool { b.count(1); return true },
 		Release: func() { b.count(-1) },
-	})
+	}
+	if len(exchange) > 0 {
+		config.Rewrite = func(*Request, *Route) rewrite.Exchange { return exchange[0] }
+	}
+	r := New(config)
 	go func() {
 		defer close(b.done)
 		r.Run(t.Context())
@@ -240,6 +262,14 @@ func (b *testRelay) end() []*tape {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tapes
+}
+
+// write writes to the relay.
+func (b *testRelay) write(raw string) {
+	b.t.Helper()
+	if _, err := io.WriteString(b.client, raw); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // send writes and half-closes, and returns all that comes back.

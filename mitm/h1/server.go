@@ -111,13 +111,19 @@ func (s *server) relayAnswer() error {
 	if !s.beginAnswer(x, a) {
 		return errEnded
 	}
+	if x.change != nil {
+		defer x.change.responding.Done()
+	}
 	if x.rec != nil {
 		x.rec.Response(a.status, a.header)
 	}
 
-	// An answer that states a length but has no body, as to HEAD, is forwarded as it is.
 	forward := s.forwardBody
-	if x.change != nil && !(b.done && (a.length != 0 || x.request.Method == http.MethodHead)) {
+	switch {
+	case x.change == nil:
+	case !a.mayHaveBody(x.request.Method):
+		forward = s.forwardBodiless
+	default:
 		forward = s.forwardChanged
 	}
 	if err := forward(x, a); err != nil {
@@ -138,6 +144,10 @@ func (s *server) relayAnswer() error {
 
 // inform forwards an informational response (1xx).
 func (s *server) inform(x *exchange, a *response) error {
+	if c := x.change; c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
 	s.relay.mu.Lock()
 	refused := x.refused
 	x.informed, x.continued = true, x.continued || a.status == http.StatusContinue
@@ -167,6 +177,9 @@ func (s *server) beginAnswer(x *exchange, a *response) bool {
 		return false
 	}
 	x.answering = true
+	if x.change != nil {
+		x.change.responding.Add(1)
+	}
 	x.persistent = x.request.persistent && a.persistent && a.body.kind != bodyUntilClose
 
 	// The client may omit the body if it was not told to send it, and the server could take the next request for
@@ -282,8 +295,8 @@ func (r *Relay) loseServer(s *server, err error) {
 		r.servers = append(r.servers[:i], r.servers[i+1:]...)
 	}
 	if x == nil || r.running != x || x.refused {
-		// The client takes its connection for this one.
-		if s.bound && known && !r.ended {
+		// The client takes its connection for this one. It is not closed before another answer was written.
+		if s.bound && known && !r.ended && (x == nil || r.running != x) {
 			r.beginClose()
 		}
 		r.mu.Unlock()

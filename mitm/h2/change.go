@@ -64,6 +64,8 @@ type change struct {
 	responded bool
 	// headSent means that a final response head was forwarded to the client.
 	headSent bool
+	// endSent means that the end of the response was put into the client's send queue.
+	endSent bool
 	// cut means that a rule has ended the exchange, so that nothing more is forwarded.
 	cut bool
 }
@@ -71,15 +73,18 @@ type change struct {
 // newChange returns the state of a new stream that rules may change, as exchange decides.
 func (r *Relay) newChange(s *stream, id uint32, exchange rewrite.Exchange) *change {
 	c := &change{relay: r, stream: s, id: id, exchange: exchange}
-	// Every call has these: one allocation for both directions.
-	bodies, watches := new([2]rewrite.Body), new([2]watch)
 	for d := range c.bodies {
 		if !exchange.Diverts(captures.Direction(d)) {
 			continue
 		}
 		c.to(captures.Direction(d)).openQueue(id)
-		c.bodies[d], c.watches[d] = &bodies[d], &watches[d]
-		bodies[d] = rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
+		// Every call has these: one allocation for both.
+		var watched struct {
+			body  rewrite.Body
+			watch watch
+		}
+		c.bodies[d], c.watches[d] = &watched.body, &watched.watch
+		watched.body = rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
 		if s.rec != nil {
 			c.bodies[d].Recorder = s.rec
 		}
@@ -181,6 +186,7 @@ func (c *change) openResponse(in *inbox, fields []hpack.HeaderField, last, bodil
 		c.headSent = !c.cut
 		if c.headSent {
 			c.to(captures.Down).enqueue(c.id, c.headers(captures.Down, fields, last))
+			c.endSent = last
 		}
 		c.mu.Unlock()
 		if last {
@@ -257,9 +263,9 @@ func (c *change) run(d captures.Direction, head []hpack.HeaderField) {
 	var reset *serverAbort
 	switch {
 	case err == nil && len(in.trailers) > 0:
-		c.enqueue(d, c.headers(d, in.trailers, true))
+		c.enqueueEnd(d, c.headers(d, in.trailers, true))
 	case err == nil:
-		c.enqueue(d, sendItem{end: true, sent: func() { c.finish(d) }})
+		c.enqueueEnd(d, sendItem{end: true, sent: func() { c.finish(d) }})
 	case errors.As(err, &stop):
 		c.stop(stop)
 	case errors.As(err, &reset):
@@ -279,6 +285,15 @@ func (c *change) enqueue(d captures.Direction, item sendItem) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.cut && c.to(d).enqueue(c.id, item)
+}
+
+// enqueueEnd appends the last item of a direction to its send queue, unless a rule has ended the exchange.
+func (c *change) enqueueEnd(d captures.Direction, item sendItem) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.cut && c.to(d).enqueue(c.id, item) && d == captures.Down {
+		c.endSent = true
+	}
 }
 
 // finish ends a direction of the stream after its last byte was written.
@@ -358,7 +373,7 @@ func (w *changeSink) Write(p []byte) (int, error) {
 		part := rest[:min(len(rest), maxQueued)]
 		rest = rest[len(part):]
 		if !to.awaitSpace(c.id) || !c.enqueue(w.dir, sendItem{data: append([]byte(nil), part...)}) {
-			return 0, errInterrupted
+			return len(p) - len(rest) - len(part), errInterrupted
 		}
 	}
 	return len(p), nil
@@ -405,9 +420,42 @@ func (c *change) stop(s *rewrite.Stop) {
 		return
 	}
 
-	// If the server's head was already forwarded, its status stays, and only the end of the body can
-	// be replaced.
-	a := s.Answer
+	if c.hasResponse() {
+		c.record(s.Rule, received, nil)
+		c.endRequest()
+	} else {
+		c.answer(s, headSent, received)
+	}
+}
+
+// hasResponse reports whether the whole response was forwarded, or waits in the client's send queue.
+func (c *change) hasResponse() bool {
+	c.mu.Lock()
+	queued := c.endSent
+	c.mu.Unlock()
+	c.relay.mu.Lock()
+	defer c.relay.mu.Unlock()
+	return queued || c.stream.ended[captures.Down]
+}
+
+// endRequest tells a client that has received the whole response to send no more of the request. Nothing else may
+// follow a complete response.
+//
+// Source: RFC 9113, section 8.1
+func (c *change) endRequest() {
+	client, frame := c.to(captures.Down), resetFrame(c.id, codeNone)
+	sent := func() { c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Complete, nil)) }
+	if !client.enqueue(c.id, sendItem{frame: frame, alone: true, sent: sent}) {
+		client.sendControl(frame)
+		sent()
+	}
+}
+
+// answer sends the answer of a rule that ends the exchange. headSent means that the server's head was already
+// forwarded: then its status stays, and only the end of the body is replaced. received is the number of body bytes
+// received, by direction.
+func (c *change) answer(s *rewrite.Stop, headSent bool, received [2]int64) {
+	client, a := c.to(captures.Down), s.Answer
 	body := a.Tail
 	if !headSent {
 		body = a.Body

@@ -57,6 +57,8 @@ type Body struct {
 	at int64
 	// number is the number of the next frame, from 0.
 	number int
+	// unsent is the number of bytes of the last write that sink did not accept, because of an error.
+	unsent int
 
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
@@ -72,10 +74,17 @@ type Body struct {
 	gathers bool
 	// gathered are the forwarded bytes that were collected so far.
 	gathered bytes.Buffer
+	// edits are the changes in gathered, which are recorded when that is forwarded.
+	edits []captures.Edit
 }
 
 // Offset returns how many received bytes were forwarded, replaced or dropped. It may be called after Run.
-func (b *Body) Offset() int64 { return b.at }
+func (b *Body) Offset() int64 {
+	if b.gathers {
+		return 0
+	}
+	return b.at
+}
 
 // Run forwards the body from r to w until r ends.
 //
@@ -126,7 +135,7 @@ func (b *Body) flushGathered() error {
 	if !b.gathers {
 		return nil
 	}
-	b.gathers = false
+	b.endGathering()
 	length := int64(b.gathered.Len())
 	if b.at < b.Declared {
 		// The body was cut off.
@@ -139,16 +148,26 @@ func (b *Body) flushGathered() error {
 	return err
 }
 
+// endGathering records the changes in the buffered body, which is forwarded now.
+func (b *Body) endGathering() {
+	b.gathers = false
+	for _, e := range b.edits {
+		b.recordEdit(e)
+	}
+	b.edits = nil
+}
+
 // write forwards bytes at the speed that Exchange.Pace allows.
 func (b *Body) write(ctx context.Context, p []byte) error {
 	b.Exchange.Pace(ctx, b.Dir, len(p))
+	b.unsent = len(p)
 	if b.gathers {
 		if b.gathered.Len()+len(p) <= 4*MaxFrame {
 			b.gathered.Write(p)
 			return nil
 		}
 		// The body has become too long: the length is not declared then.
-		b.gathers = false
+		b.endGathering()
 		if err := b.begin(Unknown); err != nil {
 			return err
 		}
@@ -157,10 +176,21 @@ func (b *Body) write(ctx context.Context, p []byte) error {
 		}
 		b.gathered = bytes.Buffer{}
 	}
-	if err := b.begin(Unknown); err != nil || len(p) == 0 {
-		return err
+	err := b.begin(Unknown)
+	if err == nil && len(p) > 0 {
+		n := 0
+		n, err = b.sink.Write(p)
+		b.unsent -= n
 	}
-	_, err := b.sink.Write(p)
+	return err
+}
+
+// forward forwards received bytes, which Offset counts already, unchanged.
+func (b *Body) forward(ctx context.Context, p []byte) error {
+	err := b.write(ctx, p)
+	if err != nil {
+		b.at -= int64(b.unsent)
+	}
 	return err
 }
 
@@ -171,8 +201,7 @@ func (b *Body) copy(ctx context.Context, r io.Reader) error {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			b.at += int64(n)
-			if werr := b.write(ctx, buf[:n]); werr != nil {
+			if werr := b.pass(ctx, buf[:n]); werr != nil {
 				return werr
 			}
 		}
@@ -232,8 +261,7 @@ func (b *Body) runWhole(ctx context.Context, r io.Reader) error {
 		if err := b.begin(Unchanged); err != nil {
 			return err
 		}
-		b.at += int64(len(p))
-		if err := b.write(ctx, p); err != nil {
+		if err := b.pass(ctx, p); err != nil {
 			return err
 		}
 		return b.copy(ctx, r)
@@ -267,8 +295,12 @@ func (b *Body) frame(ctx context.Context, f *Frame) error {
 	v := b.Exchange.Frame(ctx, f)
 	switch v.Action {
 	case Pass:
-		return b.write(ctx, f.Received)
+		return b.forward(ctx, f.Received)
 	case Answer, Reset:
+		if b.gathers {
+			// The frames before are not forwarded either.
+			start, b.gathers, b.edits = 0, false, nil
+		}
 		b.record(start, v.Rule, nil)
 		return &Stop{v}
 	case Replace:
@@ -288,8 +320,18 @@ func (b *Body) frame(ctx context.Context, f *Frame) error {
 // record stores in the recording that a rule replaced the received bytes from offset start up to the current offset
 // with data.
 func (b *Body) record(start int64, rule string, data []byte) {
+	e := captures.Edit{Dir: b.Dir, Start: start, End: b.at, Rule: rule, Data: data}
+	if b.gathers {
+		b.edits = append(b.edits, e)
+		return
+	}
+	b.recordEdit(e)
+}
+
+// recordEdit stores a change in the recording.
+func (b *Body) recordEdit(e captures.Edit) {
 	if b.Recorder != nil {
-		b.Recorder.Edit(b.Dir, start, b.at, rule, data)
+		b.Recorder.Edit(e.Dir, e.Start, e.End, e.Rule, e.Data)
 	}
 }
 

@@ -3,7 +3,9 @@ package rewrite
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -87,5 +89,56 @@ func examine(t *testing.T, framing Framing, body []byte) {
 	var out sink
 	if err := b.Run(context.Background(), bytes.NewReader(body[passed:]), &out); err != nil || !bytes.Equal(out.Bytes(), body[passed:]) {
 		t.Fatalf("%q became %q, %v", body[passed:], out.Bytes(), err)
+	}
+}
+
+// ending replaces the frame "edit" by "x", and ends the exchange at the frame "stop".
+type ending struct{ unchanged }
+
+func (ending) Frame(_ context.Context, f *Frame) (v Verdict) {
+	switch string(f.Data) {
+	case "edit":
+		v = Verdict{Action: Replace, Rule: "edits", Messages: [][]byte{[]byte("x")}}
+	case "stop":
+		v = Verdict{Action: Answer, Rule: "ends", Answer: &Response{}}
+	}
+	return v
+}
+
+// edits are changes in the form that a Recorder gets.
+type edits []captures.Edit
+
+func (e *edits) Edit(d captures.Direction, start, end int64, rule string, data []byte) {
+	*e = append(*e, captures.Edit{Dir: d, Start: start, End: end, Rule: rule, Data: data})
+}
+
+func (*edits) ForwardHead(captures.Direction, string, captures.ForwardedHead) {}
+
+// TestEndedWhileGathered: the frames of a body whose length must be declared first are forwarded together. If a rule ends
+// the exchange at one of them, the recorded changes say that those before were not forwarded either.
+func TestEndedWhileGathered(t *testing.T) {
+	t.Parallel()
+	const pass, edit, stop = "\x00\x00\x00\x00\x04pass", "\x00\x00\x00\x00\x04edit", "\x00\x00\x00\x00\x04stop"
+	for _, c := range []struct {
+		body     string
+		declared bool
+		want     edits
+		sent     string
+	}{
+		{pass + edit + stop, true, edits{{Start: 0, End: 27, Rule: "ends"}}, ""},
+		{pass + edit + stop, false, edits{{Start: 9, End: 18, Rule: "edits", Data: []byte("\x00\x00\x00\x00\x01x")}, {Start: 18, End: 27, Rule: "ends"}}, pass + "\x00\x00\x00\x00\x01x"},
+		{pass + edit, true, edits{{Start: 9, End: 18, Rule: "edits", Data: []byte("\x00\x00\x00\x00\x01x")}}, pass + "\x00\x00\x00\x00\x01x"},
+	} {
+		var got edits
+		var out sink
+		b := Body{Exchange: ending{unchanged{Framing{Kind: Envelopes}}}, Recorder: &got, Declared: -1}
+		if c.declared {
+			b.Declared = int64(len(c.body))
+		}
+		err := b.Run(t.Context(), bytes.NewReader([]byte(c.body)), &out)
+		var stopped *Stop
+		if errors.As(err, &stopped) != (c.body == pass+edit+stop) || !reflect.DeepEqual(got, c.want) || out.String() != c.sent || b.Offset() != int64(len(c.body)) {
+			t.Errorf("declared %v: %v, %q was forwarded up to %d, changes %+v; want %+v", c.declared, err, out.String(), b.Offset(), got, c.want)
+		}
 	}
 }

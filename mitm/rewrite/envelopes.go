@@ -124,7 +124,7 @@ func (b *Body) nextEnvelope(ctx context.Context, r io.Reader) (more bool, err er
 // pass forwards received bytes unchanged.
 func (b *Body) pass(ctx context.Context, p []byte) error {
 	b.at += int64(len(p))
-	return b.write(ctx, p)
+	return b.forward(ctx, p)
 }
 
 // passFrame forwards a frame of size bytes unchanged, of which p was read.

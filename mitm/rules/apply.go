@@ -103,7 +103,7 @@ func (s selection) none() bool { return len(s.rules) == 0 && !s.intercepted && !
 // x.memories until the next frame of the direction.
 func (x *exchange) selected(f *rewrite.Frame) selection {
 	excluded := x.excludes(f)
-	if excluded && !x.partial[f.Dir] && x.intercept[f.Dir].value == filter.No && x.hook[f.Dir].value == filter.No {
+	if excluded && !x.partial[f.Dir] && !x.mayIntercept(f.Dir) && !x.mayHook(f.Dir) {
 		return selection{}
 	}
 	c := &x.memoryOf(f.Dir).change
@@ -112,8 +112,8 @@ func (x *exchange) selected(f *rewrite.Frame) selection {
 	c.shown = filter.Frame{Frame: x.decode(f, c.view.Codec), Type: x.messageType(f.Dir)}
 	return selection{
 		rules:       c.matching(excluded),
-		intercepted: x.intercept[f.Dir].holds(c.view, c.shown),
-		hooked:      x.hook[f.Dir].holds(c.view, c.shown),
+		intercepted: x.mayIntercept(f.Dir) && x.others.intercept[f.Dir].holds(c.view, c.shown),
+		hooked:      x.mayHook(f.Dir) && x.others.hook[f.Dir].holds(c.view, c.shown),
 	}
 }
 

@@ -101,6 +101,8 @@ type plan struct {
 	// rules are those that may change frames, by direction, in the order of the file.
 	rules [len(directions)][]frameRule
 
+	// endsUp means that a rule may end the exchange at a frame of the request.
+	endsUp bool
 	// ending is the rule that ends the exchange before the request is sent; nil if there is none.
 	ending *rule
 
@@ -123,6 +125,7 @@ func newPlan(list []candidate) *plan {
 			if c.when[d].value != filter.No {
 				r := frameRule{rule: c.rule, when: c.when[d], indexed: canIndex(c.when[d].need)}
 				p.rules[d], p.partial[d] = append(p.rules[d], r), p.partial[d] || !r.indexed
+				p.endsUp = p.endsUp || d == captures.Up && c.rule.endsAtHead()
 			}
 		}
 		if decided && p.ending == nil && c.rule.endsAtHead() && c.rule.changesOnlyEnd() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -199,22 +198,44 @@ func (p *Policy) Begin(ex captures.Exchange) rewrite.Exchange {
 	return x
 }
 
+// others are the conditions under which something other than the rules decides about frames.
+type others struct {
+	// intercept is the condition of Options.Intercept, by direction.
+	intercept [len(directions)]condition
+	// hook is the condition of Options.HookMatch, by direction.
+	hook [len(directions)]condition
+}
+
 // addOthers determines which frames Intercept and HookMatch may select.
 func (x *exchange) addOthers() {
 	o := x.policy.o
+	if (o.Hold == nil || o.Intercept == nil) && o.Hook == nil {
+		return
+	}
+	x.others = &others{}
 	for _, d := range directions {
-		x.intercept[d], x.hook[d] = condition{value: filter.No}, condition{value: filter.No}
+		x.others.intercept[d], x.others.hook[d] = condition{value: filter.No}, condition{value: filter.No}
 		if o.Hold != nil && o.Intercept != nil {
-			x.intercept[d] = conditionOf(o.Intercept, x.view(), d)
+			x.others.intercept[d] = conditionOf(o.Intercept, x.view(), d)
 		}
 		switch {
 		case o.Hook == nil:
 		case o.HookMatch == nil:
-			x.hook[d] = condition{value: filter.Yes}
+			x.others.hook[d] = condition{value: filter.Yes}
 		default:
-			x.hook[d] = conditionOf(o.HookMatch, x.view(), d)
+			x.others.hook[d] = conditionOf(o.HookMatch, x.view(), d)
 		}
 	}
+}
+
+// mayIntercept reports whether Intercept may select frames of a direction.
+func (x *exchange) mayIntercept(d captures.Direction) bool {
+	return x.others != nil && x.others.intercept[d].value != filter.No
+}
+
+// mayHook reports whether the hook may decide about frames of a direction.
+func (x *exchange) mayHook(d captures.Direction) bool {
+	return x.others != nil && x.others.hook[d].value != filter.No
 }
 
 // changesOnlyEnd reports whether the rule does nothing but end the exchange.
@@ -229,10 +250,8 @@ type exchange struct {
 
 	// plan lists the rules that may affect the exchange.
 	*plan
-	// intercept is the condition of Options.Intercept, by direction.
-	intercept [len(directions)]condition
-	// hook is the condition of Options.HookMatch, by direction.
-	hook [len(directions)]condition
+	// others are the conditions of Options.Intercept and Options.HookMatch; nil if neither is set.
+	others *others
 
 	// typed means that filters or edits refer to fields by name, so that the definitions of messages are needed.
 	typed bool
@@ -295,7 +314,7 @@ func (x *exchange) viewNow() filter.Exchange {
 
 // Changes reports whether frames of a direction may be changed.
 func (x *exchange) Changes(d captures.Direction) bool {
-	return len(x.rules[d]) > 0 || x.intercept[d].value != filter.No || x.hook[d].value != filter.No
+	return len(x.rules[d]) > 0 || x.mayIntercept(d) || x.mayHook(d)
 }
 
 // Diverts reports whether frames of a direction may be changed, held or slowed down, or the exchange may be ended.
@@ -308,7 +327,7 @@ func (x *exchange) Diverts(d captures.Direction) bool {
 		return false
 	}
 	// What ends a request ends its response.
-	return x.hook[captures.Up].value != filter.No || slices.ContainsFunc(x.rules[captures.Up], func(r frameRule) bool { return r.rule.endsAtHead() })
+	return x.mayHook(captures.Up) || x.endsUp
 }
 
 // Request returns the verdict before the request is sent: it ends the exchange if a rule can decide that by the
