@@ -54,7 +54,7 @@ func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	if s.values == nil {
 		s.values = values.Replacements{}
 	}
-	for _, pair := range [...][2]captures.Headers{{links.captured.ResponseHeaders, answer.ResponseHeaders}, {links.captured.ResponseTrailers, answer.ResponseTrailers}} {
+	for _, pair := range [...][2]captures.Headers{{links.captured.ResponseHeaders, answer.ResponseHeaders}, {trailersOf(links.captured), trailersOf(answer)}} {
 		was, is := parseHeaders(pair[0]), parseHeaders(pair[1])
 		if was != nil && is != nil {
 			s.addPair(was, is)
@@ -131,6 +131,10 @@ func isName(s string) bool {
 	return isIDLike("t"+s) || mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
 }
 
+// standardAlphabet converts base64url to base64, the alphabet of gRPC's binary metadata. A captured identifier may have
+// no character that shows which of both the client uses.
+var standardAlphabet = strings.NewReplacer("-", "+", "_", "/")
+
 // Apply replaces the identifiers in a captured exchange by the live ones, as if the server had issued
 // them in the capture. headers are the names (in lower case) of the headers, and changed the numbers of
 // the client frames, in which identifiers were replaced. Trailers count as headers. If nothing was
@@ -147,18 +151,19 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 		for i := range *list {
 			h := &(*list)[i]
 			if value, ok := s.values.In(h.Value, 0); ok {
+				name := strings.ToLower(h.Name)
+				if strings.HasSuffix(name, "-bin") {
+					value = standardAlphabet.Replace(value)
+				}
 				h.Value = value
-				headers = append(headers, strings.ToLower(h.Name))
+				headers = append(headers, name)
 			}
 		}
 	}
 
 	// IDs can occur in the URL too, as a path segment or a query parameter.
 	if u, err := url.Parse(c.URL); err == nil {
-		path, inPath := s.values.In(u.Path, values.MaxNested)
-		query, inQuery := s.values.In(u.RawQuery, values.MaxNested)
-		if inPath || inQuery {
-			u.Path, u.RawPath, u.RawQuery = path, "", query
+		if u, ok := replaceInURL(s.values, u); ok {
 			c.URL = u.String()
 			headers = append(headers, "url")
 		}

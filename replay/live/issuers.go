@@ -90,8 +90,9 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 		s.addRequestValue(id, []byte(h.Value))
 	}
 	if u, err := url.Parse(ex.URL); err == nil {
-		s.addRequestValue(id, []byte(u.Path))
-		s.addRequestValue(id, []byte(u.RawQuery))
+		for _, text := range urlTexts(u) {
+			s.addRequestValue(id, []byte(text))
+		}
 	}
 
 	// Frames count in captured order: the client may send back an id within the same exchange.
@@ -111,7 +112,7 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 			}
 		}
 	}
-	for _, h := range slices.Concat(ex.ResponseHeaders, ex.ResponseTrailers) {
+	for _, h := range slices.Concat(ex.ResponseHeaders, trailersOf(ex)) {
 		s.addIssuedValue(id, []byte(h.Value), true)
 	}
 }

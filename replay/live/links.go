@@ -3,6 +3,7 @@ package live
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -248,6 +249,24 @@ func (l *Links) addServerMessage(h parsedMessage) {
 	}
 	l.down = append(l.down, h)
 	l.indexTokens(len(l.down) - 1)
+}
+
+// trailersOf returns the trailers of a response: those of HTTP, and those that gRPC-Web and Connect send in the last
+// frame of the body.
+func trailersOf(ex *decode.Exchange) captures.Headers {
+	list := slices.Clone(ex.ResponseTrailers)
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.Dir != captures.Down || f.End == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.End.Metadata)) {
+			for _, value := range f.End.Metadata[name] {
+				list = append(list, captures.Header{Name: name, Value: value})
+			}
+		}
+	}
+	return list
 }
 
 // parseHeaders converts response headers to a message with one leaf for each header; nil if there are
