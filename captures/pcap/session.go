@@ -294,9 +294,9 @@ func (s *session) failBoth(dir captures.Direction, why string) {
 	s.fail(dir, why)
 }
 
-// isTLS reports whether p looks like the beginning of a TLS record.
+// isTLS reports whether p looks like the beginning of a TLS record: its type, and a version from SSL 3.0 to TLS 1.3.
 func isTLS(p []byte) bool {
-	return len(p) > 0 && p[0] >= recordCCS && p[0] <= recordData && (len(p) < 2 || p[1] == 3)
+	return len(p) > 0 && p[0] >= recordCCS && p[0] <= recordData && (len(p) < 2 || p[1] == 3) && (len(p) < 3 || p[2] <= 4)
 }
 
 // isMethod reports whether p begins with an upper-case HTTP method.

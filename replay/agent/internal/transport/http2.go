@@ -81,8 +81,9 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 		resp.Body.Close()
 	}
 	if err != nil {
+		early := closedEarly(err)
 		err = openError(ctx, &progress, err)
-		if (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && d.answersInHTTP1(ctx) {
+		if early && d.answersInHTTP1(ctx) {
 			// The server closed the connection before its answer was read.
 			err = fmt.Errorf("%w: %w", ErrRefused, err)
 		}
@@ -102,6 +103,13 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 	<-sent
 	c.down = newDownload(resp, c.record)
 	return c, nil
+}
+
+// closedEarly reports whether err is due to a server that closed the connection before it answered.
+func closedEarly(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+		// The error of the HTTP/2 client if the connection closes before the request is written; it is not exported.
+		strings.Contains(err.Error(), "client conn could not be established")
 }
 
 // http2Start is what a client sends at the beginning of an HTTP/2 connection: the preface and an empty SETTINGS frame.
