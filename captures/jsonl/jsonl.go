@@ -150,7 +150,7 @@ func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	op := captures.Opcode(c.Opcode)
 	switch {
 	case t != captures.WebSocket && (c.Opcode != 0 || c.Final || c.Compressed):
-		return 0, fmt.Errorf("opcode: only chunks of the transport %s may have an opcode", captures.WebSocket)
+		return 0, fmt.Errorf("opcode: allowed only if the transport of the exchange is %s", captures.WebSocket)
 	case t != captures.WebSocket:
 		return 0, nil
 	case !op.Known():

@@ -94,7 +94,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 		Fields []inferred `json:"fields"`
 	}
 	if len(data) > maxEvidence {
-		return nil, nil, fmt.Errorf("probe: evidence of more than %d bytes", maxEvidence)
+		return nil, nil, fmt.Errorf("probe: the evidence file is larger than the limit of %d bytes", maxEvidence)
 	}
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil || len(doc.Fields) == 0 || doc.Fields[0].Message == "" {
 		return nil, nil, errors.Join(errors.New("probe: the file is not evidence of 'schema infer'"), err)

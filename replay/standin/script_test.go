@@ -63,8 +63,8 @@ func TestScriptErrorsNameTheirPlace(t *testing.T) {
 		{turn(`{"reset":false}`), "turns[0].steps[0]: reset: false has no effect"},
 		{turn(`{"error":{"code":"nope"}}`), `turns[0].steps[0]: error.code: "nope" is not a Connect code`},
 		{turn(`{"error":{"code":"internal","details":[{"type":"a.B"}]}}`), `error.details[0].type: proto/ has no message "a.B"`},
-		{`{"v":1,"chats":[{"steps":[{"tokens":1}]}]}`, "chats[0].steps[0]: tokens: allowed only in a turn, not in a chat"},
-		{`{"v":1,"chats":[{"steps":[{"wait":{"ms":5,"heartbeat_every_ms":1}}]}]}`, "chats[0].steps[0]: wait.heartbeat_every_ms: allowed only in a turn"},
+		{`{"v":1,"chats":[{"steps":[{"tokens":1}]}]}`, `chats[0].steps[0]: tokens: allowed only in an element of "turns", not of "chats"`},
+		{`{"v":1,"chats":[{"steps":[{"wait":{"ms":5,"heartbeat_every_ms":1}}]}]}`, `chats[0].steps[0]: wait.heartbeat_every_ms: allowed only in an element of "turns"`},
 		{strings.Repeat(" ", maxScriptBytes+1), "bytes are more than"},
 	} {
 		if _, err := readScript(a, []byte(c.script)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -69,7 +69,7 @@ func (b *binder) step(s *scriptStep) error {
 	}
 	action := actions[0]
 	if !b.agent && !slices.Contains([]string{"thinking", "text", "wait", "send", "raw", "error", "reset", "drop_end"}, action) {
-		return fmt.Errorf("%s: allowed only in a turn, not in a chat", action)
+		return fmt.Errorf("%s: allowed only in an element of \"turns\", not of \"chats\"", action)
 	}
 	if err := times("delay_ms", s.DelayMS, "pace_ms", s.PaceMS); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (b *binder) pause(s *scriptStep) error {
 // wait validates a pause.
 func (b *binder) wait(w *scriptWait) error {
 	if w.HeartbeatEveryMS > 0 && !b.agent {
-		return fmt.Errorf(".heartbeat_every_ms: allowed only in a turn, not in a chat")
+		return fmt.Errorf(".heartbeat_every_ms: allowed only in an element of \"turns\", not of \"chats\"")
 	}
 	if w.HeartbeatEveryMS > 0 && w.MS/w.HeartbeatEveryMS > maxHeartbeats {
 		return fmt.Errorf(".heartbeat_every_ms: more than %d heartbeats", maxHeartbeats)

@@ -204,7 +204,7 @@ func (v *verifier) messages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.Cite(v.server.Requests, "to illegal tags: %s", a.Quoted())
+		c.Cite(v.server.Requests, "answer to illegal tags: %s", a.Quoted())
 		if !hit {
 			f, err := v.found(ctx, c)
 			if err != nil {
@@ -213,7 +213,7 @@ func (v *verifier) messages(ctx context.Context) error {
 			contradict(c, f)
 			continue
 		}
-		c.Decide(probe.Confirmed, "the server reads it as a message: it looks at tags in it")
+		c.Decide(probe.Confirmed, "the server parses the field as a message: it rejects illegal tags inside")
 		c.Open = "whether it is repeated"
 		if c.Descriptor.IsMap() {
 			c.Open = "whether it is a map, and of what"

@@ -43,9 +43,9 @@ func alignCommand(a *app.App) *cobra.Command {
 		Use:   "align F.uwc…",
 		Short: "Find field names by comparing calls recorded in protobuf and in JSON",
 		Long: `align finds calls that were recorded both in protobuf and in JSON, and matches the field
-names in JSON to the field numbers in protobuf. align compares, over all pairs of a
-method's messages, which fields are present and which values they have, including nested
-messages. The result is names, exact types and names of enum values. 'unwire replay F ID
+names in JSON to the field numbers in protobuf. align pairs each
+protobuf message of a method with the JSON message of the same content, and compares in
+all pairs which fields are present and which values they have, including nested messages. The result is names, exact types and names of enum values. 'unwire replay F ID
 --codec json -o F2.uwc' records a pair.
 
 align assigns a name only if no other assignment fits the messages. All other candidates

@@ -92,7 +92,7 @@ func settledTable(out *term.Output, r *probe.Result) error {
 		for _, c := range q.Claims {
 			why := c.Concluded
 			if c.Open != "" {
-				why += "; open: " + c.Open
+				why += "; not known: " + c.Open
 			}
 			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
 			open = append(open, c.Verdict != probe.Confirmed)

@@ -82,7 +82,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		}
 		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
 		if c.Open != "" {
-			concluded += "; open: " + c.Open
+			concluded += "; not known: " + c.Open
 		}
 		if c.Label == "map" {
 			label = ""
