@@ -104,18 +104,18 @@ func TestCheckContradictions(t *testing.T) {
 		reason string
 	}{
 		{"wire type", schematest.Tags(nil).Varint(1, 5), 1, "wire type varint, declared string"},
-		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "bool with a value above 1"},
+		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "declared as bool, but has a value above 1"},
 		{"int32", schematest.Tags(nil).Varint(7, 1<<40), 7, "int32 with a value outside 32 bits"},
 		{"sint32", schematest.Tags(nil).Varint(13, 1<<33), 13, "sint32 with a value outside 32 bits"},
-		{"UTF-8", schematest.Tags(nil).Text(1, "\xff"), 1, "text that is not UTF-8"},
-		{"twice", schematest.Tags(nil).Text(1, "a").Text(1, "b"), 1, "more than once in a message, declared singular"},
-		{"twice around itself", schematest.Tags(nil).Text(1, "a").Text(6, string(schematest.Tags(nil).Text(1, "x"))).Text(1, "b"), 1, "more than once in a message, declared singular"},
+		{"UTF-8", schematest.Tags(nil).Text(1, "\xff"), 1, "the string is not valid UTF-8"},
+		{"twice", schematest.Tags(nil).Text(1, "a").Text(1, "b"), 1, "occurs more than once in a message, but is declared singular"},
+		{"twice around itself", schematest.Tags(nil).Text(1, "a").Text(6, string(schematest.Tags(nil).Text(1, "x"))).Text(1, "b"), 1, "occurs more than once in a message, but is declared singular"},
 		{"enum", schematest.Tags(nil).Varint(2, 9), 2, "number 9 has no name in chat.v1.Mode"},
 		{"oneof", schematest.Tags(nil).Text(8, "f").Varint(9, 1), 9, "together with file of the same oneof source"},
-		{"packed varints", schematest.Tags(nil).Text(4, "\x01\x80"), 4, "packed payload that is no list of varints"},
+		{"packed varints", schematest.Tags(nil).Text(4, "\x01\x80"), 4, "the packed payload does not parse as varints"},
 		{"packed fixed", schematest.Tags(nil).Text(10, "12345"), 10, "packed payload whose size is no multiple of 4"},
-		{"no message", schematest.Tags(nil).Text(6, "\xff"), 6, "payload is no message"},
-		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "bool with a value above 1"},
+		{"no message", schematest.Tags(nil).Text(6, "\xff"), 6, "the payload does not parse as a message"},
+		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "declared as bool, but has a value above 1"},
 		{"malformed", []byte{0xff}, 0, "malformed: cut off after 1 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

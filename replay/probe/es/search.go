@@ -100,11 +100,11 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 		m.isVarint(deep)
 		f := m.found[varints[k]]
 		f.slot = slotMessage
-		m.addEvidence(f, "other fields are read in it than around it")
+		m.addEvidence(f, "the field contains other fields than the message around it")
 		return from, 0, nil
 	}
 	if !a.FromParser {
-		return 0, 0, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests, a.Brief())
+		return 0, 0, probe.Stop("the answer to request %d reveals nothing about the server's parser: %s", m.server.Requests, a.Brief())
 	}
 	high, err = m.learnRefusal(ctx, a, b, g.illegal, from, deep)
 	return high, 0, err
@@ -153,7 +153,7 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.Text, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
-		m.addEvidence(f, "it can be nested until the parser gives up: "+a.Quoted())
+		m.addEvidence(f, "the field contains itself, because the parser accepts nested copies up to its limit: "+a.Quoted())
 		return from, nil
 	// the answer says nothing about the varint
 	case deep != 0 && !illegal:
@@ -173,7 +173,7 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 	}
 	switch len(b.numbers) {
 	case 0:
-		return 0, probe.Stop("the parser stumbles over what has no field in it")
+		return 0, probe.Stop("the server's parser rejects a message without any field")
 	case 1:
 		return b.next, m.identify(ctx, b.numbers[0], a)
 	}

@@ -48,6 +48,6 @@ func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		return names.Ask(ctx, c, o, res)
 	}
-	res.Note("the oracle is off: the server's answers do not contain its parser's errors, so no field is reported")
+	res.Note("the server's answers do not contain the error messages of its parser, so unwire reports no fields")
 	return nil
 }
