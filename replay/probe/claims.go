@@ -169,7 +169,7 @@ func (f *Field) describe() string {
 	case f.VarintOrMessage:
 		return "a single varint, or as a message with fields of the same types as those of the message around it"
 	case f.Class == "" && f.Label == "repeated":
-		return "a list of numbers"
+		return "repeated numbers"
 	case f.Class == "":
 		return "a field whose wire type it does not reveal"
 	case f.Kind == "group":
@@ -179,11 +179,11 @@ func (f *Field) describe() string {
 	case f.Class == Message:
 		return "a message"
 	case f.Kind == "string":
-		return "text"
+		return "string"
 	case f.Kind == "bytes":
 		return "bytes"
 	case f.Class == Len:
-		return "text or bytes"
+		return "string or bytes"
 	case f.Label == "repeated":
 		return "a repeated " + sizes[f.Class]
 	case f.Label == "":

@@ -207,7 +207,7 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 		"what cannot be told": {
 			`proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:gone()},{no:2,name:"n"+x,kind:"scalar",T:9}, 7])`,
 			"message p.A\n  1 b bytes\n" +
-				"unresolved 1:75 p.A: a field whose name, number or kind is no constant\nunresolved 1:112 p.A: a field that is no constant object\n" +
+				"unresolved 1:75 p.A: the name, number or kind of a field is not a constant\nunresolved 1:112 p.A: a field is not a constant object\n" +
 				"unresolved 1:71 p.A.b: its type, the message gone, was not found, so extract declared it as bytes\n",
 		},
 		"two shapes of one name": {
