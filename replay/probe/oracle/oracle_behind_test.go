@@ -62,7 +62,7 @@ func TestBehind(t *testing.T) {
 		{name: "a limit", word: "429", around: every(8, answer(http.StatusTooManyRequests, "", ""))},
 		{name: "a code", word: "resource_exhausted", around: every(8, answer(http.StatusTooManyRequests, "", `{"code":"resource_exhausted","message":"enough"}`))},
 		{name: "a limit of an hour", word: "429", around: every(8, answer(http.StatusTooManyRequests, "3600", ""))},
-		{name: "a mask", word: "oracle is off", around: func(h http.Handler) http.Handler {
+		{name: "a mask", word: "so unwire reports no fields", around: func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				rec := httptest.NewRecorder()
 				h.ServeHTTP(rec, r)
