@@ -88,10 +88,10 @@ func TestEndsOfGoServers(t *testing.T) {
 		onConnect, onGRPC     string
 		connectNote, grpcNote string
 	}{
-		{"Reply", false, all, "", "their deadline is over", "no string field was found to end requests with, so"},
-		{"Reply", true, all, all, "their deadline is over", "a second message follows, which grpc-go refuses"},
-		{"stream Reply", false, "", "", "with, so", "with, so"},
-		{"stream Reply", true, all, all, "a second message follows, which connect-go refuses", "a second message follows, which grpc-go refuses"},
+		{"Reply", false, all, "", "unwire instead sent an expired deadline", "so unwire could not find messages"},
+		{"Reply", true, all, all, "unwire instead sent an expired deadline", "two messages, so that grpc-go rejected"},
+		{"stream Reply", false, "", "", "could not find messages", "could not find messages"},
+		{"stream Reply", true, all, all, "two messages, so that connect-go rejected", "two messages, so that grpc-go rejected"},
 	} {
 		source := strings.ReplaceAll(unchecked, "KIND", "optional")
 		set, files := compiled(t, strings.Replace(source, "rpc Call(Request) returns (Reply)", "rpc Call(Request) returns ("+c.returns+")", 1))

@@ -50,20 +50,20 @@ func TestEndsWithoutStrings(t *testing.T) {
 		found, note    string
 		ran            int
 	}{
-		{name: "deadline", label: "optional", found: found, note: "their deadline is over"},
-		{name: "required", label: "required", found: found, note: "the required field probe.v1.Request.needs is missing"},
-		{name: "auth", label: "optional", opts: []connect.HandlerOption{authenticated()}, found: found, note: "no string field was found to end requests with; they end"},
-		{name: "required text", label: "required", text: true, found: found, note: "the required field probe.v1.Request.needs is missing"},
-		{name: "required text, auth", label: "required", text: true, opts: []connect.HandlerOption{authenticated()}, found: found, note: "the required field probe.v1.Request.needs is missing"},
-		{name: "grpc, required text, with definitions", label: "required", text: true, grpc: true, defined: true, note: "no string field was found to end requests with, so"},
-		{name: "grpc", label: "required", grpc: true, note: "no string field was found to end requests with, so"},
-		{name: "grpc with definitions", label: "required", grpc: true, defined: true, found: found, note: "the required field probe.v1.Request.needs is missing"},
-		{name: "grpc allowed", label: "required", grpc: true, allow: true, found: found, note: "the required field probe.v1.Request.needs is missing"},
-		{name: "unary grpc", label: "optional", grpc: true, unary: true, note: "no string field was found to end requests with, so"},
-		{name: "unary grpc with definitions", label: "optional", grpc: true, unary: true, defined: true, found: found, note: "a second message follows, which grpc-go"},
-		{name: "unary grpc allowed", label: "optional", grpc: true, unary: true, allow: true, found: found, note: "a second message follows"},
-		{name: "grpc with definitions, nothing required", label: "optional", grpc: true, defined: true, note: "no string field was found to end requests with, so"},
-		{name: "grpc allowed, nothing required", label: "optional", grpc: true, allow: true, note: "no string field was found to end requests with, so", ran: 1},
+		{name: "deadline", label: "optional", found: found, note: "unwire instead sent an expired deadline"},
+		{name: "required", label: "required", found: found, note: "omitted the required field probe.v1.Request.needs"},
+		{name: "auth", label: "optional", opts: []connect.HandlerOption{authenticated()}, found: found, note: "no string field that the server checks; unwire instead"},
+		{name: "required text", label: "required", text: true, found: found, note: "omitted the required field probe.v1.Request.needs"},
+		{name: "required text, auth", label: "required", text: true, opts: []connect.HandlerOption{authenticated()}, found: found, note: "omitted the required field probe.v1.Request.needs"},
+		{name: "grpc, required text, with definitions", label: "required", text: true, grpc: true, defined: true, note: "so unwire could not find messages"},
+		{name: "grpc", label: "required", grpc: true, note: "so unwire could not find messages"},
+		{name: "grpc with definitions", label: "required", grpc: true, defined: true, found: found, note: "omitted the required field probe.v1.Request.needs"},
+		{name: "grpc allowed", label: "required", grpc: true, allow: true, found: found, note: "omitted the required field probe.v1.Request.needs"},
+		{name: "unary grpc", label: "optional", grpc: true, unary: true, note: "so unwire could not find messages"},
+		{name: "unary grpc with definitions", label: "optional", grpc: true, unary: true, defined: true, found: found, note: "two messages, so that grpc-go"},
+		{name: "unary grpc allowed", label: "optional", grpc: true, unary: true, allow: true, found: found, note: "two messages, so that"},
+		{name: "grpc with definitions, nothing required", label: "optional", grpc: true, defined: true, note: "so unwire could not find messages"},
+		{name: "grpc allowed, nothing required", label: "optional", grpc: true, allow: true, note: "so unwire could not find messages", ran: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -138,7 +138,7 @@ func TestPathBelowAMapOfNumbers(t *testing.T) {
 				if len(res.Fields) > 0 || string(res.Runtime) != name {
 					t.Errorf("at %s: %s: %+v", path, res.Runtime, res.Fields)
 				}
-				if said := fmt.Sprint(res.Notes) + res.Stopped; !strings.Contains(said, "nothing below it was asked") {
+				if said := fmt.Sprint(res.Notes) + res.Stopped; !strings.Contains(said, "unwire tested no fields in it") {
 					t.Errorf("at %s: %s", path, said)
 				}
 			}

@@ -81,11 +81,11 @@ func TestOddServers(t *testing.T) {
 		{name: "nothing", word: "no answer", around: func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		}},
-		{name: "in small letters", word: "tells nothing", around: rewords(func(s string) string { return strings.ToLower(s) })},
+		{name: "in small letters", word: "reveals nothing about the server's parser", around: rewords(func(s string) string { return strings.ToLower(s) })},
 		{name: "in another language", word: "so unwire reports no fields", around: rewords(func(s string) string {
 			return strings.NewReplacer("proto:", "Protobuf:", "unmarshal message", "Nachricht", "cannot parse", "unlesbar", "wire-format", "Format").Replace(s)
 		})},
-		{name: "strict about names", fields: true, word: "in a request of its own", opts: []connect.HandlerOption{connect.WithCodec(strictJSON{})}},
+		{name: "strict about names", fields: true, word: "each name that does not exist takes one request", opts: []connect.HandlerOption{connect.WithCodec(strictJSON{})}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

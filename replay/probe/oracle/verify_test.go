@@ -77,7 +77,7 @@ func verify(t *testing.T, o probe.VerifyOptions, claimed, is protoreflect.Messag
 		}
 		same := fd != nil && consumes(fd) == consumes(want)
 		exact := same && fd.Kind() == want.Kind() && fd.IsMap() == want.IsMap() && fd.IsList() == want.IsList()
-		text := strings.Contains(c.Concluded, "as text") || strings.Contains(c.Concluded, "as bytes")
+		text := strings.Contains(c.Concluded, "as string") || strings.Contains(c.Concluded, "as bytes")
 		if c.Verdict == probe.Confirmed && (!same || text && fd.Kind() != want.Kind()) || c.Verdict == probe.Contradicted && exact {
 			sum.wrong++
 			t.Errorf("%s is %s: %+v", c.Path, describe(fd), c)

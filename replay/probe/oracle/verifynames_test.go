@@ -76,7 +76,7 @@ func TestVerifyNames(t *testing.T) {
 				if c.Verdict == probe.Contradicted {
 					t.Errorf("as it is: %+v", c)
 				}
-				if c.Verdict == probe.Confirmed && !strings.Contains(c.Open, "not asked") {
+				if c.Verdict == probe.Confirmed && !strings.Contains(c.Open, "did not test") {
 					settled++
 				}
 			}
