@@ -130,7 +130,7 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	// A fragment that begins a message ends the previous one, and a continuation may lack its beginning if
 	// recording started late.
 	if op.Kind() != captures.OpContinuation {
-		out = s.endMessage(out, c.Dir, fmt.Errorf("another message begins before this one has ended: %w", io.ErrUnexpectedEOF))
+		out = s.endMessage(out, c.Dir, fmt.Errorf("the next message begins before this message has ended: %w", io.ErrUnexpectedEOF))
 		m.opcode = op &^ captures.OpFinal
 	} else if !m.begun {
 		m.opcode = op &^ captures.OpFinal
@@ -150,7 +150,7 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	// The last fragment completes the message.
 	var err error
 	if m.opcode.Kind() == captures.OpContinuation {
-		err = fmt.Errorf("it continues a message whose beginning was not recorded: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the beginning of the message was not recorded: %w", io.ErrUnexpectedEOF)
 	}
 	return s.endMessage(out, c.Dir, err)
 }
@@ -170,7 +170,7 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 	case m.size > int64(len(m.data)):
 		f.Raw = bytes.Clone(m.data[:min(len(m.data), keptOfTooLarge)])
 		f.Data = f.Raw
-		f.Err = fmt.Errorf("message at %#x: length %d is %w of %d bytes", f.Offset, m.size, envelope.ErrTooLarge, s.o.MaxFrame)
+		f.Err = fmt.Errorf("message at %#x: the length %d is %w of %d bytes", f.Offset, m.size, envelope.ErrTooLarge, s.o.MaxFrame)
 	case err != nil:
 		f.Partial, f.Err = true, fmt.Errorf("message at %#x: %w", f.Offset, err)
 	default:
@@ -199,7 +199,7 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	case len(data) >= 2:
 		f.Close.Code, f.Close.Reason = int(binary.BigEndian.Uint16(data)), strings.ToValidUTF8(string(data[2:]), "\uFFFD")
 	case len(data) == 1:
-		f.Err = fmt.Errorf("close frame at %#x: the payload has 1 byte, but a close code has 2", offset)
+		f.Err = fmt.Errorf("close frame at %#x: the payload has 1 byte, but a close code needs 2", offset)
 	}
 	return f
 }
@@ -297,7 +297,7 @@ func (s *Stream) closeConnection() []Frame {
 	for dir := range s.dirs {
 		if d := &s.dirs[dir]; !d.done {
 			d.done = true
-			out = s.endMessage(out, captures.Direction(dir), fmt.Errorf("the recording ends before the message does: %w", io.ErrUnexpectedEOF))
+			out = s.endMessage(out, captures.Direction(dir), fmt.Errorf("the recording ends inside the message: %w", io.ErrUnexpectedEOF))
 			out = append(out, s.closeSplit(captures.Direction(dir))...)
 		}
 	}

@@ -129,7 +129,7 @@ func TestUnansweredEdit(t *testing.T) {
 			got := l.got
 			edits := []string{content + "=Please read omega"}
 			r := l.replay(t, edits, nil)
-			if r.Code != "aborted" || r.Origin != FromLocal || !strings.Contains(r.Message, "the capture has no answer") {
+			if r.Code != "aborted" || r.Origin != FromLocal || !strings.Contains(r.Message, "the capture contains no answer") {
 				t.Errorf("%s %s %s %q", r.Comparison, r.Origin, r.Code, r.Message)
 			}
 			l.awaitMessage(t, got+1)

@@ -29,7 +29,7 @@ func TestNestingOfProtoFiles(t *testing.T) {
 		"lists":    head + "option (x) = " + strings.Repeat("{a:[", 60) + "1",
 	} {
 		_, err := FromTexts(map[string]string{"a.proto": text})
-		if err == nil || !strings.Contains(err.Error(), "a.proto:3: nested more than 100 levels deep") {
+		if err == nil || !strings.Contains(err.Error(), "a.proto:3: messages are nested more than 100 levels deep") {
 			t.Errorf("%s: %.300v", name, err)
 		}
 	}

@@ -115,7 +115,7 @@ func TestSkipped(t *testing.T) {
 	}{
 		{sample().with("version", []any{0, 18}), "older than 4"},
 		{dict{"a": 1}, "no version"},
-		{[]any{}, "not a dictionary"},
+		{[]any{}, "the flow is not a dictionary"},
 		{sample().with("type", str("udp")), `a flow of type "udp"`},
 		{sample().with("websocket", dict{"messages": []any{[]any{3, true, "x", started}}}), "websocket.messages[0] is not a valid message"},
 		{sample().with("websocket", dict{"messages": []any{[]any{1, true, "x", "now"}}}), "websocket.messages[0] is not a valid message"},
@@ -158,14 +158,14 @@ func TestErrors(t *testing.T) {
 		{[]byte("500000000:x,"), "is truncated after 2"},
 		{[]byte("3:1:a}"), "length 1, 1 bytes left"},
 		{[]byte("4:1:a?}"), `'?' is no type`},
-		{[]byte("3:0:~}"), "a key that is no text"},
+		{[]byte("3:0:~}"), "a key of the dictionary is not text"},
 		{[]byte("1:x~"), "a null of 1 bytes"},
 		{[]byte("1:x#"), `"x": invalid syntax`},
 		{[]byte("1:x!"), `"x": invalid syntax`},
 		{[]byte("1:x^"), `"x": invalid syntax`},
 		{append([]byte("70:"), strings.Repeat("1", 70)+"#"...), "a scalar of 70 bytes"},
 		{fmt.Appendf(nil, "3300000:%s]", strings.Repeat("0:~", 1_100_000)), "more than 1048576 values"},
-		{deep, "nested deeper than 64"},
+		{deep, "lists and dictionaries are nested more than 64"},
 	} {
 		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := flow.Import(context.Background(), bytes.NewReader(append(bytes.Clone(good), c.in...)), to)

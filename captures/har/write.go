@@ -97,7 +97,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 			err = enc.Encode(e)
 		}
 		if err != nil {
-			return done, fmt.Errorf("har: after %d entries: %w", entries, err)
+			return done, fmt.Errorf("har: the export failed after %d entries: %w", entries, err)
 		}
 	}
 	_, _ = out.WriteString("]}}\n")

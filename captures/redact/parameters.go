@@ -190,7 +190,7 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 }
 
 // errNotBase64 is the error for the message of a Connect GET request that is declared as base64 but is not.
-var errNotBase64 = errors.New("not base64")
+var errNotBase64 = errors.New("the message is not base64")
 
 // payload returns a parameter's data, decoded from base64, with its secrets replaced by placeholders of the
 // same length. If the data cannot be decompressed, the compressed bytes are searched, and the error is

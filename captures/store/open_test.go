@@ -80,7 +80,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 		{"foreign", foreign, captures.ErrNotCapture, "another program (application id 0x7)"},
 		{"plain database", plain, captures.ErrNotCapture, "another program"},
 		{"device", os.DevNull, captures.ErrNotCapture, "not a regular file"},
-		{"newer", newer, captures.ErrNewerFormat, "written by a newer unwire, in format 9; this version reads formats up to 3: update unwire"},
+		{"newer", newer, captures.ErrNewerFormat, "a newer version of unwire wrote the file, in format 9; this version of unwire reads formats up to 3: update unwire"},
 		{"no version", zero, captures.ErrDamaged, "format 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,10 +145,10 @@ func TestForgedValues(t *testing.T) {
 		"UPDATE headers SET fields = 'no json'":                                                "exchange 1: ",
 		"UPDATE headers SET fields = '[[\"one\"]]'":                                            "header 0 has 1 parts",
 		"UPDATE headers SET fields = '[[\"a\",\"*\",\"base64\"]]'":                             "header 0",
-		"UPDATE headers SET fields = '99'":                                                     "its payload is missing",
+		"UPDATE headers SET fields = '99'":                                                     "the payload is missing",
 		"UPDATE headers SET fields = ''":                                                       "exchange 1: ",
 		"UPDATE headers SET fields = (SELECT id FROM blobs)":                                   "invalid character",
-		"UPDATE headers SET fields = (SELECT id FROM blobs); UPDATE blobs SET size = 1 << 25":  "a section of headers declares 33554432 bytes",
+		"UPDATE headers SET fields = (SELECT id FROM blobs); UPDATE blobs SET size = 1 << 25":  "a header section claims to have 33554432 bytes",
 		"UPDATE exchanges SET response_headers = 99":                                           "exchange 1: ",
 		"UPDATE exchanges SET process = 99":                                                    "exchange 1: ",
 		"DELETE FROM exchanges":                                                                "the segment of chunk 0",
@@ -161,13 +161,13 @@ func TestForgedValues(t *testing.T) {
 		"UPDATE segments SET codec = 3":                                                        "has the codec 3",
 		"UPDATE segments SET codec = 1, data = x'28b52ffd', blob = NULL":                       "does not inflate",
 		"UPDATE segments SET codec = 0, data = x'00', blob = NULL":                             "1 bytes where",
-		"UPDATE segments SET blob = 99":                                                        "its payload is missing",
+		"UPDATE segments SET blob = 99":                                                        "the payload is missing",
 		"UPDATE exchanges SET tls = '7'":                                                       "exchange 1: ",
 		"UPDATE exchanges SET status = -1":                                                     "exchange 1: ",
 		"UPDATE exchanges SET bytes_up = -1":                                                   "exchange 1: ",
 		"UPDATE chunks SET dir = 2":                                                            "holds 2",
 		"UPDATE chunks SET size = 3":                                                           "chunk 0 has 8000 bytes where 3 were declared",
-		"UPDATE chunks SET blob = 99":                                                          "its payload is missing",
+		"UPDATE chunks SET blob = 99":                                                          "the payload is missing",
 		"UPDATE chunks SET blob = NULL":                                                        "chunk 0 has 0 bytes",
 		"UPDATE blobs SET codec = 7":                                                           "unknown codec 7",
 		"UPDATE blobs SET codec = 0":                                                           "were declared",
@@ -212,7 +212,7 @@ func TestMigration(t *testing.T) {
 	ctx := context.Background()
 	path := record(t, "kept")
 	steps := append(schema.Steps(), schema.Migration{Statements: `ALTER TABLE exchanges ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE extra (x INTEGER) STRICT`})
-	if _, err := open(path, steps, len(steps)); !errors.Is(err, captures.ErrOlderFormat) || !strings.Contains(err.Error(), "format 3; this version reads format 4") {
+	if _, err := open(path, steps, len(steps)); !errors.Is(err, captures.ErrOlderFormat) || !strings.Contains(err.Error(), "format 3; this version of unwire reads format 4") {
 		t.Errorf("an older file: %v", err)
 	}
 	broken := append(schema.Steps(), schema.Migration{Statements: `CREATE TABLE extra (x INTEGER) STRICT; SELECT nonsense`})

@@ -25,27 +25,27 @@ type wrongCall struct {
 
 var wrongCalls = []wrongCall{
 	// Files of other kinds, and files that do not exist.
-	{"ls text.txt", 3, "text.txt: not an unwire capture", "'unwire capture -o F.uwc' records a capture"},
+	{"ls text.txt", 3, "text.txt: the file is not an unwire capture", "'unwire capture -o F.uwc' records a capture"},
 	{"ls missing.uwc", 3, "missing.uwc: no such file", "check the file name"},
-	{"ls folder", 3, "folder: not an unwire capture: a directory", "'unwire capture -o F.uwc' records a capture"},
+	{"ls folder", 3, "folder: the file is not an unwire capture: the path is a folder", "'unwire capture -o F.uwc' records a capture"},
 	{"ls cut.uwc", 3, "cut.uwc: damaged capture", "the output covers the readable part"},
-	{"ls zero.bin", 3, "zero.bin: not an unwire capture: the file is empty", "records a capture"},
-	{"show text.txt 1", 3, "text.txt: not an unwire capture", "records a capture"},
+	{"ls zero.bin", 3, "zero.bin: the file is not an unwire capture: the file is empty", "records a capture"},
+	{"show text.txt 1", 3, "text.txt: the file is not an unwire capture", "records a capture"},
 	{"decode missing.bin", 3, "missing.bin: no such file", "check the file name"},
 	{"decode json.uwc", 2, "json.uwc is a capture, but decode needs one frame", "name a frame, such as 'json.uwc#1/up/0'"},
-	{"import text.txt -o z.uwc", 3, "text.txt: unknown file format", "supported formats: pcap and pcapng, HAR"},
+	{"import text.txt -o z.uwc", 3, "text.txt: the file has none of the formats that unwire imports", "supported formats: pcap and pcapng, HAR"},
 	{"import json.uwc -o z.uwc", 3, "json.uwc is an unwire capture already", "'unwire ls FILE' lists its exchanges"},
 	{"import missing.pcap -o z.uwc", 3, "missing.pcap: no such file", "check the file name"},
 	{"schema extract text.txt", 3, "text.txt: unsupported file type", "supported types: JavaScript"},
 	{"schema extract missing.js", 3, "missing.js: no such file", "check the file name"},
 	{"drift missing1 missing2", 3, "missing1: no such file", "check the file name"},
 	{"use folder json.uwc", 3, "folder: neither a folder of .proto files", "writes a descriptor set"},
-	{"schema update --proto folder --from json.uwc", 3, "no .proto file found (below folder)", "name a folder with .proto files"},
+	{"schema update --proto folder --from json.uwc", 3, "no .proto file was found (below folder)", "name a folder with .proto files"},
 	{"schema check --proto missing/ json.uwc", 3, "missing/: no such file", "check the file name"},
 	{"standin --script text.txt", 3, "text.txt: script: line 1", "'unwire standin --print-script' prints a valid script"},
 
 	// Numbers, addresses and names that do not exist.
-	{"show json.uwc 99", 3, "json.uwc: exchange 99: no such exchange", "'unwire ls F.uwc' lists the exchanges"},
+	{"show json.uwc 99", 3, "json.uwc: exchange 99: the exchange does not exist", "'unwire ls F.uwc' lists the exchanges"},
 	{"show json.uwc abc", 2, `"abc" is not an exchange number`, "'unwire ls json.uwc' lists the exchanges"},
 	{"show json.uwc", 2, "json.uwc: the exchange number is missing", "give the number of an exchange"},
 	{"show json.uwc#1/up/99", 3, "json.uwc#1/up/99: no such frame", "lists the frames, which are numbered from 0"},
@@ -53,7 +53,7 @@ var wrongCalls = []wrongCall{
 	{"completion tcsh", 2, `unwire completion: unknown command "tcsh"`, "unwire completion --help"},
 	{"schema ifner", 2, `unknown command "ifner"`, "did you mean 'unwire schema infer'?"},
 	{"doctor --nosuchflag", 2, "unknown flag: --nosuchflag", "see 'unwire doctor --help'"},
-	{"note json.uwc 99 hi", 3, "json.uwc: exchange 99: no such exchange", "lists the exchanges"},
+	{"note json.uwc 99 hi", 3, "json.uwc: exchange 99: the exchange does not exist", "lists the exchanges"},
 	{"show json.uwc 1 --explain 9", 2, "--explain 9: no message of the exchange has this field", "a path is field numbers joined by dots"},
 	{"credentials nosuch", 4, "open nosuch: no such file", "'unwire credentials --help' lists the forms of REFERENCE"},
 
@@ -78,12 +78,12 @@ var wrongCalls = []wrongCall{
 	{"replay json.uwc 1 --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running"},
 	{"replay json.uwc 1 --to https://example.com", 2, "example.com is not this machine", "use --live and --allow-host"},
 	{"call a.v1.B/C --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "--proto names definitions"},
-	{"probe --to http://127.0.0.1:1", 2, "no server or no method to probe", "give --to URL and --method"},
+	{"probe --to http://127.0.0.1:1", 2, "the server or the method to probe is missing", "give --to URL and --method"},
 
 	// Values that flags do not take, and missing arguments.
 	{"export json.uwc", 2, "--format is missing", "use --format har|jsonl|raw|parquet|pcapng"},
 	{"export json.uwc --format xml", 2, `--format must be one of har, jsonl, raw, parquet, pcapng, not "xml"`, "parquet"},
-	{"export json.uwc --format raw", 2, "--format raw writes a folder", "name it with -o FOLDER"},
+	{"export json.uwc --format raw", 2, "--format raw writes a folder", "name the folder with -o FOLDER"},
 	{"export json.uwc --format jsonl -o /dev/full", 3, "/dev/full: no space left on device", "free some space"},
 	{"import x.json", 2, "-o F.uwc is missing", "usage: unwire import FILE -o F.uwc"},
 	{"ls --filter foo:bar json.uwc", 2, `--filter: column 1: no term is called "foo"`, "'unwire ls --help' explains the filter language"},

@@ -51,20 +51,20 @@ func TestWholeNames(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{".", "at 0: a step of the path is missing"},
-		{"1..2", "at 2: a step of the path is missing"},
-		{"1.", "at 2: a step is missing after the dot"},
-		{"!gzip", "at 0: a step of the path is missing"},
-		{"1[", "an index has no closing bracket"},
-		{"1[x]", `"[x]" is not an index in brackets`},
+		{".", "at 0: a field is missing in the path"},
+		{"1..2", "at 2: a field is missing in the path"},
+		{"1.", "at 2: a field is missing after the dot"},
+		{"!gzip", "at 0: a field is missing in the path"},
+		{"1[", "has no closing bracket"},
+		{"1[x]", `"[x]" is not an index, such as [0]`},
 		{"1[-1]", "is not an index"},
 		{"1[99999999999]", "is not an index"},
 		{"1[0]2", "at 4: '2' in a path"},
-		{"a]", "at 1: ']' in a path; put the name in double quotes"},
+		{"a]", "at 1: ']' here; put a name with special characters in double quotes"},
 		{`a"b.c]`, "']' in a path"},
-		{`"a`, "a quoted name has no closing quote"},
-		{`""[1]`, "an index needs a name that is not empty"},
-		{"a.[0]", "at 2: an index must follow its name without a dot, as in name[0]"},
+		{`"a`, "has no closing quote"},
+		{`""[1]`, "an index needs a field before it, as in name[0]"},
+		{"a.[0]", "at 2: an index must follow its field without a dot, as in name[0]"},
 		{"1!", "the name of a layer is missing"},
 		{`1!"hex"`, "the name of a layer is missing"},
 		{"1!hex[0]", "'[' in a path"},
@@ -99,8 +99,8 @@ func TestParseNumbers(t *testing.T) {
 		{"1.*", `"*" is not a field number`},
 		{"[1]", `"[1]" is not a field number`},
 		{"1[0][1]", `"[1]" is not a field number`},
-		{"1!gzip.2", "!gzip has no meaning here"},
-		{"1..2", "a step of the path is missing"},
+		{"1!gzip.2", "!gzip cannot be used in this path"},
+		{"1..2", "a field is missing in the path"},
 	} {
 		if p, err := ParseNumbers(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("ParseNumbers(%q) = %v, %v, want %q", c.text, p, err, c.want)

@@ -79,7 +79,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	m := e.roots[root]
 	if m == nil {
 		if len(e.roots) >= maxRoots {
-			return fmt.Errorf("kind: more than %d root types: %s is left out", maxRoots, root)
+			return fmt.Errorf("the evidence has more than %d root types; %s is left out", maxRoots, root)
 		}
 		m = &Message{}
 		e.roots[root] = m

@@ -251,13 +251,13 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ in, want string }{
-		{"1: {", "line 1, column 4: this brace is not closed"},
+		{"1: {", "line 1, column 4: the brace { is not closed"},
 		{"1: 2\n }", "line 2, column 2: no brace is open"},
-		{"1: 2\n2: \"a", "line 2, column 4: this string is not closed"},
+		{"1: 2\n2: \"a", "line 2, column 4: the string has no closing quote"},
 		{"1:x", "is no wire type"},
 		{"long-form:5000 1", "want 0 to 4096"},
 		{"1: 5\n-2305843009213693953: 1", "line 2, column 1: field number"},
-		{"1i32: 1", "the width of a tag cannot be set"},
+		{"1i32: 1", "a field number cannot have a width suffix"},
 		{"name: 1", "field number \"name\""},
 		{"1: 2, 3", "line 1, column 5: unexpected ','"},
 		{"1: {long-form:1 }", "stands only before"},

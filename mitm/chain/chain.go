@@ -65,7 +65,7 @@ type answer struct {
 func Announce(listener net.Addr, server string) (*Link, error) {
 	addr, ok := listener.(*net.TCPAddr)
 	if !ok {
-		return nil, fmt.Errorf("chain: %s is not TCP", listener.Network())
+		return nil, fmt.Errorf("chain: the listener %s is not TCP", listener.Network())
 	}
 	dir := folder()
 	if err := os.MkdirAll(dir, 0o700); err != nil {

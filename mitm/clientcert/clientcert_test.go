@@ -100,13 +100,13 @@ func TestErrors(t *testing.T) {
 		"there are two client certificates for h: give only one":         {[]string{"h=" + cert, "h=" + cert}, []string{"h=" + key}},
 		"two client keys for all hosts":                                  {[]string{cert}, []string{key, key}},
 		"is not the key of the certificate":                              {[]string{cert}, []string{other}},
-		"mode 0644, other users can read the key: run 'chmod 600' on it": {[]string{cert}, []string{open}},
+		"mode 0644, other users can read it: run 'chmod 600' on the file": {[]string{cert}, []string{open}},
 		"the key is encrypted":                                           {[]string{cert}, []string{encrypted}},
 		"it holds no private key in PEM":                                 {[]string{cert}, []string{nothing}},
 		"the file contains no certificate in PEM":                        {[]string{nothing}, []string{key}},
-		"client certificate: open " + dir + "/missing.pem":               {[]string{dir + "/missing.pem"}, []string{key}},
+		"the client certificate cannot be read: open " + dir + "/missing.pem":               {[]string{dir + "/missing.pem"}, []string{key}},
 		"client key: stat " + dir + "/missing.pem":                       {[]string{cert}, []string{dir + "/missing.pem"}},
-		`client certificate: the host pattern "[" is malformed`:          {[]string{"[=" + cert}, []string{"[=" + key}},
+		`the host pattern "[" of a client certificate is malformed`:          {[]string{"[=" + cert}, []string{"[=" + key}},
 	} {
 		if _, err := clientcert.Load(c.certs, c.keys); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)

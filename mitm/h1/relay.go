@@ -19,11 +19,11 @@ var (
 	// request.
 	errEnded         = errors.New("the connection has ended")
 	errHandedOver    = errors.New("the connection was switched to another protocol")
-	errClientGone    = errors.New("the client went away")
-	errServerGone    = errors.New("the server closed the connection without an answer")
-	errNotRepeated   = errors.New("the server closed the connection without an answer; the request was not sent again")
-	errServerStopped = errors.New("the server closed the connection before its answer was complete")
-	errUnsolicited   = errors.New("the server sent an answer without a request")
+	errClientGone    = errors.New("the client closed the connection")
+	errServerGone    = errors.New("the server closed the connection without a response")
+	errNotRepeated   = errors.New("the server closed the connection without a response; unwire did not send the request again")
+	errServerStopped = errors.New("the server closed the connection before its response was complete")
+	errUnsolicited   = errors.New("the server sent a response without a request")
 )
 
 // A Relay forwards HTTP/1 requests and responses between one client and one or more servers. One goroutine

@@ -74,7 +74,7 @@ func (r *Relay) resetChanged(x *exchange, rule string) error {
 			_ = l.SetLinger(0)
 		}
 	}
-	r.endAll(captures.Reset, errors.New("reset by the rule "+rule))
+	r.endAll(captures.Reset, errors.New("a rule of unwire reset the exchange: "+rule))
 	return errEnded
 }
 

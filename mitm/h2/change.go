@@ -416,7 +416,7 @@ func (c *change) stop(s *rewrite.Stop) {
 		client.dropQueue(c.id)
 		client.sendControl(resetFrame(c.id, codeInternal))
 		c.record(s.Rule, received, nil)
-		c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Reset, errors.New("reset by the rule "+s.Rule)))
+		c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Reset, errors.New("a rule of unwire reset the exchange: "+s.Rule)))
 		return
 	}
 

@@ -104,7 +104,7 @@ func (r *Relay) endBroken(p *pump, side *side, err error) {
 	}
 	switch {
 	case side == r.client && bad == nil:
-		r.endAll(captures.Canceled, errors.New("the client went away"))
+		r.endAll(captures.Canceled, errors.New("the client closed the connection"))
 	case side == r.client:
 		r.endAll(captures.Canceled, err)
 	case p.dst == side && bad == nil:

@@ -312,7 +312,7 @@ func TestAddressFile(t *testing.T) {
 	if err := os.WriteFile(name, []byte("left over"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dial(capture); err == nil || !strings.Contains(err.Error(), "is damaged: remove it") {
+	if _, err := Dial(capture); err == nil || !strings.Contains(err.Error(), "is damaged: delete it") {
 		t.Errorf("%v", err)
 	}
 	s, err := Serve(capture, h)

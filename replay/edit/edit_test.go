@@ -39,8 +39,8 @@ func TestParseEditText(t *testing.T) {
 
 func TestParseEditErrors(t *testing.T) {
 	for _, c := range []struct{ op, text, want string }{
-		{"move", "1=2", "is not a kind of edit"},
-		{"set", "1.2", "=VALUE is missing"},
+		{"move", "1=2", "is not an edit"},
+		{"set", "1.2", "the value (=VALUE) is missing"},
 		{"del", "1.2=3", "must not have a value"},
 		{"del", "", "the path is missing"},
 		{"add", ":string=x", "the path is missing"},

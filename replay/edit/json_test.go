@@ -41,7 +41,7 @@ func TestApplyJSON(t *testing.T) {
 		{nil, `{"a":[1]}`, "add", "a=2", `{"a":[1,2]}`},
 		{nil, `{"a":[ ]}`, "add", "a=2", `{"a":[2 ]}`},
 		{nil, `{"a":[1,2]}`, "add", "a[1]=9", `{"a":[1,9,2]}`},
-		{nil, `{"a":[1,2]}`, "add", "a[3]=9", "!index 3 is outside the array of 2"},
+		{nil, `{"a":[1,2]}`, "add", "a[3]=9", "!the index 3 is too large: the array has 2"},
 		{nil, `{"a":1, "b":2}`, "del", "a", `{"b":2}`},
 		{nil, `{"a":1, "b":2}`, "del", "b", `{"a":1}`},
 		{nil, `{"a":1}`, "del", "a", `{}`},

@@ -86,7 +86,7 @@ func TestEditInsideLayers(t *testing.T) {
 		{"set", "3!json.a=x", false, nest([]byte("plain")), "", "3 is not json"},
 		{"set", "4!hex.1=x", false, nest([]byte("00")), "", "4 is not a single text or bytes"},
 		{"set", "3!gzip.9=x", false, nest(gz(inner)), "", "inside 3!gzip: the message has no field 9"},
-		{"add", "3!gzip:string=x", false, nest(gz(inner)), "", "the path after the layer is missing"},
+		{"add", "3!gzip:string=x", false, nest(gz(inner)), "", "the path of a value is missing after the encoding"},
 	} {
 		e, err := Parse(c.op, c.text)
 		if err != nil {

@@ -47,7 +47,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0801", "set", "1:bool=2", "!not a bool"},
 		{nil, "0801", "set", "1:json=2", "!for JSON bodies"},
 		{nil, "0801", "set", "2=1", "!the message has no field 2; --add 2:KIND=VALUE"},
-		{nil, "08010802", "set", "1=3", "!occurs 2 times; select one, as in 1[0]"},
+		{nil, "08010802", "set", "1=3", "!occurs 2 times; select one of them, as in 1[0]"},
 		{nil, "08010802", "set", "1[1]=3", "08010803"},
 		{nil, "0801", "set", "name=3", "!field names need definitions"},
 		// Nested: enclosing lengths follow, an overlong one keeps its width.
@@ -80,7 +80,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0a0161", "raw", "1=ffffff", "0a03ffffff"},
 		{nil, "0a0161", "raw", "=ffffff", "ffffff"},
 		{nil, "0a0161", "set", "=hex:0802", "0802"},
-		{nil, "0a0161", "set", ":string=x", "!a whole message cannot be a string"},
+		{nil, "0a0161", "set", ":string=x", "!a whole message cannot have the type string"},
 		// Malformed input around the edit stays.
 		{nil, "0801ff", "set", "1=2", "0802ff"},
 		// With a schema: names, kinds, absent fields, enums, packed, JSON.

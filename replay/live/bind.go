@@ -19,7 +19,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	case b.token != "":
 		fresh, ok := b.live(from)
 		if !ok {
-			return data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
+			return data, fmt.Errorf("the server's frame that corresponds to %s has no value %s (%s)", b.From, b.FromPath, b.Part)
 		}
 		return b.putInside(d, at, fresh)
 	case b.value == zero:
@@ -36,7 +36,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 		if at.Number {
 			return d.Remove(at)
 		}
-		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
+		return data, fmt.Errorf("the server's frame that corresponds to %s has no field %s", b.From, b.FromPath)
 	}
 	return d.Set(at, source)
 }
@@ -59,7 +59,7 @@ func (b *Binding) putWord(d *values.Document, at *values.Leaf, from *parsedMessa
 			return d.ReplaceWord(at, b.wordAt, b.word, fresh)
 		}
 	}
-	return d.Data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
+	return d.Data, fmt.Errorf("the server's frame that corresponds to %s has no value %s (%s)", b.From, b.FromPath, b.Part)
 }
 
 // live returns the value in the live server message from that corresponds to the captured one; ok is

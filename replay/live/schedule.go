@@ -18,7 +18,7 @@ import (
 const minBeat = 250 * time.Millisecond
 
 // ErrUnasked reports that the live server asks something to which the capture has no response.
-var ErrUnasked = errors.New("the capture has no answer")
+var ErrUnasked = errors.New("the capture contains no answer to a question of the server")
 
 // maxExtra limits how many responses are sent more than once.
 const maxExtra = 1000

@@ -118,7 +118,7 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 		}
 		// The index of a larger capture would take seconds at each start.
 		if len(l.order) >= maxCalls {
-			return nil, fmt.Errorf("the capture has more than %d calls; 'unwire export' can write a part of it", maxCalls)
+			return nil, fmt.Errorf("the capture has more than %d calls, the limit of mock; 'unwire export' can write a smaller capture", maxCalls)
 		}
 		c := requestCall(ex)
 		key := keyOf(ex, c)
@@ -126,7 +126,7 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 		l.order = append(l.order, ex.ID)
 	}
 	if len(l.order) == 0 {
-		return nil, errors.New("the capture has no HTTP call with an answer; 'unwire ls' shows what it has")
+		return nil, errors.New("the capture has no HTTP call with an answer, so mock cannot serve it; 'unwire ls' lists the exchanges")
 	}
 	return l, nil
 }
@@ -135,15 +135,15 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 func unplayable(ex *captures.Exchange) string {
 	switch {
 	case ex.Transport == captures.WebSocket:
-		return "WebSockets are not played"
+		return "mock does not serve WebSockets"
 	case ex.Transport != captures.HTTP:
-		return "it is a connection without HTTP"
+		return "the exchange is a connection without HTTP"
 	case ex.ChangedProtocol() != "":
 		return "the connection changed to another protocol: " + ex.ChangedProtocol()
 	case ex.Method == "CONNECT":
-		return "it is a tunnel"
+		return "the exchange is a tunnel"
 	case ex.Status == 0:
-		return "it has no response"
+		return "the exchange has no response"
 	}
 	return ""
 }

@@ -198,7 +198,7 @@ func New(ctx context.Context, src *store.Store, o Options) (*Server, error) {
 		o.Repeat = Cycle
 	case Cycle, Last, Never:
 	default:
-		return nil, fmt.Errorf("mock: repeat %q: want %s, %s or %s", o.Repeat, Cycle, Last, Never)
+		return nil, fmt.Errorf("mock: the option repeat must be %[2]s, %[3]s or %[4]s, not %[1]q", o.Repeat, Cycle, Last, Never)
 	}
 	lib, err := newLibrary(ctx, src)
 	if err != nil {

@@ -266,7 +266,7 @@ func (p *player) write(u *live.Upload, data []byte, changed bool) error {
 	}
 	out, err := p.encode(p.frames[u.Index], data, changed || u.Changed)
 	if err != nil {
-		return fmt.Errorf("frame down/%d: %w", u.Seq, err)
+		return fmt.Errorf("frame down/%d cannot be sent: %w", u.Seq, err)
 	}
 	p.x.answer.FramesDown++
 	return p.send(out)

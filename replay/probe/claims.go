@@ -167,11 +167,11 @@ func (f *Field) describe() string {
 	// From the least to the most specific knowledge about the field.
 	switch {
 	case f.VarintOrMessage:
-		return "one varint, or as a message whose fields are read like those around it"
+		return "a single varint, or a message without a length limit of its own"
 	case f.Class == "" && f.Label == "repeated":
 		return "a list of numbers"
 	case f.Class == "":
-		return "a field of a class that it does not show"
+		return "a field of unknown wire type"
 	case f.Kind == "group":
 		return "a group"
 	case f.Label == "map":
@@ -185,7 +185,7 @@ func (f *Field) describe() string {
 	case f.Class == Len:
 		return "text or bytes"
 	case f.Label == "repeated":
-		return "a list, of which each is a " + sizes[f.Class]
+		return "a list, whose elements are each a " + sizes[f.Class]
 	case f.Label == "":
 		return "a " + sizes[f.Class] + ", or a list of them"
 	}

@@ -201,7 +201,7 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 			return a, ErrSize
 		case a.Accepted:
 			c.executed++
-			return a, Stop("request %d was taken, though no parser should: the handler may have run", c.Requests)
+			return a, Stop("the server accepted request %d, although no parser should: the RPC handler may have run", c.Requests)
 		case outbound.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
 				return a, Stop("the server answered %s to request %d", a.Brief(), c.Requests)
@@ -220,13 +220,13 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 }
 
 // ErrSize reports that a message is larger than the server accepts; see Client.MaxMessage.
-var ErrSize error = Stop("the server takes no message of the size that is needed")
+var ErrSize error = Stop("the server accepts no message of the necessary size")
 
 // once makes a single request, unless the journal has its response. try counts repetitions of the same
 // request.
 func (c *Client) once(ctx context.Context, what, codec string, message []byte, try int) (*Answer, error) {
 	if c.Requests >= c.o.Budget {
-		return nil, Stop("the budget of %d requests is used up", c.o.Budget)
+		return nil, Stop("the limit of %d requests (--budget) is reached", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)

@@ -38,7 +38,7 @@ func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []
 	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
 	defer func() { res.Protocol = string(c.protocol) }()
 	if c.starts {
-		res.Note("the capture or the definitions declare the method as client-streaming: the handler starts at each request, but gets no message")
+		res.Note("the capture or the definitions declare the method as client-streaming: the RPC handler starts with each request, but gets no message")
 		if err := c.mayStart(); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (f *fingerprinter) recognise(a *Answer) {
 		f.res.Kind = "stream"
 	}
 	if f.protocol != connectUnary && !f.starts {
-		f.res.Note("it is unknown whether the method is client-streaming; if so, the handler starts at each request, but gets no message")
+		f.res.Note("it is unknown whether the method is client-streaming; if so, the RPC handler starts with each request, but gets no message")
 	}
 }
 
@@ -122,7 +122,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 // mayStart returns an error unless requests may start the RPC handler, which gets no message then.
 func (c *Client) mayStart() error {
 	if !c.o.AllowExecute && c.Remote {
-		return Stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
+		return Stop("the RPC handler of a client-streaming method starts with each request; on another machine, probe does this only with --allow-execute")
 	}
 	return nil
 }
@@ -144,11 +144,11 @@ func (f *fingerprinter) refused(a *Answer) error {
 	case a.Code == twirpNoRoute:
 		f.res.Note("this is an error of Twirp, whose errors do not reveal fields")
 	case readsJSON.MatchString(a.Text):
-		f.res.Note("the server reads messages as JSON, whatever their type: it may be a gateway, such as grpc-gateway, to a gRPC server that can be probed directly")
+		f.res.Note("the server parses all messages as JSON: it may be a gateway, such as grpc-gateway, in front of a gRPC server that can be probed directly")
 	case ofHandlers[a.Code]:
-		f.res.Note("this is not a parser's answer: the handler may have run")
+		f.res.Note("this answer does not come from the server's parser: the RPC handler may have run")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
-		f.res.Note("this is not an answer of Connect or gRPC: is --to the server's address?")
+		f.res.Note("this answer is neither Connect nor gRPC: check that --to is the server's address")
 	}
 	return nil
 }

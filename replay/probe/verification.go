@@ -138,7 +138,7 @@ func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error
 
 	// Remarks about the definitions as a whole.
 	if d.truncated {
-		res.Note("the definitions have more fields than are verified at once: the first " + strconv.Itoa(maxExpectations))
+		res.Note("the definitions have more fields than unwire verifies at once: the first " + strconv.Itoa(maxExpectations))
 	}
 	if t := res.RequestType; t != "" && t != v.Request {
 		res.Note(fmt.Sprintf("the server calls the request %s, the definitions %s", t, v.Request))
@@ -155,13 +155,13 @@ func (v *Verification) whyUndecided(e *Expectation) string {
 	unknown := v.Runtime == "" || v.Runtime == Unknown
 	switch {
 	case v.Stopped != "" && unknown:
-		return "there was no answer that tells"
+		return "no answer of the server decided it"
 	case unknown:
-		return "the server says nothing of what its parser met"
+		return "the server's answers do not contain its parser's errors"
 	case !e.Reachable():
 		return fmt.Sprintf("field %s, which leads to it, is not as the definitions say", e.In.Above.Path)
 	case v.Stopped != "":
-		return "it was not asked about: the run was stopped"
+		return "the probe stopped before it tested the field"
 	}
-	return "nothing that the server said tells"
+	return "none of the server's answers decided it"
 }

@@ -104,18 +104,18 @@ func TestCheckContradictions(t *testing.T) {
 		reason string
 	}{
 		{"wire type", schematest.Tags(nil).Varint(1, 5), 1, "wire type varint, declared string"},
-		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "bool with a value above 1"},
+		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "the bool has a value above 1"},
 		{"int32", schematest.Tags(nil).Varint(7, 1<<40), 7, "int32 with a value outside 32 bits"},
 		{"sint32", schematest.Tags(nil).Varint(13, 1<<33), 13, "sint32 with a value outside 32 bits"},
-		{"UTF-8", schematest.Tags(nil).Text(1, "\xff"), 1, "text that is not UTF-8"},
+		{"UTF-8", schematest.Tags(nil).Text(1, "\xff"), 1, "the string is not valid UTF-8"},
 		{"twice", schematest.Tags(nil).Text(1, "a").Text(1, "b"), 1, "more than once in a message, declared singular"},
 		{"twice around itself", schematest.Tags(nil).Text(1, "a").Text(6, string(schematest.Tags(nil).Text(1, "x"))).Text(1, "b"), 1, "more than once in a message, declared singular"},
 		{"enum", schematest.Tags(nil).Varint(2, 9), 2, "number 9 has no name in chat.v1.Mode"},
 		{"oneof", schematest.Tags(nil).Text(8, "f").Varint(9, 1), 9, "together with file of the same oneof source"},
-		{"packed varints", schematest.Tags(nil).Text(4, "\x01\x80"), 4, "packed payload that is no list of varints"},
+		{"packed varints", schematest.Tags(nil).Text(4, "\x01\x80"), 4, "the packed payload is not a list of varints"},
 		{"packed fixed", schematest.Tags(nil).Text(10, "12345"), 10, "packed payload whose size is no multiple of 4"},
 		{"no message", schematest.Tags(nil).Text(6, "\xff"), 6, "payload is no message"},
-		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "bool with a value above 1"},
+		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "the bool has a value above 1"},
 		{"malformed", []byte{0xff}, 0, "malformed: cut off after 1 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestCheckInside(t *testing.T) {
 		unknown string
 	}{
 		{"required", schematest.Tags(nil).Varint(8, 1), []string{"in.v1.Req.id: missing, declared required"}, ""},
-		{"in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(1, 7)), []string{"in.v1.Held.ok: bool with a value above 1"}, ""},
+		{"in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(1, 7)), []string{"in.v1.Held.ok: the bool has a value above 1"}, ""},
 		{"no message in an Any", holds("in.v1.Held", []byte{0xff}), []string{"google.protobuf.Any.value: payload is no in.v1.Held"}, ""},
 		{"an Any of its own", holds("google.protobuf.Duration", schematest.Tags(nil).Text(1, "x")), []string{"google.protobuf.Duration.seconds: wire type len, declared int64"}, ""},
 		{"a field in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(9, 7)), []string{}, "in.v1.Held"},
@@ -294,7 +294,7 @@ func TestCheckInside(t *testing.T) {
 		{"many keys", append(bytes.Clone(id), manyEntries(20, 20)...), []string{}, ""},
 		{"an entry of more", append(bytes.Clone(id), schematest.Tags(nil).Text(3, entry+string(schematest.Tags(nil).Varint(3, 1)))...), []string{}, "in.v1.Req.NamesEntry"},
 		{"a group", group(schematest.Tags(nil).Varint(1, 1)), []string{}, ""},
-		{"in a group", group(schematest.Tags(nil).Varint(1, 2)), []string{"in.v1.Req.Part.on: bool with a value above 1"}, ""},
+		{"in a group", group(schematest.Tags(nil).Varint(1, 2)), []string{"in.v1.Req.Part.on: the bool has a value above 1"}, ""},
 		{"a message for a group", append(bytes.Clone(id), schematest.Tags(nil).Text(4, "")...), []string{"in.v1.Req.part: wire type len, declared group"}, ""},
 	} {
 		r := checkInner(t, "proto", nil, c.data)
@@ -327,7 +327,7 @@ func manyEntries(n, keys int) []byte {
 
 func TestCheckErrorDetails(t *testing.T) {
 	detail := envelope.Detail{Type: "in.v1.Held", Value: schematest.Tags(nil).Varint(1, 7)}
-	want := []string{"in.v1.Held.ok: bool with a value above 1"}
+	want := []string{"in.v1.Held.ok: the bool has a value above 1"}
 	r := checkInner(t, "proto", func(ex *decode.Exchange) {
 		ex.Frames[0].End = &envelope.End{Error: &envelope.Error{Code: "internal", Details: []envelope.Detail{detail, {Type: "x.Y"}}}}
 	}, []byte("{}"))

@@ -32,10 +32,10 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 	// Anything behind the first value is an error too.
 	err := d.message(md, 0)
 	if _, more := d.dec.Token(); err == nil && more != io.EOF {
-		err = fmt.Errorf("more than one value, at %#x", d.dec.InputOffset())
+		err = fmt.Errorf("the JSON has more than one value, at %#x", d.dec.InputOffset())
 	}
 	if err != nil {
-		recordFinding(k.contradicted, findingKey{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
+		recordFinding(k.contradicted, findingKey{message: string(md.FullName()), reason: "malformed JSON: " + err.Error()}, k)
 		return 0, false
 	}
 	return int64(len(data)) - d.unexplained, true

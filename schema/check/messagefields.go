@@ -156,7 +156,7 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 // finding.
 func malformed(err error) string {
 	if err == nil {
-		return "field number out of range"
+		return "the field number is out of range"
 	}
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 {
@@ -180,7 +180,7 @@ func (k *Checker) checkValue(t *wire.Tree, i int32, f *fieldInfo) string {
 		return number(t.Uint(i), f)
 	case wire.Len:
 		if f.kind == protoreflect.StringKind && !utf8.Valid(t.Payload(i)) {
-			return "text that is not UTF-8"
+			return "the string is not valid UTF-8"
 		}
 	}
 	return ""
@@ -198,7 +198,7 @@ func packed(p []byte, f *fieldInfo) string {
 	for len(p) > 0 {
 		v, n := wire.ConsumeVarint(p)
 		if n <= 0 {
-			return "packed payload that is no list of varints"
+			return "the packed payload is not a list of varints"
 		}
 		if reason := number(v, f); reason != "" {
 			return reason
@@ -214,7 +214,7 @@ func number(v uint64, f *fieldInfo) string {
 	switch f.kind {
 	case protoreflect.BoolKind:
 		if v > 1 {
-			return "bool with a value above 1"
+			return "the bool has a value above 1"
 		}
 	case protoreflect.Int32Kind, protoreflect.EnumKind:
 		outside = int64(v) < math.MinInt32 || int64(v) > math.MaxInt32

@@ -150,9 +150,9 @@ func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 		return BreaksJSON, "the same on the wire where the bytes are an encoded message"
 	case ca != cb:
 		if wireNumber(ca) == wireNumber(cb) {
-			return BreaksWire, "the same wire type, other values"
+			return BreaksWire, "same wire type, but different values"
 		}
-		return BreaksWire, "another wire type"
+		return BreaksWire, "different wire type"
 	}
 
 	// The encoding is the same. What differs is the range of values, the JSON form and the type in source
@@ -201,7 +201,7 @@ func (c *compat) message(a, b protoreflect.MessageDescriptor) (Break, string) {
 	case BreaksWire:
 		return worst, "their fields contradict each other"
 	case BreaksJSON:
-		return worst, "alike on the wire"
+		return worst, "same wire format"
 	}
 	return BreaksSource, "compatible on the wire and in JSON"
 }
@@ -301,13 +301,13 @@ func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 		// like several single values, the last of which wins.
 		if isPackable(list) {
 			if list.IsPacked() {
-				return BreaksWire, "the list is packed: who expects one number does not read it"
+				return BreaksWire, "the list is packed, so a parser that expects one number cannot read it"
 			}
-			return BreaksJSON, "unpacked: the last element counts for who expects one"
+			return BreaksJSON, "the list is unpacked: a parser that expects one value uses the last element"
 		}
-		return BreaksJSON, "the same on the wire: the last element counts for who expects one"
+		return BreaksJSON, "same wire format: a parser that expects one value uses the last element"
 	case a.Message() != nil && b.Message() != nil:
-		return BreaksNothing, "messages have presence anyway"
+		return BreaksNothing, "messages always have presence"
 	}
 	return BreaksSource, "presence is added or removed"
 }

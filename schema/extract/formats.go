@@ -26,7 +26,7 @@ func scripts() format {
 		},
 		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			if isNoScript(data) {
-				return fmt.Errorf("%s: not JavaScript: its first bytes are not text", name)
+				return fmt.Errorf("%s is not JavaScript: the first bytes are not text", name)
 			}
 			return c.scripts.Add(ctx, name, data)
 		},

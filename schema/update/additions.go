@@ -86,17 +86,17 @@ func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.Mess
 	case h.ReservedNames().Has(w.Name()):
 		return "the name is reserved"
 	case h.ExtensionRanges().Has(w.Number()):
-		return "the number is one of extensions"
+		return "the number is in an extension range"
 	}
 
 	if f := byJSONName(h, w); f != nil {
-		return "the name is that of field " + itoa(int(f.Number()))
+		return "the name belongs to field " + itoa(int(f.Number()))
 	}
 	if m.usedNames[h.FullName().Append(w.Name())] {
-		return "the name is taken there"
+		return "the name is already used in the message"
 	}
 	if d := m.document(h.ParentFile().Path()); w.Kind() == protoreflect.GroupKind && d != nil && d.syntax != "editions" {
-		return "a group is not added"
+		return "unwire does not add groups"
 	}
 	return ""
 }
@@ -340,7 +340,7 @@ func (m *updatePass) enum(w, h protoreflect.EnumDescriptor) {
 		case h.ReservedNames().Has(wv.Name()):
 			reason = "the name is reserved"
 		case m.usedNames[h.FullName().Parent().Append(wv.Name())]:
-			reason = "the name is taken there"
+			reason = "the name is already used in the message"
 		}
 
 		if reason != "" {

@@ -73,7 +73,7 @@ func (p *printer) confirm(f protoreflect.FieldDescriptor) {
 // typeOf returns the label and the type of a field as text. ok is false if the type cannot be written.
 func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	if w.Kind() == protoreflect.GroupKind && p.doc.syntax != "editions" {
-		p.addConflict(w, "a group is not added")
+		p.addConflict(w, "unwire does not add groups")
 		return "", false
 	}
 	if w.IsMap() {
@@ -444,7 +444,7 @@ func (m *updatePass) addType(pl *placement) {
 // addService inserts the declaration of a new service.
 func (m *updatePass) addService(w protoreflect.ServiceDescriptor) {
 	if m.usedNames[w.FullName()] {
-		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})
+		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is already used in the message"})
 		return
 	}
 	d := m.fileFor(w, "")

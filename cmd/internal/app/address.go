@@ -15,7 +15,7 @@ func AddressArgs(args []string, optional bool) (query.Address, error) {
 	a := query.ParseAddress(args[0])
 	if len(args) > 1 {
 		if a.Exchange != 0 {
-			return a, Usagef("the exchange is named twice: %s and %s", args[0], args[1])
+			return a, Usagef("the exchange is given twice: as %s and as %s", args[0], args[1])
 		}
 		id, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || id < 1 {

@@ -89,7 +89,7 @@ func (s *server) noteEnd(res *probe.Result, poison []byte) {
 	switch {
 	case poison != nil:
 	case s.end == nil:
-		res.Note("no string field was found to end requests with, so messages and lists cannot be distinguished from unknown fields")
+		res.Note("probe found no string field with which requests could end, so it cannot distinguish messages and lists from unknown fields")
 	case s.end.required != "":
 		res.Note(fmt.Sprintf("no string field was found to end requests with; they end because the required field %s is missing, which the server checks last", s.end.required))
 		if i := strings.LastIndexByte(s.end.required, '.'); i > 0 && res.RequestType == "" {
@@ -98,6 +98,6 @@ func (s *server) noteEnd(res *probe.Result, poison []byte) {
 	case s.HasEnvelopes():
 		res.Note(fmt.Sprintf("no string field was found to end requests with; they end because a second message follows, which %s refuses after parsing the first", res.Runtime))
 	default:
-		res.Note("no string field was found to end requests with; they end because their deadline is over, which connect-go checks after parsing")
+		res.Note("probe found no string field with which requests could end; instead, the requests have an expired deadline, which connect-go checks after parsing")
 	}
 }

@@ -89,7 +89,7 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 
 	n.copyValues(told, silent)
 	if len(silent) > 0 {
-		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": the values of some enums could not be found out")
+		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": the values of some enums could not be determined")
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.
 	}
 	a, err = n.c.AskJSON(ctx, what, body.Bytes())
 	if err == nil && !a.FromParser {
-		err = probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests, a.Brief())
+		err = probe.Stop("the answer to request %d contains no error of the server's JSON parser: %s", n.c.Requests, a.Brief())
 	}
 	return a, at, err
 }

@@ -149,7 +149,7 @@ func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts
 		if at := candidateOf(a.Text, nil, starts); at >= 0 && as != asNumber && as != asText {
 			return at, nil
 		}
-		return 0, probe.Stop("the JSON parser refuses a name that was not sent: %s", a.Brief())
+		return 0, probe.Stop("the server's JSON parser rejects a name that probe did not send: %s", a.Brief())
 	}
 	sent := slices.Clone(batch)
 	for _, name := range n.endings() {
@@ -173,7 +173,7 @@ func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts
 	}
 	switch {
 	case !*n.controlled:
-		return 0, probe.Stop("the JSON parser's words are not understood: %s", a.Brief())
+		return 0, probe.Stop("unwire does not understand the error of the server's JSON parser: %s", a.Brief())
 	case len(batch) == 1:
 		// it exists, and the error is of an unknown kind
 		return 0, nil
@@ -192,7 +192,7 @@ func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe
 	case a != nil && a.Accepted && !n.goEnd && len(n.known) == 0:
 		return a, starts, errNoName
 	case err == nil && !a.FromParser:
-		return a, starts, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests, a.Brief())
+		return a, starts, probe.Stop("the answer to request %d contains no error of the server's JSON parser: %s", n.c.Requests, a.Brief())
 	}
 	return a, starts, err
 }
@@ -396,7 +396,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		return false, nil
 	}
 	if !n.goEnd && len(n.known) == 0 && !o.AllowExecute && n.c.Remote {
-		res.Note("names were not tested: without a name that is known to exist (--known), a request without an existing name would run the handler")
+		res.Note("names were not tested, because a request without an existing name would run the RPC handler; give a name that exists with --known")
 		return false, nil
 	}
 	taken, err := n.acceptsAnyName(ctx)
@@ -404,7 +404,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		return false, err
 	}
 	if taken || wellKnownType(res.RequestType) {
-		res.Note("names were not tested: the request type has a special JSON form, which accepts arbitrary names")
+		res.Note("names were not tested, because the request type has a special JSON form that accepts arbitrary names")
 		return false, nil
 	}
 	return true, nil

@@ -39,7 +39,7 @@ func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 			err = names.Ask(ctx, c, o, res)
 		}
 		if res.RequestType == "" {
-			res.Note("the version of connect-es is a guess: only JSON requests reveal it")
+			res.Note("the version of connect-es is a guess, because only JSON requests reveal the version")
 		}
 		return err
 	case probe.ConnectGo, probe.GRPCGo:
@@ -48,6 +48,6 @@ func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		return names.Ask(ctx, c, o, res)
 	}
-	res.Note("the oracle is off: the server's answers do not contain its parser's errors, so no field is reported")
+	res.Note("the server's answers do not contain its parser's errors, so probe cannot report any field")
 	return nil
 }

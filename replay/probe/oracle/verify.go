@@ -30,7 +30,7 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	case probe.ConnectGo, probe.GRPCGo:
 		err = golang.Verify(ctx, c, d, res)
 	default:
-		res.Note("the oracle is off: the server's answers do not contain its parser's errors, so no field is reported")
+		res.Note("the server's answers do not contain its parser's errors, so probe cannot report any field")
 	}
 	if err != nil {
 		return err

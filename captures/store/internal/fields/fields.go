@@ -100,7 +100,7 @@ func Parse(s string) (captures.Headers, error) {
 		return nil, err
 	}
 	if len(rows) > Max {
-		return nil, captures.Damaged("%d header fields, where at most %d are read", len(rows), Max)
+		return nil, captures.Damaged("a header section has %d fields, more than the limit of %d", len(rows), Max)
 	}
 	var h captures.Headers
 	for i, r := range rows {
@@ -111,15 +111,15 @@ func Parse(s string) (captures.Headers, error) {
 		case len(r) == 3 && r[2] == "base64":
 			name, err := base64.StdEncoding.DecodeString(r[0])
 			if err != nil {
-				return h, captures.Damaged("header %d: %v", i, err)
+				return h, captures.Damaged("header field %d cannot be read: %v", i, err)
 			}
 			value, err := base64.StdEncoding.DecodeString(r[1])
 			if err != nil {
-				return h, captures.Damaged("header %d: %v", i, err)
+				return h, captures.Damaged("header field %d cannot be read: %v", i, err)
 			}
 			h = append(h, captures.Header{Name: string(name), Value: string(value)})
 		default:
-			return h, captures.Damaged("header %d has %d parts", i, len(r))
+			return h, captures.Damaged("header field %d has %d parts", i, len(r))
 		}
 	}
 	return h, nil

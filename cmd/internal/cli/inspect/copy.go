@@ -116,9 +116,9 @@ func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (
 	}
 	switch {
 	case credential.IsRedacted(ex.URL), len(secrets.FindURL(ex.URL)) > 0:
-		return nil, app.Fail(app.ExitInput, errors.New("its URL has a secret, which a command line would show"), "'unwire replay' takes it from the environment")
+		return nil, app.Fail(app.ExitInput, errors.New("the URL contains a secret, which a command line would show"), "'unwire replay' can send the request with the secret from the environment")
 	case credential.InBody.Match(body), len(secrets.Find(body, false)) > 0:
-		return nil, app.Fail(app.ExitInput, errors.New("its body has a secret, which a command line would show"), "'unwire replay' takes it from the environment")
+		return nil, app.Fail(app.ExitInput, errors.New("the body contains a secret, which a command line would show"), "'unwire replay' can send the request with the secret from the environment")
 	}
 	return r, nil
 }
@@ -155,14 +155,14 @@ func addMessages(r *commandline.Request, ex *decode.Exchange, defs *schema.Schem
 		// JSON needs a definition, and must not lose unknown fields silently.
 		md := app.FrameType(defs, ex.Call, captures.Up)
 		if md == nil {
-			return app.Fail(app.ExitInput, fmt.Errorf("no definitions describe %s", term.Clean(ex.CallName())), "--proto names definitions; --copy curl needs none")
+			return app.Fail(app.ExitInput, fmt.Errorf("the definitions do not describe %s", term.Clean(ex.CallName())), "name definitions with --proto, or use --copy curl, which needs none")
 		}
 		p, err := protoform.Print(protoform.JSON, f.Data, false, md, defs.Message)
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Seq, err)
 		}
 		if len(p.Lost) > 0 {
-			return app.Fail(app.ExitInput, fmt.Errorf("the definitions lack field %s of frame %d, which JSON would lose", p.Lost[0], f.Seq), "--copy curl keeps every byte")
+			return app.Fail(app.ExitInput, fmt.Errorf("the definitions lack the field %s of frame %d, so the field would be lost in JSON", p.Lost[0], f.Seq), "use --copy curl, which keeps every byte")
 		}
 		var b bytes.Buffer
 		if err := json.Compact(&b, p.Data); err != nil {

@@ -318,7 +318,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	// environment.
 	if f.like == "" {
 		if o.To == nil || o.Method == "" {
-			return nil, nil, app.Fail(app.ExitUsage, errors.New("no server or no method to probe"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
+			return nil, nil, app.Fail(app.ExitUsage, errors.New("the server or the method to probe is missing"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
 		}
 		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
