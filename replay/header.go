@@ -145,7 +145,7 @@ func (p *planner) checkVersion(now time.Time) {
 	name := service.VersionHeader
 	version := p.captured.RequestHeaders.Get(name)
 	if released, ok := releasedAt(version); ok && now.Sub(released) > oldVersion {
-		p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
+		p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("the header %s contains the client version %s, which is %d days old: the server may require a newer client", name, version, int(now.Sub(released).Hours()/24)))
 	}
 }
 

@@ -183,7 +183,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	}
 	r.Beats, r.Unsent, r.Concluded, r.Stale = s.beats, s.unsent, s.notes, s.stale
 	if s.unsent > 0 && s.fail == nil {
-		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
+		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
 	}
 	if !s.answered(answer) && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
@@ -214,7 +214,7 @@ func (r *Result) conclude(was, is *decode.Exchange, answered bool, fail error) {
 	case fail != nil:
 		r.Comparison, r.Origin, r.Code, r.Message = Differs, FromLocal, codeOf(fail), reason(fail)
 	case is.Code == "" && was.Code != "":
-		r.Comparison, r.Origin, r.Code, r.Message = Differs, FromLocal, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
+		r.Comparison, r.Origin, r.Code, r.Message = Differs, FromLocal, "unavailable", "the answer has no status: its end-of-stream message or trailers are missing"
 	case same:
 		r.Comparison = Same
 	default:

@@ -336,7 +336,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		says       string
 	}{
 		{"", Same, FromServer, "ok", ""},
-		{"early", Differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
+		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames to which the client answers, so 2 client frames were not sent"},
 		{"more", Differs, FromServer, "ok", "it got the same answer as down/1"},
 		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a question of the server: the server asks down/3"},
 		{"reversed", Differs, FromServer, "ok", "the server asks its questions in another order"},

@@ -61,19 +61,19 @@ func (a anomaly) String() string {
 	switch a.Kind {
 	case Gap:
 		if a.Count == 1 {
-			return fmt.Sprintf("gap: number %d is missing", a.Number-1)
+			return fmt.Sprintf("the client's message number %d is missing", a.Number-1)
 		}
-		return fmt.Sprintf("gap: numbers %d to %d are missing", a.Number-a.Count, a.Number-1)
+		return fmt.Sprintf("the client's messages with the numbers %d to %d are missing", a.Number-a.Count, a.Number-1)
 	case duplicate:
-		return fmt.Sprintf("duplicate: number %d again in exchange %d", a.Number, a.Exchange)
+		return fmt.Sprintf("exchange %[2]d repeats the client's message number %[1]d", a.Number, a.Exchange)
 	case conflict:
-		return fmt.Sprintf("conflict: another message with number %d in exchange %d", a.Number, a.Exchange)
+		return fmt.Sprintf("exchange %[2]d contains another message with the number %[1]d", a.Number, a.Exchange)
 	case overtook:
-		return fmt.Sprintf("overtook: number %d arrived before a lower one", a.Number)
+		return fmt.Sprintf("message number %d arrived before one with a lower number", a.Number)
 	case declined:
-		return fmt.Sprintf("declined: the server answered number %d with an error", a.Number)
+		return fmt.Sprintf("the server answered message number %d with an error", a.Number)
 	}
-	return fmt.Sprintf("unread: the message in number %d of exchange %d", a.Number, a.Exchange)
+	return fmt.Sprintf("the message with the number %d in exchange %d could not be decoded", a.Number, a.Exchange)
 }
 
 // AnomaliesAt returns the anomalies that affect a frame of the conversation.

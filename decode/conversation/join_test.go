@@ -212,7 +212,7 @@ func TestJoin(t *testing.T) {
 			p.append(1, say("b"), 0)
 			p.append(0, say("a"), 1500*time.Microsecond)
 			p.append(2, say("c"), 2500*time.Microsecond)
-		}, "down/0 A, up/0 a, up/1 b, down/1 B, up/2 c, down/2 C, (overtook: number 1 arrived before a lower one)"},
+		}, "down/0 A, up/0 a, up/1 b, down/1 B, up/2 c, down/2 C, (message number 1 arrived before one with a lower number)"},
 		"gaps": {func(p *pieces) {
 			p.head(0)
 			p.append(1, say("b"), 0)
@@ -224,7 +224,7 @@ func TestJoin(t *testing.T) {
 			p.append(0, say("a"), ms)
 			p.append(0, say("x"), 2*ms)
 			p.append(1, say("b"), 3*ms)
-		}, "up/0 a, up/1 b, (duplicate: number 0 again in exchange 3), (conflict: another message with number 0 in exchange 4)"},
+		}, "up/0 a, up/1 b, (exchange 3 repeats the client's message number 0), (exchange 4 contains another message with the number 0)"},
 		"one that was declined, and one that was sent again": {func(p *pieces) {
 			p.head(0)
 			for i, n := range []uint64{0, 0, 1} {
@@ -233,11 +233,11 @@ func TestJoin(t *testing.T) {
 					o.ex.Status, o.ex.ResponseHeaders = 429, captures.Headers{{Name: "content-type", Value: "application/json"}}
 				}
 			}
-		}, "up/0 m0, up/1 m1, (duplicate: number 0 again in exchange 2), (declined: the server answered number 1 with an error)"},
+		}, "up/0 m0, up/1 m1, (exchange 2 repeats the client's message number 0), (the server answered message number 1 with an error)"},
 		"no hex": {func(p *pieces) {
 			p.head(0)
 			p.add(appendPath, "application/proto", "application/proto", append(stringField(1, "3a0"), stringField(2, string(stringField(1, "r")))...), 0)
-		}, "up/0 3a0, (unread: the message in number 0 of exchange 2)"},
+		}, "up/0 3a0, (the message with the number 0 in exchange 2 could not be decoded)"},
 		"a number that no stream reaches": {func(p *pieces) {
 			p.head(0)
 			p.append(1<<63-1, say("z"), 0)
@@ -303,7 +303,7 @@ func TestJoinPolled(t *testing.T) {
 	p.append(1, say("b"), 4*ms)
 	p.add(path, "application/connect+proto", "application/connect+proto", ask, 5*ms, poll(1, "B", false), poll(3, "D", false), append(poll(4, "", true), endFrame...))
 	c := p.joined(t)
-	const want = "up/0 a, down/0 A, down/1 B, up/1 b, down/2 D, down/3 end, (duplicate: number 1 again in exchange 4), (gap: number 2 is missing)"
+	const want = "up/0 a, down/0 A, down/1 B, up/1 b, down/2 D, down/3 end, (exchange 4 repeats the client's message number 1), (the client's message number 2 is missing)"
 	if got := script(c); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -45,7 +45,7 @@ func varintType(s *Varints, u Use) TypeEstimate {
 	case s.Max <= 1:
 		return boolType(s, u)
 	case s.Max > math.MaxUint32:
-		v := TypeEstimate{Name: "int64", P: 0.8, Note: rangeNote(s), ResolvedBy: "a value with the top bit set: negative, or a hash"}
+		v := TypeEstimate{Name: "int64", P: 0.8, Note: rangeNote(s), ResolvedBy: "a value with the top bit set could be negative, or a hash"}
 		switch {
 		// No time or size is that large.
 		case s.Bits[63] > 0:
@@ -73,8 +73,8 @@ func varintType(s *Varints, u Use) TypeEstimate {
 	switch {
 	case !s.Values.Full && s.Max < 64 && distinct*3 <= s.N && s.N >= 6:
 		v.P = 0.25
-		v.Note += fmt.Sprintf(", %d distinct: may be an enum, which has the same encoding", distinct)
-		v.ResolvedBy = "the client's source code: enum and int32 have the same encoding"
+		v.Note += fmt.Sprintf(", %d distinct values: int32 or enum, which have the same encoding", distinct)
+		v.ResolvedBy = "the client's source code would show whether it is enum or int32, which have the same encoding"
 	case s.N >= 10:
 		v.P = 0.75
 	}
@@ -143,14 +143,14 @@ func boolType(s *Varints, u Use) TypeEstimate {
 	others := (1 - prior) * (enumShare*isEnum + (1-enumShare)*isInt) * math.Pow(n, rarer)
 	p := isBool / (isBool + others)
 	if p < leastBool {
-		return TypeEstimate{Name: "int32", P: round(1 - p), Note: note + ": may be a bool, which has the same encoding", ResolvedBy: "a value above 1 would make it an int32 or an enum"}
+		return TypeEstimate{Name: "int32", P: round(1 - p), Note: note + ": int32 or bool, which have the same encoding", ResolvedBy: "a value above 1 would rule out bool"}
 	}
-	return TypeEstimate{Name: "bool", P: round(p), Note: note, ResolvedBy: "a value above 1 would make it an int32 or an enum"}
+	return TypeEstimate{Name: "bool", P: round(p), Note: note, ResolvedBy: "a value above 1 would rule out bool"}
 }
 
 // signedType chooses a type for varints some of which have ten bytes, i.e. are negative or at least 2^63.
 func signedType(s *Varints) TypeEstimate {
-	v := TypeEstimate{Name: "int32", P: 0.75, Note: rangeNote(s), ResolvedBy: "a value outside 32 bits would make it an int64"}
+	v := TypeEstimate{Name: "int32", P: 0.75, Note: rangeNote(s), ResolvedBy: "a value outside 32 bits would rule out int32"}
 	if s.Lowest < math.MinInt32 || s.Max > math.MaxInt32 {
 		v = TypeEstimate{Name: "int64", P: 0.85, Note: rangeNote(s), ResolvedBy: "the client's source code"}
 		// Values that fill 64 bits on both sides of zero are hashes or ids.
@@ -190,7 +190,7 @@ func fixedType(asFloat, asInt, n, small int64, width int) TypeEstimate {
 		}
 		return TypeEstimate{Name: name, P: round(math.Min(p, 0.995)), ResolvedBy: "values that make no sense as floating point"}
 	}
-	v := TypeEstimate{Name: fmt.Sprintf("fixed%d", width), P: round(math.Min(1-p, 0.995) * 0.85), ResolvedBy: "a small negative value would make it signed"}
+	v := TypeEstimate{Name: fmt.Sprintf("fixed%d", width), P: round(math.Min(1-p, 0.995) * 0.85), ResolvedBy: "a small negative value would show that it is signed"}
 	if small > 0 {
 		v.Name = "s" + v.Name
 	}

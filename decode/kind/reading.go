@@ -125,9 +125,9 @@ func (c Costs) reasons(f *Field) map[string][]Feature {
 		least[typ] = h.cost
 
 		// All reasons are relative to bytes without structure.
-		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common it is", round2(h.file - h.prior)}}
+		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common the type is in general", round2(h.file - h.prior)}}
 		if h.kind == wire.KindBytes && f.Len.files() {
-			w = append(w, Feature{"it begins as a file does", costMagic})
+			w = append(w, Feature{"begins like a file of a known format", costMagic})
 		}
 		if h.empty != 0 {
 			w = append(w, Feature{"empty payloads", round2(-h.empty)})
@@ -145,8 +145,8 @@ func (c Costs) reasons(f *Field) map[string][]Feature {
 var contentWords = map[wire.Kind]string{
 	wire.KindMessage: "fields with plausible numbers, types and values",
 	wire.KindString:  "characters of text",
-	wire.KindBytes:   "bytes of a known format, or nothing better",
-	wire.KindPacked:  "numbers that are alike",
+	wire.KindBytes:   "fits any bytes",
+	wire.KindPacked:  "numbers of similar size",
 }
 
 // round2 rounds x to two decimals.
@@ -179,7 +179,7 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 	}
 	a, b := list[0], list[1]
 	if strings.HasPrefix(a.Type, "timestamp-") || strings.HasPrefix(b.Type, "timestamp-") {
-		return "a value that is not a time between 2001 and 2065 rules out the time"
+		return "a value that is not a time between 2001 and 2065 would rule out the time"
 	}
 	if isNumber(a.Kind) && isNumber(b.Kind) {
 		return NumberType(f, Judgement{Kind: a.Kind}, Use{}).ResolvedBy
@@ -190,7 +190,7 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 	for _, r := range [...]Reading{a, b} {
 		switch r.Kind {
 		case wire.KindString:
-			refute = append(refute, "a value that is not UTF-8 rules out string")
+			refute = append(refute, "a value that is not UTF-8 would rule out string")
 		case wire.KindMessage:
 			refute = append(refute, "a value that does not parse as a message would rule out message")
 		case wire.KindPacked:

@@ -72,7 +72,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 	add := func(typ string, prior, weight float64, reason string) {
 		t := scalarType{Type: typ, P: prior + weight}
 		if why {
-			t.Why = []Feature{{reason, round2(weight)}, {"how common the type is", prior}}
+			t.Why = []Feature{{reason, round2(weight)}, {"how common the type is in general", prior}}
 		}
 		list = append(list, t)
 	}
@@ -84,7 +84,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		add("int64", oddsInt, 0, "ten bytes: negative")
 		if small {
 			add("uint64", oddsUint, -3, "values just below 2^64")
-			add("sint64", oddsZigzag, -4, "zigzag would be enormous")
+			add("sint64", oddsZigzag, -4, "zigzag would give enormous numbers")
 		} else {
 			add("uint64", oddsUint, 1.2, "values fill 64 bits")
 			add("sint64", oddsZigzag, zigzag, "parity of the values")
@@ -226,7 +226,7 @@ func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarTyp
 		list = append(list, scalarType{Type: unit, P: w})
 	}
 	if why {
-		list[0].Why = []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}
+		list[0].Why = []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is in general", 1}}
 		reasons := [...]string{"a number", "values close below zero", "times between 2001 and 2065"}
 		for i := range list[1:] {
 			list[i+1].Why = []Feature{{reasons[i], list[i+1].P}}

@@ -121,7 +121,7 @@ type printer struct {
 // piece prints one envelope with its flags and its content.
 func (p *printer) piece(f envelopePiece, o Options) {
 	if !f.framed {
-		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.PrefixLen, len(f.raw))
+		fmt.Fprintf(p.w, "# the header of a gRPC frame is truncated: it has %d bytes, and %d are there\n", envelope.PrefixLen, len(f.raw))
 		p.hex(f.raw, 0)
 		return
 	}

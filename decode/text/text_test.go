@@ -94,7 +94,7 @@ func TestText(t *testing.T) {
 		{"plain text", []byte("{\"a\": \"b\"}\n"), Options{}, "\"{\\\"a\\\": \\\"b\\\"}\\n\"\n"},
 		{"frames", unhex(t, "00 00000002 3a00 02 00000002 7b7d 00 00000000"), Options{}, "frame 0x00 {\n  7: {}\n}\nframe 0x02 {\n  \"{}\"\n}\nframe 0x00 {}\n"},
 		{"frame cut", unhex(t, "00 00000009 0801 "), Options{As: "frames"}, "frame 0x00 len:9 {\n  1: 1\n}\n"},
-		{"header cut", unhex(t, "0000"), Options{As: "frames"}, "# an envelope's head cut off: 5 bytes, 2 left\n`0000`\n"},
+		{"header cut", unhex(t, "0000"), Options{As: "frames"}, "# the header of a gRPC frame is truncated: it has 5 bytes, and 2 are there\n`0000`\n"},
 		{"4 GiB", unhex(t, "00 ffffffff"), Options{As: "frames"}, "frame 0x00 len:4294967295 {}\n"},
 		{"own gzip", envelope.Append(nil, 1, gz(t, "\x0a\x05hello")), Options{}, "frame 0x01 gzip {\n  1: {\"hello\"}\n}\n"},
 		{"broken gzip", envelope.Append(nil, 1, stdGzip), Options{}, "frame 0x01 {\n  `1f8b08000000000000ffcb48cdc9c907008c37f00c05000000`\n}\n"},

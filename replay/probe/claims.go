@@ -37,9 +37,9 @@ func demote(claims []Claim) {
 		}
 		for k := range claims {
 			if other := &claims[k]; other.Verdict != Contradicted && c.excludes(other) {
-				c.decide(Undecided, "%s, which fits other claims as well", c.Concluded)
+				c.decide(Undecided, "%s, which other possible types predict, too", c.Concluded)
 				if c.Open != "" {
-					c.Concluded += ": the runtime does not show " + c.Open
+					c.Concluded += "; the server does not reveal " + c.Open
 				}
 				c.Open = ""
 				break
@@ -87,19 +87,19 @@ func (c *Claim) excludes(d *Claim) bool {
 func (r *Result) judgeAbsent(path string, c *Claim) {
 	switch {
 	case r.Complete[path] && c.Kind == noKind:
-		c.decide(Confirmed, "the server skips the number: its request has no such field")
+		c.decide(Confirmed, "the server ignores the field number: its request type has no such field")
 	case r.Complete[path]:
-		c.decide(Contradicted, "the server skips the number: its request has no such field")
+		c.decide(Contradicted, "the server ignores the field number: its request type has no such field")
 	case r.Shown[path] && c.shows():
-		c.decide(Contradicted, "the server reads no message and no list of numbers at the number")
+		c.decide(Contradicted, "the server parses the field neither as a message nor as repeated numbers")
 	case r.Shown[path]:
-		c.decide(Undecided, "protobuf-go passes over bytes and single numbers, and over text that it does not check: it shows none of them")
+		c.decide(Undecided, "protobuf-go reports no errors in bytes fields, single numbers and strings without UTF-8 check, so these cannot be distinguished from unknown fields")
 	case r.Stopped != "":
-		c.decide(Undecided, "the number was not asked about to the end: %s", r.Stopped)
+		c.decide(Undecided, "the probe ended before it had tested the field: %s", r.Stopped)
 	case r.Runtime == Unknown:
-		c.decide(Undecided, "the server's answers do not say what its parser met")
+		c.decide(Undecided, "the server's answers do not reveal how its parser reads the field")
 	default:
-		c.decide(Undecided, "the server showed nothing at the number; see the notes")
+		c.decide(Undecided, "the server's answers reveal nothing about the field; the notes have the reason")
 	}
 }
 
@@ -118,7 +118,7 @@ func (c *Claim) shows() bool {
 // judge sets the verdict of the claim c about this field, which was found.
 func (f *Field) judge(c *Claim) {
 	c.Open = ""
-	want, is := c.shape(), "the server reads it as "+f.describe()
+	want, is := c.shape(), "the server parses the field as "+f.describe()
 	switch {
 	case c.Kind == noKind, f.refutes(want), c.Kind == "packed" && (f.Class == Len || f.Class == Message),
 		c.Type != "" && f.Type != "" && c.Type != f.Type:
@@ -126,9 +126,9 @@ func (f *Field) judge(c *Claim) {
 	case f.Class == "", c.Kind == "packed" && f.Label == "":
 		c.decide(Undecided, "%s", is)
 	case want.kind != "" && f.Kind == "":
-		c.decide(Undecided, "%s: the runtime does not show which", is)
+		c.decide(Undecided, "%s, and does not reveal the exact type", is)
 	case c.Type != "" && f.Type == "":
-		c.decide(Undecided, "%s: the runtime does not show the type", is)
+		c.decide(Undecided, "%s, and does not reveal the message type", is)
 	default:
 		c.decide(Confirmed, "%s", is)
 		if want.label != "" && f.Label == "" {
@@ -167,11 +167,11 @@ func (f *Field) describe() string {
 	// From the least to the most specific knowledge about the field.
 	switch {
 	case f.VarintOrMessage:
-		return "a single varint, or a message without a length limit of its own"
+		return "a single varint, or as a message with fields of the same types as those of the message around it"
 	case f.Class == "" && f.Label == "repeated":
-		return "a list of numbers"
+		return "repeated numbers"
 	case f.Class == "":
-		return "a field of unknown wire type"
+		return "a field whose wire type it does not reveal"
 	case f.Kind == "group":
 		return "a group"
 	case f.Label == "map":
@@ -179,15 +179,15 @@ func (f *Field) describe() string {
 	case f.Class == Message:
 		return "a message"
 	case f.Kind == "string":
-		return "text"
+		return "string"
 	case f.Kind == "bytes":
 		return "bytes"
 	case f.Class == Len:
-		return "text or bytes"
+		return "string or bytes"
 	case f.Label == "repeated":
-		return "a list, whose elements are each a " + sizes[f.Class]
+		return "a repeated " + sizes[f.Class]
 	case f.Label == "":
-		return "a " + sizes[f.Class] + ", or a list of them"
+		return "a single or repeated " + sizes[f.Class]
 	}
 	return "a single " + sizes[f.Class]
 }

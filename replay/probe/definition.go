@@ -119,7 +119,7 @@ func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expec
 		e.Label = "repeated"
 	}
 	if e.isGroup() {
-		e.Decide(Undecided, "groups are not asked about")
+		e.Decide(Undecided, "unwire does not test groups")
 	}
 	return e
 }
@@ -141,7 +141,7 @@ func classOf(k protoreflect.Kind) Class {
 
 // openTypes describes, for each class, what the wire format cannot reveal about a number's type.
 var openTypes = map[Class]string{
-	Varint:  "which of the kinds that are a varint",
+	Varint:  "which varint type it is, such as int32, sint64, bool or an enum",
 	Fixed32: "fixed32, sfixed32 or float",
 	Fixed64: "fixed64, sfixed64 or double",
 }

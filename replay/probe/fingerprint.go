@@ -38,7 +38,7 @@ func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []
 	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
 	defer func() { res.Protocol = string(c.protocol) }()
 	if c.starts {
-		res.Note("the capture or the definitions declare the method as client-streaming: the RPC handler starts with each request, but gets no message")
+		res.Note("the method is client-streaming, so the server started the method's handler at each request; the handler got no message")
 		if err := c.mayStart(); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (f *fingerprinter) recognise(a *Answer) {
 		f.res.Kind = "stream"
 	}
 	if f.protocol != connectUnary && !f.starts {
-		f.res.Note("it is unknown whether the method is client-streaming; if so, the RPC handler starts with each request, but gets no message")
+		f.res.Note("unwire does not know whether the method is client-streaming; if it is, the server started the method's handler at each request, without a message")
 	}
 }
 
@@ -93,7 +93,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 	switch {
 	// A bidirectional method needs HTTP/2, and its handler starts before the first message.
 	case !f.http2 && (a.Status == http.StatusHTTPVersionNotSupported || a.Status == statusHTTP2Wanted):
-		f.res.Note(fmt.Sprintf("the method is bidirectional, because HTTP/1.1 was refused with status %d: its handler starts at each request, but gets no message", a.Status))
+		f.res.Note(fmt.Sprintf("the method is bidirectional, because the server rejected HTTP/1.1 with status %d; the server started its handler at each request, without a message", a.Status))
 		if err := f.mayStart(); err != nil {
 			return false, err
 		}
@@ -142,13 +142,13 @@ func (f *fingerprinter) refused(a *Answer) error {
 	case a.Code == twirpNoRoute && strings.Contains(a.Message, "no handler"):
 		return Stop("the server, which uses Twirp, has no such method: %s", a.Brief())
 	case a.Code == twirpNoRoute:
-		f.res.Note("this is an error of Twirp, whose errors do not reveal fields")
+		f.res.Note("the server uses Twirp, whose error messages do not reveal fields")
 	case readsJSON.MatchString(a.Text):
 		f.res.Note("the server parses all messages as JSON: it may be a gateway, such as grpc-gateway, in front of a gRPC server that can be probed directly")
 	case ofHandlers[a.Code]:
-		f.res.Note("this answer does not come from the server's parser: the RPC handler may have run")
+		f.res.Note("the answer is no parse error, so the server may have executed the method")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
-		f.res.Note("this answer is neither Connect nor gRPC: check that --to is the server's address")
+		f.res.Note("the answer is neither Connect nor gRPC: check that --to is the URL of the RPC server")
 	}
 	return nil
 }

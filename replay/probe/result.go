@@ -150,7 +150,7 @@ func (o *Options) newResult() *Result {
 func (r *Result) conclude(c *Client, questions []Question, err error) error {
 	r.Requests, r.Executed, r.Bytes, r.Resumed = c.Requests, c.executed, c.bytes, c.resumed
 	if c.MaxMessage > 0 {
-		r.Note(fmt.Sprintf("the server accepts messages of up to about %d bytes only, so probe sent small ones, which reveal less", c.MaxMessage))
+		r.Note(fmt.Sprintf("the server rejects messages of more than about %d bytes, so unwire sent small ones, which reveal less about fields", c.MaxMessage))
 	}
 	var early *stopError
 	if errors.As(err, &early) && early.off {

@@ -34,9 +34,9 @@ func Stop(format string, args ...any) error {
 // or, if it is the request, at all. a is the response.
 func OracleOff(path []int32, a *Answer) error {
 	if len(path) == 0 {
-		return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.Brief(), off: true}
+		return &stopError{why: "the server's answers do not depend on the fields in the request, so unwire reports no fields: " + a.Brief(), off: true}
 	}
-	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", PathText(path), a.Brief())}
+	return &stopError{here: true, why: fmt.Sprintf("the server treats a field number that cannot exist in %s like an existing one, so unwire reports no fields of this message: %s", PathText(path), a.Brief())}
 }
 
 // NoteOracleOff reports whether err is from OracleOff about a nested message; if so, it adds a note to

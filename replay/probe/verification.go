@@ -138,10 +138,10 @@ func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error
 
 	// Remarks about the definitions as a whole.
 	if d.truncated {
-		res.Note("the definitions have more fields than unwire verifies at once: the first " + strconv.Itoa(maxExpectations))
+		res.Note("the definitions have more fields than verify can test at once; it tested the first " + strconv.Itoa(maxExpectations))
 	}
 	if t := res.RequestType; t != "" && t != v.Request {
-		res.Note(fmt.Sprintf("the server calls the request %s, the definitions %s", t, v.Request))
+		res.Note(fmt.Sprintf("the server's name of the request type is %s, but the definitions name it %s", t, v.Request))
 	}
 	v.Notes = append([]string{}, res.Notes...)
 	if v.Claims == nil {
@@ -155,13 +155,13 @@ func (v *Verification) whyUndecided(e *Expectation) string {
 	unknown := v.Runtime == "" || v.Runtime == Unknown
 	switch {
 	case v.Stopped != "" && unknown:
-		return "no answer of the server decided it"
+		return "no server answer reveals how the field is parsed"
 	case unknown:
-		return "the server's answers do not contain its parser's errors"
+		return "the server's answers do not contain the error messages of its parser"
 	case !e.Reachable():
-		return fmt.Sprintf("field %s, which leads to it, is not as the definitions say", e.In.Above.Path)
+		return fmt.Sprintf("not tested, because the field %s that contains it is not as declared", e.In.Above.Path)
 	case v.Stopped != "":
-		return "the probe stopped before it tested the field"
+		return "not tested, because the run stopped early"
 	}
-	return "none of the server's answers decided it"
+	return "the server's answers reveal nothing about the field"
 }

@@ -152,7 +152,7 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 		pairs, ambiguous := m.pairs()
 		u := Unpaired{Method: key, Proto: len(m.proto) - len(pairs), JSON: len(m.json) - len(pairs)}
 		if ambiguous {
-			u.Why = "ambiguous: the calls can be paired in several ways"
+			u.Why = ", and the calls can be paired in several ways"
 		}
 		if u.Proto > 0 || u.JSON > 0 {
 			unpaired = append(unpaired, u)

@@ -88,7 +88,7 @@ func (s *solver) report(r *Report) {
 		}
 		for _, d := range res.doubts {
 			d.Message = key
-			d.Settle = fmt.Sprintf("record a pair of calls in which %s differ (so far they have the same values, or the same presence, in every pair)", strings.Join(d.Names, ", "))
+			d.Settle = fmt.Sprintf("record a pair of calls in which %s have different values (so far they are equal in every pair)", strings.Join(d.Names, ", "))
 			if len(d.Names) == 1 {
 				d.Settle = fmt.Sprintf("record a pair of calls in which only one of these field numbers is present together with %s", d.Names[0])
 			}

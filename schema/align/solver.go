@@ -178,7 +178,7 @@ func resolve(p *position, depth int) *result {
 		b.fixEdge(g, at)
 	}
 	if !g.match() {
-		r.unread = "the pairs of this message contradict each other"
+		r.unread = "the recorded pairs of this message contradict each other"
 		r.acceptVotes(b, votes)
 		return r
 	}
@@ -190,7 +190,7 @@ func resolve(p *position, depth int) *result {
 		groups = g.groups()
 	}
 	if !g.match() {
-		r.unread = "the pairs of this message contradict each other"
+		r.unread = "the recorded pairs of this message contradict each other"
 		r.acceptVotes(b, votes)
 		return r
 	}

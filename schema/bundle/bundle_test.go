@@ -120,7 +120,7 @@ func extractTests() map[string]extractTest {
 			`const A={encode(m,w){B$1.encode(m.b,w.uint32(10).fork()).ldelim();return w},decode(i){},fromPartial(o){}};
 			const B$1={encode(m,w){w.uint32(10).string(m.s);return w},decode(i){},fromPartial(o){}};
 			const S={get:{path:"/p.S/Get",requestStream:false,responseStream:false,requestDeserialize:(v)=>A.decode(v),responseDeserialize:(v)=>B$1.decode(v)}}`,
-			a + b + "service p.S\n  Get(.p.A) .p.B false false\nunresolved 1:9 A: no package is declared near it: this type and others of the script get no package, unless a service reveals it\n",
+			a + b + "service p.S\n  Get(.p.A) .p.B false false\nunresolved 1:9 A: the script declares no package for it; extract puts it into no package, unless a service reveals the package\n",
 		},
 		"an extension of options": {
 			`import{MethodOptions}from"@bufbuild/protobuf"; proto2.makeExtension("p.safe",MethodOptions,()=>({no:50000,kind:"scalar",T:8}))`,
@@ -153,11 +153,11 @@ func extractTests() map[string]extractTest {
 		"two definitions that contradict": {
 			`proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);
 proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
-			b + "message p.B_2\n  2 s string\nunresolved 2:8 p.B: a second definition has another shape: it is kept as p.B_2\n",
+			b + "message p.B_2\n  2 s string\nunresolved 2:8 p.B: another definition with this name has other fields; extract named it p.B_2\n",
 		},
 		"a name that is gone": {
 			`var protobufPackage="p",q={encode(m,w){return w.uint32(10).string(m.s),w},decode(i){}};` + strings.Repeat(" ", 300),
-			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: its name did not survive minification; it is one that was made up\n",
+			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: a minifier removed its name, so extract made one up\n",
 		},
 		"ts-proto, oneofs as unions": {
 			`const protobufPackage="p";const A={encode(m,w){switch(m.kind?.$case){case"text":w.uint32(10).string(m.kind.text);break;case"no":w.uint32(16).int32(m.kind.value);break}return w},decode(i){}}`,
@@ -207,13 +207,13 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 		"what cannot be told": {
 			`proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:gone()},{no:2,name:"n"+x,kind:"scalar",T:9}, 7])`,
 			"message p.A\n  1 b bytes\n" +
-				"unresolved 1:75 p.A: a field whose name, number or kind is no constant\nunresolved 1:112 p.A: a field that is no constant object\n" +
-				"unresolved 1:71 p.A.b: its type, the message gone, was not found; it is declared as bytes\n",
+				"unresolved 1:75 p.A: the name, number or kind of a field is not a constant\nunresolved 1:112 p.A: a field is not a constant object\n" +
+				"unresolved 1:71 p.A.b: its type, the message gone, was not found, so extract declared it as bytes\n",
 		},
 		"two shapes of one name": {
 			`var B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);{let B=proto3.makeMessageType("p.B",()=>[{no:1,name:"i",kind:"scalar",T:5}]);
 			proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}])}proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])`,
-			"message p.A\n  1 b message.p.B_2\n" + b + "message p.B_2\n  1 i int32\nunresolved 1:91 p.B: a second definition has another shape: it is kept as p.B_2\n",
+			"message p.A\n  1 b message.p.B_2\n" + b + "message p.B_2\n  1 i int32\nunresolved 1:91 p.B: another definition with this name has other fields; extract named it p.B_2\n",
 		},
 		"a service of connect-es": {
 			`const S={typeName:"p.S",methods:{get:{name:"Get",I:A,O:A,kind:k.MethodKind.BiDiStreaming},put:{name:"Put",I:A,O:A,kind:1}}};

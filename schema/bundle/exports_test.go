@@ -38,7 +38,7 @@ func TestNamesOverFiles(t *testing.T) {
 		}, want + "enum p.E 1\n"},
 		"in a circle": {map[string]string{
 			"a.js": `import{q}from"./b.js";` + used("q"), "b.js": `export{q}from"./c.js";`, "c.js": `export*from"./b.js";export{q}from"./b.js";`,
-		}, "message p.A\n  1 b bytes\nunresolved 1:89 p.A.b: its type, the message q, was not found; it is declared as bytes\n"},
+		}, "message p.A\n  1 b bytes\nunresolved 1:89 p.A.b: its type, the message q, was not found, so extract declared it as bytes\n"},
 		"CommonJS": {map[string]string{
 			"a.js": `const c=require("./c.js");` + used("c.x"), "c.js": `const z` + of + `exports.x=z;`,
 		}, want},

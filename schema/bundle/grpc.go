@@ -47,7 +47,7 @@ func (x *scan) grpcMethods() {
 
 		m.In, m.Out = x.payloadOf(o, "requestType", "requestDeserialize"), x.payloadOf(o, "responseType", "responseDeserialize")
 		if m.In == nil || m.Out == nil {
-			x.unresolved(full+"."+m.Name, at, "a method whose request or response is no constant")
+			x.unresolved(full+"."+m.Name, at, "the request or response type of a method is not a constant")
 			continue
 		}
 		if level, ok := s.Str(s.Object(o.Get("options")).Get("idempotencyLevel")); ok {

@@ -354,7 +354,7 @@ func (j *jspbFile) complete(full string, f *model.Field, body, at int32) {
 	f.Name = protoname.Snake(name)
 	if name == "" {
 		f.Name = fmt.Sprint("field_", f.Number)
-		j.unresolved(full+"."+f.Name, at, "its name was not found; it is one that was made up")
+		j.unresolved(full+"."+f.Name, at, "its name was not found, so extract made one up")
 	}
 
 	if f.Ref != nil && f.Ref.Enum {

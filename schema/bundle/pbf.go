@@ -111,7 +111,7 @@ func (f *pbfFile) readFunction(at int32) {
 		if field := f.readField(c, object, pbf); field != nil {
 			m.Fields = append(m.Fields, field)
 		} else {
-			f.unresolved("", c.From, "a field is read by code that a person wrote; it is left out")
+			f.unresolved("", c.From, "the code that reads this field is not generated, so extract left it out")
 		}
 	}
 	if len(m.Fields) > 0 || s.Is(at, "nextField") {
@@ -239,7 +239,7 @@ func (f *pbfFile) declare(m *model.Message, body, at int32) {
 	m.Def = f.def(full, model.FormPBF, at, ids)
 	if !protoname.ValidFull(full) {
 		m.Full = f.inventedName(m)
-		f.unresolved(m.Full, at, "its name did not survive minification; it is one that was made up")
+		f.unresolved(m.Full, at, "a minifier removed its name, so extract made one up")
 	}
 	f.byKey[key] = m
 	f.modules[s.Function(s.Brackets[body].Parent)] = true

@@ -51,7 +51,7 @@ func (x *scan) es1() {
 		}
 		if name == nil {
 			if list, _ := s.Elements(call.Kids[1]); len(list) > 0 && s.Object(list[0]).Get("no") != nil {
-				x.unresolved("", at, "a list of fields without a typeName")
+				x.unresolved("", at, "a list of fields has no typeName")
 			}
 			continue
 		}
@@ -87,7 +87,7 @@ func (x *scan) es1Message(at int32, name, fields *jstree.Node, ids []int32, loca
 	full, ok := s.Str(name)
 	if !ok {
 		if !s.IsParam(name) {
-			x.unresolved("", at, "a message whose name is no constant")
+			x.unresolved("", at, "the name of a message is not a constant")
 		}
 		return
 	}
@@ -95,11 +95,11 @@ func (x *scan) es1Message(at int32, name, fields *jstree.Node, ids []int32, loca
 	m.Syntax, m.Local = x.runtimeOf(at), local
 	list, ok := s.Elements(fields)
 	if v := s.Value(fields); !ok && v != nil && v.Kind != jstree.ArrayNode && !(v.Kind == jstree.FuncNode && s.Result(v) == nil) {
-		x.unresolved(full, fields.At, "its fields are no constant list")
+		x.unresolved(full, fields.At, "its fields are not a constant list")
 	}
 	for _, f := range list {
 		if o := s.Object(f); o == nil {
-			x.unresolved(full, f.At, "a field that is no constant object")
+			x.unresolved(full, f.At, "a field is not a constant object")
 		} else if fd := x.es1Field(full, o); fd != nil {
 			m.Fields = append(m.Fields, fd)
 		}
@@ -200,7 +200,7 @@ func (x *scan) es1Field(owner string, o *jstree.Node) *model.Field {
 	no, ok2 := s.Integer(o.Get("no"))
 	kind, ok3 := s.Str(o.Get("kind"))
 	if !ok1 || !ok2 || !ok3 {
-		x.unresolved(owner, o.At, "a field whose name, number or kind is no constant")
+		x.unresolved(owner, o.At, "the name, number or kind of a field is not a constant")
 		return nil
 	}
 
@@ -244,7 +244,7 @@ func (x *scan) es1Field(owner string, o *jstree.Node) *model.Field {
 func (x *scan) es1Type(element string, f *model.Field, kind string, t *jstree.Node) {
 	s := x.Script
 	if t == nil {
-		x.unresolved(element, 0, "a field without a type")
+		x.unresolved(element, 0, "a field has no type")
 		f.Scalar = descriptorpb.FieldDescriptorProto_TYPE_BYTES
 		return
 	}

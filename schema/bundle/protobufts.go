@@ -184,14 +184,14 @@ func (x *scan) tsMessage(c construction, list []*jstree.Node) {
 	s := x.Script
 	full, ok := s.Str(c.name)
 	if !ok {
-		x.unresolved("", c.at, "a message whose name is no constant")
+		x.unresolved("", c.at, "the name of a message is not a constant")
 		return
 	}
 	m := &model.Message{Def: x.def(full, model.FormPBTS, c.at, c.ids)}
 	for _, n := range list {
 		o := s.Object(n)
 		if o == nil {
-			x.unresolved(full, n.At, "a field that is no constant object")
+			x.unresolved(full, n.At, "a field is not a constant object")
 			continue
 		}
 		f := x.es1Field(full, o)

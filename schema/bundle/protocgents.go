@@ -107,7 +107,7 @@ func (t *tsSpaces) genTSMessage(body int32, writer string) {
 	}
 	if !protoname.ValidFull(full) {
 		c.message.Full = t.inventedName(c.message)
-		t.unresolved(c.message.Full, b.Open, "its name did not survive minification; it is one that was made up")
+		t.unresolved(c.message.Full, b.Open, "a minifier removed its name, so extract made one up")
 	}
 	t.Messages = append(t.Messages, c.message)
 }

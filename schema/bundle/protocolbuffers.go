@@ -97,7 +97,7 @@ func (c *compactFile) declare(at int32) {
 	m := &model.Message{Def: c.def(word, model.FormCompact, at, ids)}
 	if !protoname.ValidFull(word) {
 		m.Full = placeholder("Message", s.Name+word)
-		c.unresolved(m.Full, at, "its name did not survive minification; it is one that was made up")
+		c.unresolved(m.Full, at, "a minifier removed its name, so extract made one up")
 	}
 	for _, id := range ids {
 		c.byID[id] = m

@@ -59,7 +59,7 @@ func (t *tsSpaces) protonsMessage(at, encoder, decoder int32) {
 		f := &model.Field{Number: c.Number, Name: target.Name, Repeated: target.Repeated, Place: t.place(target.At)}
 		t.protonsType(f, c, target, s.Param(decoder, 0))
 		if f.Scalar == 0 && f.Ref == nil {
-			t.unresolved(protoname.Join(full, f.Name), target.At, "the type of the field was not found; it is left out")
+			t.unresolved(protoname.Join(full, f.Name), target.At, "the type of the field was not found, so extract left it out")
 			continue
 		}
 		// The encoder writes each element with its tag.
@@ -75,7 +75,7 @@ func (t *tsSpaces) protonsMessage(at, encoder, decoder int32) {
 	m.RestoreSnakeCase()
 	if !protoname.ValidFull(full) {
 		m.Full = t.inventedName(m)
-		t.unresolved(m.Full, at, "its name did not survive minification; it is one that was made up")
+		t.unresolved(m.Full, at, "a minifier removed its name, so extract made one up")
 	}
 	t.Messages = append(t.Messages, m)
 }

@@ -176,7 +176,7 @@ func (t *tsSpaces) addEnum(full, form string, at int32, ids []int32, values []mo
 	e := &model.Enum{Def: t.def(full, form, at, ids), Values: values}
 	if !protoname.ValidFull(full) {
 		e.Full = placeholder("Enum", fmt.Sprint(values))
-		t.unresolved(e.Full, at, "its name did not survive minification; it is one that was made up")
+		t.unresolved(e.Full, at, "a minifier removed its name, so extract made one up")
 	}
 	t.Enums = append(t.Enums, e)
 }

@@ -121,10 +121,10 @@ func (x *scan) tsProtoMessage(o *jstree.Node, e *encoder, origins map[int32]orig
 	// The message gets a name that is derived from its fields.
 	if full == "" || strings.HasSuffix(full, ".") {
 		m.Full, m.Whole = m.Full+x.inventedName(m), true
-		x.unresolved(m.Full, o.At, "its name did not survive minification; it is one that was made up")
+		x.unresolved(m.Full, o.At, "a minifier removed its name, so extract made one up")
 	} else if !known && protoname.Package(full) == "" && !x.unpacked {
 		x.unpacked = true
-		x.unresolved(full, o.At, "no package is declared near it: this type and others of the script get no package, unless a service reveals it")
+		x.unresolved(full, o.At, "the script declares no package for it; extract puts it into no package, unless a service reveals the package")
 	}
 	x.Messages = append(x.Messages, m)
 }

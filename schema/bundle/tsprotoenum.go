@@ -61,7 +61,7 @@ func (x *scan) tsProtoEnumNamed(at int32, values []model.EnumValue, ids []int32,
 	}
 	if !protoname.Valid(word) || len(word) <= 2 && x.Minified() {
 		word = placeholder("Enum", fmt.Sprint(values))
-		x.unresolved(protoname.Join(pkg, word), at, "its name did not survive minification; it is one that was made up")
+		x.unresolved(protoname.Join(pkg, word), at, "a minifier removed its name, so extract made one up")
 	}
 	e := &model.Enum{Def: x.def(protoname.Join(pkg, word), model.FormTSProto, at, ids)}
 	for _, v := range values {
@@ -138,7 +138,7 @@ func (x *scan) tsProtoEnum(call *jstree.Node, origins map[int32]origin, done map
 		word = strings.ToUpper(short[:1]) + short[1:]
 	} else {
 		word = placeholder("Enum", fmt.Sprint(values))
-		x.unresolved(protoname.Join(pkg, word), t.End.At, "its name did not survive minification; it is one that was made up")
+		x.unresolved(protoname.Join(pkg, word), t.End.At, "a minifier removed its name, so extract made one up")
 	}
 	x.Enums = append(x.Enums, &model.Enum{Def: x.def(protoname.Join(pkg, word), model.FormTSProto, t.End.At, append(t.IDs, t.End.At)), Values: values})
 	return r

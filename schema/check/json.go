@@ -129,13 +129,13 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 // object: a repeated name, or another member of its oneof. instance is the number of the object.
 func (d *jsonCheck) checkPresence(m *messageInfo, f *fieldInfo, instance int) {
 	if f.last == instance {
-		d.contradict(m, f, "more than once in an object")
+		d.contradict(m, f, "occurs more than once in a JSON object")
 	}
 	f.last = instance
 	// A null means that the field is absent.
 	if o := f.oneof; o != nil && d.peek() != 'n' {
 		if o.last == instance && o.member != f {
-			d.contradict(m, f, fmt.Sprintf("together with %s of the same oneof %s", o.member.fd.Name(), o.name))
+			d.contradict(m, f, fmt.Sprintf("occurs together with %s, which is in the same oneof %s", o.member.fd.Name(), o.name))
 		}
 		o.last, o.member = instance, f
 	}
@@ -209,7 +209,7 @@ func (d *jsonCheck) checkJSONValue(m *messageInfo, f *fieldInfo, fd protoreflect
 		d.contradict(m, f, reason)
 	}
 	if name, isName := tok.(string); isName && fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByName(protoreflect.Name(name)) == nil {
-		d.contradict(m, f, fmt.Sprintf("name %q is not in %s", name[:min(len(name), infer.MaxName)], fd.Enum().FullName()))
+		d.contradict(m, f, fmt.Sprintf("the enum %[2]s has no value named %[1]q", name[:min(len(name), infer.MaxName)], fd.Enum().FullName()))
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 
 	// big.Rat writes exponents out, so huge ones are rejected before.
 	if len(text) > 40 || strings.ContainsAny(text, "eE") && !shortExponent(text) {
-		return fmt.Sprintf("%s with a value outside its range", fd.Kind())
+		return fmt.Sprintf("declared as %s, but has a value outside its range", fd.Kind())
 	}
 	v, ok := new(big.Rat).SetString(text)
 	if !ok {
@@ -199,9 +199,9 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 
 	switch {
 	case !v.IsInt():
-		return fmt.Sprintf("%s with a fraction", fd.Kind())
+		return fmt.Sprintf("declared as %s, but has a fraction", fd.Kind())
 	case v.Num().Cmp(low) < 0 || v.Num().Cmp(high) > 0:
-		return fmt.Sprintf("%s with a value outside its range", fd.Kind())
+		return fmt.Sprintf("declared as %s, but has a value outside its range", fd.Kind())
 	case fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByNumber(protoreflect.EnumNumber(v.Num().Int64())) == nil:
 		return fmt.Sprintf("number %s has no name in %s", v.Num(), fd.Enum().FullName())
 	}

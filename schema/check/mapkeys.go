@@ -73,5 +73,5 @@ func (k *Checker) checkManyMapKeys(m *messageInfo, list []mapKey) {
 
 // contradictTwice records the contradiction that a key occurs twice in the map f.
 func (k *Checker) contradictTwice(m *messageInfo, f *fieldInfo) {
-	k.contradict(m, f, "a key more than once in a map")
+	k.contradict(m, f, "a key occurs more than once in the map")
 }

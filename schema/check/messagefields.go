@@ -106,11 +106,11 @@ func (k *Checker) checkFields(t *wire.Tree, at int32, m *messageInfo) checkedFie
 // message: a singular field that occurs again, or a second member of a oneof.
 func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	if f.single && f.last == k.instance && f.message == nil {
-		k.contradict(m, f, "more than once in a message, declared singular")
+		k.contradict(m, f, "occurs more than once in a message, but is declared singular")
 	}
 	if o := f.oneof; o != nil {
 		if o.last == k.instance && o.member != f {
-			k.contradict(m, f, fmt.Sprintf("together with %s of the same oneof %s", o.member.fd.Name(), o.name))
+			k.contradict(m, f, fmt.Sprintf("occurs together with %s, which is in the same oneof %s", o.member.fd.Name(), o.name))
 		}
 		o.last, o.member = k.instance, f
 	}
@@ -131,7 +131,7 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 		if !t.IsMessage(c) {
 			// Otherwise it was not parsed because of a limit, which is no contradiction.
 			if n.Err == nil {
-				k.contradict(m, f, "payload is no message")
+				k.contradict(m, f, "the payload does not parse as a message")
 			}
 			ok = false
 			continue
@@ -173,7 +173,7 @@ func (k *Checker) checkValue(t *wire.Tree, i int32, f *fieldInfo) string {
 		if n.Type == wire.Len && f.packable {
 			return packed(t.Payload(i), f)
 		}
-		return fmt.Sprintf("wire type %s, declared %s", n.Type, f.kind)
+		return fmt.Sprintf("the wire type is %s, but the field is declared as %s", n.Type, f.kind)
 	}
 	switch n.Type {
 	case wire.Varint:
@@ -191,14 +191,14 @@ func (k *Checker) checkValue(t *wire.Tree, i int32, f *fieldInfo) string {
 func packed(p []byte, f *fieldInfo) string {
 	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
-			return fmt.Sprintf("packed payload whose size is no multiple of %d", width)
+			return fmt.Sprintf("the size of the packed payload is not a multiple of %d", width)
 		}
 		return ""
 	}
 	for len(p) > 0 {
 		v, n := wire.ConsumeVarint(p)
 		if n <= 0 {
-			return "the packed payload is not a list of varints"
+			return "the packed payload does not parse as varints"
 		}
 		if reason := number(v, f); reason != "" {
 			return reason
@@ -214,7 +214,7 @@ func number(v uint64, f *fieldInfo) string {
 	switch f.kind {
 	case protoreflect.BoolKind:
 		if v > 1 {
-			return "the bool has a value above 1"
+			return "declared as bool, but has a value above 1"
 		}
 	case protoreflect.Int32Kind, protoreflect.EnumKind:
 		outside = int64(v) < math.MinInt32 || int64(v) > math.MaxInt32
@@ -222,10 +222,10 @@ func number(v uint64, f *fieldInfo) string {
 		outside = v > math.MaxUint32
 	}
 	if outside {
-		return fmt.Sprintf("%s with a value outside 32 bits", f.kind)
+		return fmt.Sprintf("declared as %s, but has a value outside 32 bits", f.kind)
 	}
 	if f.kind == protoreflect.EnumKind && f.fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(v))) == nil {
-		return fmt.Sprintf("number %d has no name in %s", int32(v), f.fd.Enum().FullName())
+		return fmt.Sprintf("the enum %[2]s has no value %[1]d", int32(v), f.fd.Enum().FullName())
 	}
 	return ""
 }

@@ -257,7 +257,7 @@ func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	}
 	// Only a oneof with several members loses values: setting one member clears the others.
 	if is != nil && is.Fields().Len() > 1 {
-		c.Breaks, c.Note = BreaksWire, "if several members are sent, parsers keep one"
+		c.Breaks, c.Note = BreaksWire, "if a message contains several members, parsers keep only one"
 	} else if was != nil && was.Fields().Len() > 1 {
 		c.Breaks, c.Note = BreaksWire, "old parsers keep only one of several members"
 	}

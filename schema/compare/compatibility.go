@@ -76,7 +76,7 @@ func classOf(k protoreflect.Kind) wireClass {
 func jsonForm(k protoreflect.Kind) string {
 	switch k {
 	case protoreflect.Int64Kind, protoreflect.Uint64Kind, protoreflect.Sint64Kind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
-		return "number in a string"
+		return "JSON writes the number as a string"
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return "float"
 	case protoreflect.BoolKind, protoreflect.StringKind, protoreflect.BytesKind, protoreflect.EnumKind, protoreflect.MessageKind:
@@ -145,21 +145,21 @@ func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 
 	switch {
 	case lens(texts, blobs):
-		return BreaksJSON, "the same on the wire where the bytes are UTF-8; base64 in JSON"
+		return BreaksJSON, "same wire format if the bytes are UTF-8; base64 in JSON"
 	case lens(blobs, messages):
-		return BreaksJSON, "the same on the wire where the bytes are an encoded message"
+		return BreaksJSON, "same wire format if the bytes are an encoded message"
 	case ca != cb:
 		if wireNumber(ca) == wireNumber(cb) {
-			return BreaksWire, "same wire type, but different values"
+			return BreaksWire, "same wire type, but decoded to other values"
 		}
-		return BreaksWire, "different wire type"
+		return BreaksWire, "the wire type differs"
 	}
 
 	// The encoding is the same. What differs is the range of values, the JSON form and the type in source
 	// code.
-	worst, note := BreaksSource, "the same on the wire"
+	worst, note := BreaksSource, "same wire format"
 	if widthOf(a) != widthOf(b) {
-		note = "the same on the wire, cut to what the narrower type holds"
+		note = "same wire format; values are truncated to the narrower type"
 	}
 	if jsonForm(a) != jsonForm(b) {
 		worst = BreaksJSON
@@ -201,7 +201,7 @@ func (c *compat) message(a, b protoreflect.MessageDescriptor) (Break, string) {
 	case BreaksWire:
 		return worst, "their fields contradict each other"
 	case BreaksJSON:
-		return worst, "same wire format"
+		return worst, "compatible on the wire"
 	}
 	return BreaksSource, "compatible on the wire and in JSON"
 }
@@ -301,15 +301,15 @@ func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 		// like several single values, the last of which wins.
 		if isPackable(list) {
 			if list.IsPacked() {
-				return BreaksWire, "the list is packed, so a parser that expects one number cannot read it"
+				return BreaksWire, "packed: a parser that expects a single number ignores the list"
 			}
-			return BreaksJSON, "the list is unpacked: a parser that expects one value uses the last element"
+			return BreaksJSON, "unpacked: a parser that expects a single value keeps the last element"
 		}
-		return BreaksJSON, "same wire format: a parser that expects one value uses the last element"
+		return BreaksJSON, "same wire format; a parser that expects a single value keeps the last element"
 	case a.Message() != nil && b.Message() != nil:
-		return BreaksNothing, "messages always have presence"
+		return BreaksNothing, "no effect: message fields always have presence"
 	}
-	return BreaksSource, "presence is added or removed"
+	return BreaksSource, "parsers can, or can no longer, distinguish an absent field from its default value"
 }
 
 // mapOfEntries reports whether one field is a map and the other a repeated message field with the same

@@ -22,7 +22,7 @@ func (m *merger) dropBroken() bool {
 	for _, e := range m.elements {
 		f := m.file("alone.proto", outputFile{e.pkg, e.syntax, 0}, []*element{e})
 		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
-			m.addUnresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
+			m.addUnresolved(e.full(), "", "it is not valid, so extract left it out: "+err.Error())
 			continue
 		}
 		kept = append(kept, e)
@@ -120,7 +120,7 @@ func (m *merger) resolve() {
 			full := join(e.full(), path)
 			// proto3 messages cannot refer to closed enums.
 			if known(**name) && f != nil && closed[**name] && e.syntax.name == "proto3" {
-				m.addUnresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
+				m.addUnresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot use, so extract declared it as int32")
 				m.notes[full] = fmt.Sprintf("Its type is %s; int32 has the same wire format.", (**name)[1:])
 				replaceType(f)
 				*name = nil
@@ -132,7 +132,7 @@ func (m *merger) resolve() {
 			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
 			case isService:
 				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
-				m.addUnresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
+				m.addUnresolved(full, "", "the type "+(**name)[1:]+" was not found, so extract used google.protobuf.Empty instead")
 				*name = proto.String(".google.protobuf.Empty")
 			// This is the message that an extension extends.
 			case f == nil:
@@ -141,7 +141,7 @@ func (m *merger) resolve() {
 			default:
 				replaceType(f)
 				m.notes[full] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", (**name)[1:], strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
-				m.addUnresolved(full, "", "its type "+(**name)[1:]+" was not found; it is declared as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
+				m.addUnresolved(full, "", "its type "+(**name)[1:]+" was not found, so extract declared it as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
 				*name = nil
 			}
 		})

@@ -219,7 +219,7 @@ func (m *merger) addElement(e *element, in *sourceMerge) {
 	// The new declaration declares more.
 	default:
 		if fieldsOf(there) < fieldsOf(e) {
-			m.notes[name] = "A copy of it declares less."
+			m.notes[name] = "The source has a copy with fewer elements."
 		}
 		rename(e, there.name)
 		in.own[name], there.before = there, nil
@@ -260,9 +260,9 @@ func (m *merger) findPlace(e *element, own map[string]*element) (string, *elemen
 // renamedAs returns the comment for a declaration that gets the new name name, and m.unresolved with that
 // declaration appended.
 func (m *merger) renamedAs(e *element, name, input string) (string, []model.Unresolved) {
-	note, reason := "Another shape of "+e.full()+" in "+input+".", "a second definition has another shape: it is kept as "
+	note, reason := "Another shape of "+e.full()+" in "+input+".", "another definition with this name has other fields; extract named it "
 	if m.packages[e.full()] {
-		note, reason = "Its name is "+e.full()+", which is a package's, too.", "a package has its name, too: it is kept as "
+		note, reason = "Its name is "+e.full()+", which is also the name of a package.", "a package has the same name; extract named it "
 	}
 	return note, append(m.unresolved, model.Unresolved{Element: e.full(), Place: model.Place{File: input}, Reason: reason + name})
 }

@@ -175,7 +175,7 @@ func (m *merger) breakCycle(list []*element) {
 			}
 			full := join(e.full(), path)
 			m.notes[full] = fmt.Sprintf("Its type is %s, which refers back to this package; bytes has the same wire format.", (**name)[1:])
-			m.addUnresolved(full, "", "its type "+(**name)[1:]+" refers back to this package, which no .proto file can; it is declared as bytes")
+			m.addUnresolved(full, "", "its type "+(**name)[1:]+" refers back to this package, which .proto files cannot do, so extract declared it as bytes")
 			replaceType(f)
 			*name = nil
 		})

@@ -16,7 +16,7 @@ var unreadable = [...]struct{ magic, ext, what string }{
 	{ext: ".dmg", what: "a macOS disk image, to be mounted first, or unpacked: 7z x FILE"},
 	{magic: "7z\xbc\xaf\x27\x1c", what: "a 7z archive, to be unpacked first: 7z x FILE"},
 	{magic: "dex\n03", what: "Android bytecode, to be made a jar first: d2j-dex2jar FILE"},
-	{ext: ".jsc", what: "V8 bytecode, which what it was made of is not in"},
+	{ext: ".jsc", what: "V8 bytecode, which does not contain the source code"},
 }
 
 // unread returns the format of unsupported files. Reading such a file returns an error that names the tool

@@ -30,14 +30,14 @@ func (d *declared) describe(v kind.Judgement, verbose bool) []string {
 		}
 		return list
 	}
-	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
+	line := fmt.Sprintf("Seen in %d of %s", d.Seen, Plural(d.Samples, "message"))
 	if d.Occurrences > d.Seen {
 		line += fmt.Sprintf(", %d times", d.Occurrences)
 	}
 	if d.Note != "" {
 		line += "; " + d.Note
 	}
-	line += fmt.Sprintf("; %s %.2f", d.Kind, d.P)
+	line += fmt.Sprintf("; %s with probability %.2f", d.Kind, d.P)
 	if d.TypeP < 1 && d.Kind != wire.KindMessage {
 		line += fmt.Sprintf(" (%s %.2f)", d.Type, d.TypeP)
 	}
@@ -50,20 +50,20 @@ func (d *declared) describe(v kind.Judgement, verbose bool) []string {
 	}
 
 	if d.Label == Map {
-		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
+		line += fmt.Sprintf("; a map, not a list, with probability %.2f", d.LabelP)
 	} else if d.LabelP < doubtfulLabel {
-		line += fmt.Sprintf("; %s %.2f", d.Label, d.LabelP)
+		line += fmt.Sprintf("; %s with probability %.2f", d.Label, d.LabelP)
 	}
 	list := []string{line + "."}
 	if d.couldBe != "" {
 		list = append(list, UpperFirst(d.couldBe)+".")
 	}
 	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
-		list = append(list, fmt.Sprintf("Ambiguous. This would decide it: %s.", d.Settle))
+		list = append(list, fmt.Sprintf("Ambiguous type. This would decide it: %s.", d.Settle))
 	}
 
 	if v.Odd > 0 {
-		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", Plural(v.Odd, "occurrence")))
+		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration cannot decode.", Plural(v.Odd, "occurrence")))
 	}
 	return list
 }
@@ -86,7 +86,7 @@ func (d *declared) briefly() []string {
 	case note != "":
 		note = "; " + note
 	}
-	return []string{fmt.Sprintf("Seen in %d of %d%s.", d.Seen, d.Samples, note)}
+	return []string{fmt.Sprintf("Seen in %d of %s%s.", d.Seen, Plural(d.Samples, "message"), note)}
 }
 
 // Plural formats a number with its noun, such as "1 message" or "2 messages".

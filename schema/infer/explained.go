@@ -44,7 +44,7 @@ func (c *class) unreadable() string {
 		return ""
 	}
 	if c.isCut() {
-		return fmt.Sprintf("messages that were not looked into, %d levels down", kind.MaxDepth)
+		return fmt.Sprintf("messages nested deeper than %d levels, which unwire did not decode", kind.MaxDepth)
 	}
 	for _, n := range c.numbers {
 		f := c.fields[n]

@@ -294,17 +294,17 @@ func (d *declared) settleLabel(f *classField) string {
 	case d.LabelP >= confidentLabel || d.skip != "":
 		return ""
 	case d.Label == Map && f.Most > 1:
-		return "a message with one key twice would make it a list"
+		return "a message in which a key occurs twice would show that it is a list"
 	case d.Label == Map:
-		return "a message with several entries: with one key twice it is a list, always with other keys a map"
+		return "a message with several entries would help: if a key occurs twice, the field is a list; if never, probably a map"
 	case d.Label == Repeated && f.Most > 1 && f.childClass != nil && f.childClass.find().isPair():
-		return "a message with one key twice shows a list, many with other keys each time a map"
+		return "if a key occurs twice in a message, the field is a list; if it never does in many messages, a map"
 	case d.Label == Repeated:
 		return ""
 	case f.childClass != nil && f.childClass.find().isPair() && !f.Len.NotMap:
-		return "a message that has it twice would make it a list, or a map where the first fields differ"
+		return "a message with the field twice would show that it is repeated, or a map if the keys differ"
 	}
-	return "a message that has it twice would make it repeated"
+	return "a message with the field twice would show that it is repeated"
 }
 
 // settleMembers adds, to each member of the oneof, the observation that would refute the oneof.

@@ -210,7 +210,7 @@ func TestInferSaysWhatItLeavesOut(t *testing.T) {
 	for _, want := range []string{
 		"// Field 3 is left out: groups cannot be declared in proto3.",
 		"// Field 19500 is left out: the numbers 19000 to 19999 are reserved to protobuf itself.",
-		"// 1 occurrence with another wire type, which this declaration does not read.",
+		"// 1 occurrence with another wire type, which this declaration cannot decode.",
 	} {
 		if !strings.Contains(must(in.Text()), want) {
 			t.Errorf("no %q in\n%s", want, must(in.Text()))

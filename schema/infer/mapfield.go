@@ -57,7 +57,7 @@ func mapKeyType(key *classField, fresh float64) string {
 
 // couldBeMap is the remark on a list that is not declared as a map because that would lose the order of
 // elements.
-const couldBeMap = "could be a map: no key came twice in a message"
+const couldBeMap = "could be a map: no key occurred twice in a message"
 
 // orderMatters reports whether the entries have an order that a map would lose. Encoders of maps sort the keys,
 // or write them in the order of a hash table, so that two keys come in either order.

@@ -148,21 +148,21 @@ func (c *class) exclusiveSets() []fieldSet {
 func (m *Mixture) String() string {
 	var parts []string
 	for _, c := range m.Conflicts[:min(len(m.Conflicts), 5)] {
-		parts = append(parts, fmt.Sprintf("field %d is %s %d times and of another wire type %d times", c.Number, wireWord(c.Kind), c.Values, c.Others))
+		parts = append(parts, fmt.Sprintf("field %d is %s in %d messages, and has another wire type in %d", c.Number, wireWord(c.Kind), c.Values, c.Others))
 	}
 	if len(m.Conflicts) > 5 {
-		parts = append(parts, fmt.Sprintf("so are %d other fields", len(m.Conflicts)-5))
+		parts = append(parts, fmt.Sprintf("%d other fields do so, too", len(m.Conflicts)-5))
 	}
 	if len(m.Sets) > 0 {
 		var sets []string
 		for _, s := range m.Sets {
 			sets = append(sets, fmt.Sprintf("%s (up to %s)", numberList(s.Numbers), Plural(s.Most, "message")))
 		}
-		parts = append(parts, "fields that come together never come with those of another set: "+strings.Join(sets, "; "))
+		parts = append(parts, "these sets of fields never occur together in one message: "+strings.Join(sets, "; "))
 	}
-	what := "messages of more than one type, it seems"
+	what := "probably messages of more than one type"
 	if m.P <= 0.5 {
-		what = "messages of several types, or several kinds of one"
+		what = "messages of several types, or of one type with several variants"
 	}
 	return fmt.Sprintf("%s; p %.2f: %s", what, m.P, strings.Join(parts, "; "))
 }

@@ -68,8 +68,8 @@ func (w *writer) file() string {
 // head returns the beginning of the file: syntax, package and imports.
 func (w *writer) head() string {
 	var b strings.Builder
-	b.WriteString("// Inferred from traffic by unwire. Field names are not on the wire; numbers are.\n" +
-		"// Comments: in how many messages of its type a field was seen, and what is in doubt.\n" +
+	b.WriteString("// Inferred from traffic by unwire. Traffic contains field numbers, but no field names.\n" +
+		"// Comments say in how many messages a field was seen, and which other types it may have.\n" +
 		"syntax = \"proto3\";\n\n")
 	if w.pkg != "" {
 		fmt.Fprintf(&b, "package %s;\n\n", w.pkg)
@@ -307,11 +307,11 @@ func (w *writer) declareFields(c *class) ([]*declared, []oneof) {
 
 // messageHead writes the comment above the declaration of a message.
 func (w *writer) messageHead(c *class) {
-	w.comment("", Plural(c.samples, "message")+".")
+	w.comment("", "Inferred from "+Plural(c.samples, "message")+".")
 	w.comment("", c.known.note)
 	for _, o := range c.candidates {
-		w.comment("", fmt.Sprintf("Fields %s never met, p %.2f for a oneof. A message with two of them refutes that; "+
-			"the client's source code, or a message with each of them set in turn, settles it.", numberList(o.numbers), o.p))
+		w.comment("", fmt.Sprintf("No message has two of the fields %s; probability of a oneof: %.2f. A message with two of them would refute it; "+
+			"the client's source code would decide.", numberList(o.numbers), o.p))
 	}
 	if m := c.mixture(); m != nil {
 		m.Message = strings.TrimPrefix(w.pkg+"."+c.name, ".")
@@ -353,9 +353,9 @@ func (w *writer) fields(fields []*declared, oneofs []oneof) {
 // oneof writes a oneof with its members.
 func (w *writer) oneof(o *oneof, byNumber map[int32]*declared) {
 	if len(o.numbers) == 1 {
-		w.comment("  ", "Written behind greater numbers, as Go writes members of oneofs; no other member was seen.")
+		w.comment("  ", "The field follows fields with greater numbers, as Go encodes members of a oneof; no other member occurs.")
 	} else {
-		w.comment("  ", fmt.Sprintf("Never two of these together; p %.2f.", o.p))
+		w.comment("  ", fmt.Sprintf("No message has two of these fields; probability of a oneof: %.2f.", o.p))
 	}
 	fmt.Fprintf(w, "  oneof %s {\n", o.name())
 	for _, n := range o.numbers {
@@ -377,7 +377,7 @@ func boundPresence(fields []*declared) {
 		}
 		if left--; left < 0 {
 			d.Label = Singular
-			d.comment = append(d.comment, "Zeros were written; it is not declared optional, for there are so many fields.")
+			d.comment = append(d.comment, "Zero values occur on the wire, but the field is not declared optional, because the message has too many fields.")
 		}
 	}
 }
@@ -498,7 +498,7 @@ func (w *writer) override(c *class, f *classField, d *declared) {
 func (c *class) numberType(number int32) kind.TypeEstimate {
 	f := c.fields[number]
 	if c.known.name == timestampType && number == 2 {
-		return kind.TypeEstimate{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), ResolvedBy: "a time that is no whole second"}
+		return kind.TypeEstimate{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), ResolvedBy: "a time with a fraction of a second"}
 	}
 	return kind.NumberType(f.Field, f.judgement, kind.Use{Number: number, Fresh: c.distinctShare()})
 }

@@ -140,7 +140,7 @@ func judgeTimestamp(c *class) wellKnown {
 	switch {
 	// A proto3 writer omits zeros.
 	case nano.Zero > 0:
-		k.p, k.note = 0.6, "Reads as seconds since 1970 and nanoseconds, whose zeros google.protobuf.Timestamp would leave out."
+		k.p, k.note = 0.6, "Looks like seconds since 1970 and nanoseconds; a google.protobuf.Timestamp would omit their zeros."
 	case nano.Max < leastNanos || large < 0.5:
 		k.p, k.note = 0.4, "May be seconds since 1970 and nanoseconds."
 	case nano.N > 2:

@@ -29,7 +29,7 @@ const (
 func (c *class) noteResemblance() wellKnown {
 	switch {
 	case c.isStatus():
-		return wellKnown{"google.rpc.Status", "", statusP, "Reads as a google.rpc.Status."}
+		return wellKnown{"google.rpc.Status", "", statusP, "Looks like a google.rpc.Status."}
 	case c.isMask():
 		return wellKnown{"google.protobuf.FieldMask", "", maskP, "May be a google.protobuf.FieldMask."}
 	}

@@ -59,7 +59,7 @@ func (s *scorer) costScalar(f *field, c int32) (price float64, veto string) {
 	if f.kind == protoreflect.StringKind {
 		text, ok := s.costOfText(c)
 		if !ok {
-			return price + costByte*float64(len(p)), "not UTF-8, declared string"
+			return price + costByte*float64(len(p)), "not valid UTF-8, but declared as string"
 		}
 		return price + text, ""
 	}
@@ -128,7 +128,7 @@ func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) in
 	raw := costByte * float64(len(p))
 	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
-			r.veto(g.number, "%d bytes, declared packed %s", len(p), f.kind)
+			r.veto(g.number, "%d bytes, but declared as packed %s", len(p), f.kind)
 			r.bits += raw
 			return 0
 		}
@@ -137,7 +137,7 @@ func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) in
 	}
 
 	if !s.isVarints(c) {
-		r.veto(g.number, "no list of varints, declared packed %s", f.kind)
+		r.veto(g.number, "not a list of varints, but declared as packed %s", f.kind)
 		r.bits += raw
 		return 0
 	}

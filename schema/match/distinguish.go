@@ -38,7 +38,7 @@ func distinguishingFields(tied []*messageType) []string {
 
 		switch {
 		case len(words) == 0:
-			out = append(out, ty.name+": no field that another of them has not")
+			out = append(out, ty.name+": a message without any field that only another type has")
 			continue
 		case more > 0:
 			words = append(words, fmt.Sprintf("%d more", more))
@@ -49,7 +49,7 @@ func distinguishingFields(tied []*messageType) []string {
 
 	// Types with equal fields cannot be distinguished by any message.
 	if !told {
-		return []string{"nothing on the wire: they have the same fields"}
+		return []string{"no message can decide: these types have the same fields"}
 	}
 	return out
 }

@@ -78,13 +78,13 @@ func TestVetoes(t *testing.T) {
 	}{
 		{"bool of 7", tags(nil).varint(1, 7), "a.Bool", "1: 7, declared bool"},
 		{"int32 too large", tags(nil).varint(1, 1<<40), "a.Int32", "1: outside 32 bits, declared int32"},
-		{"no UTF-8", tags(nil).text(1, "\xff\xfe"), "a.Text", "1: not UTF-8, declared string"},
-		{"no message", tags(nil).text(1, "\xff\xfe"), "a.Sub", "1: no message, declared a.Inner"},
+		{"no UTF-8", tags(nil).text(1, "\xff\xfe"), "a.Text", "1: not valid UTF-8, but declared as string"},
+		{"no message", tags(nil).text(1, "\xff\xfe"), "a.Sub", "1: does not parse as a message, but is declared as a.Inner"},
 		{"wire type", tags(nil).varint(1, 1), "a.Text", "1: wire type varint, declared string"},
 		{"wire type below", tags(nil).text(1, string(tags(nil).varint(2, 1))), "a.Sub", "1.2: wire type varint, declared string"},
 		{"twice", tags(nil).varint(1, 1).varint(1, 2), "a.Int32", "1: 2 times, declared singular"},
-		{"not packed", tags(nil).text(1, "\x01\x80"), "a.List", "1: no list of varints, declared packed int32"},
-		{"oneof", tags(nil).varint(1, 1).varint(2, 2), "a.Choice", "2: together with 1 of the same oneof"},
+		{"not packed", tags(nil).text(1, "\x01\x80"), "a.List", "1: not a list of varints, but declared as packed int32"},
+		{"oneof", tags(nil).varint(1, 1).varint(2, 2), "a.Choice", "2: field 1 of the same oneof occurs, too"},
 	} {
 		r := m.Match(samples(c.data))
 		i := slices.IndexFunc(r.Vetoed, func(v Candidate) bool { return v.Message == c.message })

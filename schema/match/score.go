@@ -241,7 +241,7 @@ func (s *scorer) scoreMessage(ty *messageType, node int32, depth int) *messageSc
 		if f.oneof > 0 {
 			// A writer never sets two members of a oneof.
 			if other, ok := oneofs[f.oneof]; ok {
-				r.veto(g.number, "together with %d of the same oneof", other)
+				r.veto(g.number, "field %d of the same oneof occurs, too", other)
 				continue
 			}
 			oneofs[f.oneof] = g.number
@@ -253,7 +253,7 @@ func (s *scorer) scoreMessage(ty *messageType, node int32, depth int) *messageSc
 	// A missing required field contradicts the type.
 	for _, n := range ty.required {
 		if !slices.ContainsFunc(groups, func(g fieldGroup) bool { return g.number == n }) {
-			r.veto(n, "is required, and missing")
+			r.veto(n, "is required, but missing")
 		}
 	}
 
@@ -300,7 +300,7 @@ func (s *scorer) addField(r *messageScore, f *field, g *fieldGroup, depth int) (
 				known += s.addPacked(r, f, g, c)
 				continue
 			}
-			r.veto(g.number, "wire type %s, declared %s", n.Type, f.kind)
+			r.veto(g.number, "the wire type is %s, but the field is declared as %s", n.Type, f.kind)
 			r.bits += costTag + s.costRaw(c)
 			continue
 		}
@@ -314,7 +314,7 @@ func (s *scorer) addField(r *messageScore, f *field, g *fieldGroup, depth int) (
 			continue
 		}
 		if !s.t.IsMessage(c) {
-			r.veto(g.number, "no message, declared %s", f.child.name)
+			r.veto(g.number, "does not parse as a message, but is declared as %s", f.child.name)
 			r.bits += s.costRaw(c)
 			continue
 		}

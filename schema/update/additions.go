@@ -86,14 +86,14 @@ func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.Mess
 	case h.ReservedNames().Has(w.Name()):
 		return "the name is reserved"
 	case h.ExtensionRanges().Has(w.Number()):
-		return "the number is in an extension range"
+		return "the number is in a range for extensions"
 	}
 
 	if f := byJSONName(h, w); f != nil {
 		return "the name belongs to field " + itoa(int(f.Number()))
 	}
 	if m.usedNames[h.FullName().Append(w.Name())] {
-		return "the name is already used in the message"
+		return "another element has this name"
 	}
 	if d := m.document(h.ParentFile().Path()); w.Kind() == protoreflect.GroupKind && d != nil && d.syntax != "editions" {
 		return "unwire does not add groups"
@@ -179,7 +179,7 @@ func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 		return
 	}
 	if !m.src.Guessed && schema.InOneof(w) && !schema.InOneof(h) {
-		m.addConflict(h, int32(h.Number()), describeField(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
+		m.addConflict(h, int32(h.Number()), describeField(h), "oneof "+string(w.ContainingOneof().Name()), "unwire does not move a field into a oneof")
 	}
 
 	// What differs is either impossible together, a question for the user, or replaced.
@@ -189,17 +189,17 @@ func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 	}
 
 	if !sameWire(w, h) {
-		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the same bytes cannot be both")
+		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the two types have different wire formats")
 		return
 	}
 	if !m.replaces(w, h, b, dd) {
 		if !m.src.Guessed {
-			m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the same bytes can be both")
+			m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the two types have the same wire format")
 		}
 		return
 	}
 	if schema.InOneof(h) && (w.IsList() || w.IsMap()) {
-		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "a oneof has no lists")
+		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "a oneof cannot contain repeated fields")
 		return
 	}
 
@@ -340,7 +340,7 @@ func (m *updatePass) enum(w, h protoreflect.EnumDescriptor) {
 		case h.ReservedNames().Has(wv.Name()):
 			reason = "the name is reserved"
 		case m.usedNames[h.FullName().Parent().Append(wv.Name())]:
-			reason = "the name is already used in the message"
+			reason = "another element has this name"
 		}
 
 		if reason != "" {
@@ -412,7 +412,7 @@ func (m *updatePass) service(w protoreflect.ServiceDescriptor) {
 func (m *updatePass) method(w, h protoreflect.MethodDescriptor) {
 	if m.src.Guessed {
 		if w.IsStreamingClient() && !h.IsStreamingClient() || w.IsStreamingServer() && !h.IsStreamingServer() {
-			m.addConflict(h, 0, methodText(h), methodText(w), "streams in traffic")
+			m.addConflict(h, 0, methodText(h), methodText(w), "the method streams in the traffic")
 		}
 		return
 	}

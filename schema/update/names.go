@@ -51,7 +51,7 @@ func (m *updatePass) takesName(w, h protoreflect.Descriptor, number int32, place
 
 	full := h.FullName().Parent().Append(protoreflect.Name(now))
 	if m.usedNames[full] {
-		m.addConflict(h, number, old, now, "the name is already used in the message")
+		m.addConflict(h, number, old, now, "another element has this name")
 		return false
 	}
 

@@ -444,7 +444,7 @@ func (m *updatePass) addType(pl *placement) {
 // addService inserts the declaration of a new service.
 func (m *updatePass) addService(w protoreflect.ServiceDescriptor) {
 	if m.usedNames[w.FullName()] {
-		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is already used in the message"})
+		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "another element has this name"})
 		return
 	}
 	d := m.fileFor(w, "")

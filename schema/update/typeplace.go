@@ -210,7 +210,7 @@ func (m *updatePass) reserveNames(pl *placement) bool {
 		}
 	}
 	if taken {
-		m.addChange(Change{Op: Conflict, Element: string(pl.fullName), Kind: kindOf(pl.want), New: sizeText(pl.want), File: pl.doc.name, Note: "a name of it is taken there"})
+		m.addChange(Change{Op: Conflict, Element: string(pl.fullName), Kind: kindOf(pl.want), New: sizeText(pl.want), File: pl.doc.name, Note: "another element has one of its names"})
 		return false
 	}
 

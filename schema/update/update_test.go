@@ -339,7 +339,7 @@ func TestListInOneof(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := r.Conflicts(); len(c) != 1 || len(r.Changes) != 1 || c[0].Note != "a oneof has no lists" || len(r.Files) != 0 {
+		if c := r.Conflicts(); len(c) != 1 || len(r.Changes) != 1 || c[0].Note != "a oneof cannot contain repeated fields" || len(r.Files) != 0 {
 			t.Errorf("guessed %t: %+v", guessed, r)
 		}
 	}

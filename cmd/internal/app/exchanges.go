@@ -52,7 +52,7 @@ const SplittingNames = "delimited (varint lengths), delimited32be or delimited32
 // SplittingFlag adds the flag --as to a command. It selects the framing of connections without HTTP, and
 // is stored in to.
 func SplittingFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+SplittingNames)
+	flags.StringVar(to, "as", "", "how to divide the data of connections without HTTP into messages: "+SplittingNames)
 }
 
 // ParseSplitting parses a value of --as that selects how a byte stream divides into messages, such as
@@ -109,7 +109,7 @@ func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address,
 		parts = append(parts, Counted(connections, "connection")+" without HTTP")
 	}
 	if len(parts) > 0 {
-		a.Say("unwire: %s: %s skips %s, which are not RPC calls", term.Clean(at.File), command, strings.Join(parts, " and "))
+		a.Say("unwire: %s: %s ignores %s, which are not RPC calls", term.Clean(at.File), command, strings.Join(parts, " and "))
 	}
 	return nil
 }

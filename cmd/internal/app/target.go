@@ -48,7 +48,7 @@ type Target struct {
 
 // CredentialsUsage returns the help text of --credentials.
 func CredentialsUsage() string {
-	return "source of secrets: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
+	return "where to find the secrets of the request: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
 }
 
 // Server returns the URL in To, nil if To is "", and the policy about allowed hosts. The policy does not
@@ -150,8 +150,8 @@ func (o *ObjectStore) AddTo(flags *pflag.FlagSet, writes bool) {
 	if writes {
 		flags.StringVar(&o.Encryption, "store-encryption", "", "ask the object store to encrypt objects: AES256, aws:kms or aws:kms:KEY")
 	}
-	flags.BoolVar(&o.Live, "live", false, "allow servers and object stores on other machines (see --allow-host)")
-	flags.StringSliceVar(&o.Allow, "allow-host", nil, "a host that --live may send to: a name, name:port, or *.domain")
+	flags.BoolVar(&o.Live, "live", false, "allow requests to the servers and object stores that --allow-host names")
+	flags.StringSliceVar(&o.Allow, "allow-host", nil, "with --live: host to which requests may go, as name, name:port or *.domain")
 }
 
 // Open returns the object store that a URL or local path names, and the key of the object in it. It sends

@@ -83,9 +83,9 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		Version:       app.Version(),
 	}
 	var color string
-	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
+	root.PersistentFlags().StringVar(&color, "color", "auto", "colours in the output: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "definitions and redaction rules of a built-in service to use: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
+	root.PersistentFlags().StringVar(&profile, "profile", "", "use the built-in definitions and redaction rules of this service: "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+" ("+proto.Profile().Name+" if its packages are in the traffic)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err

@@ -40,10 +40,10 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 
 	switch {
 	case at.Joined != nil:
-		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("one stream, joined by the request ID %s: server frames from %s, client frames from %s (--parts shows only this call)",
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("the client split one stream over several calls with the request ID %s: server frames are from %s, client frames from %s (--parts shows only this call)",
 			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends))))
 	case at.Head != 0:
-		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("part of the stream that exchange %d shows as a whole", at.Head)))
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("this call is part of a stream; exchange %d shows the whole stream", at.Head)))
 	}
 }
 

@@ -25,7 +25,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  %s\n", out.Red("! "+term.Clean(e.Error)))
 	}
 	if e.Chosen {
-		fmt.Fprintf(w, "  %s, set with --as; types by evidence:\n", e.Type)
+		fmt.Fprintf(w, "  %s, chosen with --as. The traffic suggests these types:\n", e.Type)
 	}
 	// The features are log-odds contributions; their sum determines the probability.
 	for _, r := range e.Readings {
@@ -38,7 +38,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))
 	}
 	if e.Settle != "" {
-		fmt.Fprintf(w, "  would decide: %s\n", e.Settle)
+		fmt.Fprintf(w, "  what would decide: %s\n", e.Settle)
 	}
 }
 

@@ -46,6 +46,6 @@ func SeriesCount(s *query.Series) string {
 	for i := range s.Variations {
 		count[s.Variations[i].Class]++
 	}
-	return fmt.Sprintf("%d paths in %d messages or exchanges: %d vary, %d volatile, %d constant (--show-ignored lists them)",
+	return fmt.Sprintf("compared %d messages or exchanges, with %d field paths: %d vary, %d differ in every run (IDs, times), %d are constant (--show-ignored lists them)",
 		len(s.Variations), s.Length, count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

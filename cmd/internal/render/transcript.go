@@ -27,7 +27,7 @@ const (
 func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract.Transcript, top int) {
 	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(ex.CallName()))))
 	if tr.Continues != 0 {
-		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("continues #%d: what the request repeats is left out", tr.Continues)))
+		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("continues the conversation of exchange %d, whose messages are not repeated here", tr.Continues)))
 	}
 	for _, t := range tr.Turns {
 		if !t.Earlier {
@@ -57,11 +57,11 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 
 	// The candidates are all texts that were considered, with the reasons for their roles.
 	if len(tr.Candidates) > 0 {
-		fmt.Fprintf(w, "%s\n", out.Bold("Candidates"))
+		fmt.Fprintf(w, "%s\n", out.Bold("Candidates: texts of the exchange, each with its probable role, score and reasons"))
 	}
 	for i, c := range tr.Candidates {
 		if i == top {
-			fmt.Fprintf(w, "  … %d more (--top)\n", len(tr.Candidates)-top)
+			fmt.Fprintf(w, "  … and %d more candidates (--top prints more)\n", len(tr.Candidates)-top)
 			break
 		}
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
@@ -149,7 +149,7 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	}
 	note := ""
 	if !u.Named {
-		note = "; inferred from position and size"
+		note = "; not named in the traffic, inferred from position and size"
 	}
 	place := out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note))
 	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), place)))

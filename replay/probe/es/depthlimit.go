@@ -88,14 +88,14 @@ func (m *message) measureSome(ctx context.Context, doubt []int32, left int) erro
 				f.label = "map"
 			}
 			f.level = true
-			m.addEvidence(f, "what is in it is read at its own level")
+			m.addEvidence(f, "the parser reads the content of the field at the level of the field itself")
 		}
 	case !a.FromParser || !gaveUp(a.Text):
 		// the answer decides nothing
 		return nil
 	case len(doubt) == 1:
 		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
-		m.addEvidence(m.found[doubt[0]], "what is in it is read a level below: "+a.Quoted())
+		m.addEvidence(m.found[doubt[0]], "the parser reads the content of the field one level below: "+a.Quoted())
 	default:
 		return m.measureHalves(ctx, doubt, left)
 	}

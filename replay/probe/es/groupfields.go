@@ -75,7 +75,7 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	// Any other single number would have met its own canary.
 	case g.canary && g.index == assertion:
 		m.found[n] = &field{number: n, slot: slotMessage}
-		m.addEvidence(m.found[n], "tags are read in its value, and it is no group: "+sure.Quoted())
+		m.addEvidence(m.found[n], "the parser reads fields inside the value, and the field is no group: "+sure.Quoted())
 	default:
 		m.unknown = append(m.unknown, n)
 	}
@@ -88,5 +88,5 @@ func (m *message) enterGroup(n int32, a *probe.Answer) {
 	m.suspects = nil
 	m.excluded[n] = true
 	m.found[n] = &field{number: n, group: true}
-	m.addEvidence(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+a.Quoted())
+	m.addEvidence(m.found[n], "the parser reads fields directly after the tag, without a length, so the field is a group: "+a.Quoted())
 }

@@ -57,7 +57,7 @@ func (m *message) labels(ctx context.Context) error {
 		case g.isEnd(len(some)):
 			for _, f := range some {
 				f.label = "singular"
-				m.addEvidence(f, "the parser reads one number of it, and no list: "+a.Quoted())
+				m.addEvidence(f, "the parser reads a single number, not repeated ones: "+a.Quoted())
 			}
 			left = left[len(some):]
 
@@ -65,10 +65,10 @@ func (m *message) labels(ctx context.Context) error {
 		case g.canary && g.slot == slotPacked && g.index < len(some):
 			for _, f := range some[:g.index] {
 				f.label = "singular"
-				m.addEvidence(f, "the parser reads one number of it, and no list")
+				m.addEvidence(f, "the parser reads a single number, not repeated ones")
 			}
 			some[g.index].label = "repeated"
-			m.addEvidence(some[g.index], "the parser reads a list of it: "+a.Quoted())
+			m.addEvidence(some[g.index], "the parser reads repeated numbers: "+a.Quoted())
 			left = left[g.index+1:]
 		default:
 			// the answer decides nothing

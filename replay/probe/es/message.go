@@ -163,6 +163,6 @@ func (m *message) addEvidence(f *field, what string) {
 // value.
 func (m *message) isVarint(n int32) {
 	if f := m.found[n]; f != nil {
-		m.addEvidence(f, "it cannot be nested deeply")
+		m.addEvidence(f, "the parser does not accept deeply nested copies of the field")
 	}
 }

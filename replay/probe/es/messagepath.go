@@ -47,7 +47,7 @@ func (s *server) reach(ctx context.Context, res *probe.Result, to *message, know
 		case f != nil && f.group:
 			groups = append(slices.Clone(groups), i)
 		case f == nil || f.slot != slotMessage && f.slot != slotMap && !(f.slot == slotVarint && m.hints[n].Len):
-			res.Note(fmt.Sprintf("%s is not a message according to the server's errors, so nothing below it was asked", at))
+			res.Note(fmt.Sprintf("the server does not parse field %s as a message, so unwire tested no fields in it", at))
 			return false, nil
 		}
 		entry = f.slot == slotMap

@@ -23,10 +23,10 @@ func (m *message) refine(ctx context.Context) error {
 		switch g := readCanary(a.Text); {
 		case a.FromParser && !g.canary && refusesText(a.Text):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is not valid UTF-8 is rejected: %s", m.server.Requests, a.Quoted()))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: the server rejects invalid UTF-8 in the field: %s", m.server.Requests, a.Quoted()))
 		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are not valid UTF-8 are accepted", m.server.Requests))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: the server accepts invalid UTF-8 in the field", m.server.Requests))
 		}
 	}
 	// a parser that does not validate UTF-8 decides nothing
@@ -77,22 +77,22 @@ func (m *message) report(res *probe.Result) {
 			out.Class, out.Kind, out.Label = probe.Varint, "varint", "repeated"
 		case m.hints[n].Varint:
 			out.Class, out.Kind, out.Label = probe.Varint, "varint", "singular"
-			out.Evidence = append(out.Evidence, "it is a varint in the capture")
+			out.Evidence = append(out.Evidence, "the field is a varint in the capture")
 		case m.hints[n].Len:
 			out.Class, out.Kind = probe.Message, "message"
-			out.Evidence = append(out.Evidence, "it has a length in the capture")
+			out.Evidence = append(out.Evidence, "the field is length-delimited in the capture")
 		case f.level, m.distinct(n) && !f.unsure:
 			out.Class, out.Kind, out.Label = probe.Varint, "varint", "singular"
 		default:
 			out.VarintOrMessage = true
-			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
+			out.Evidence = append(out.Evidence, "the field is a varint, or a message with the same fields as the message around it; a capture that contains the field would decide")
 		}
 		res.Fields = append(res.Fields, out)
 
 		// Numbers that could not be classified are reported, so that nobody takes them for missing.
 	}
 	for _, n := range m.unknown {
-		res.Note(fmt.Sprintf("%s: the parser fails at field %d without naming a position: the field exists, but its kind is unknown", m.at(), n))
+		res.Note(fmt.Sprintf("%s: field %d exists, but its type is unknown, because the parser's error names no position", m.at(), n))
 	}
 	res.Complete[probe.PathText(m.path)] = m.complete && len(m.unknown) == 0
 	if !m.complete {

@@ -100,7 +100,7 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 		m.isVarint(deep)
 		f := m.found[varints[k]]
 		f.slot = slotMessage
-		m.addEvidence(f, "other fields are read in it than around it")
+		m.addEvidence(f, "the field contains other fields than the message around it")
 		return from, 0, nil
 	}
 	if !a.FromParser {
@@ -153,7 +153,7 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.Text, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
-		m.addEvidence(f, "it can be nested until the parser gives up: "+a.Quoted())
+		m.addEvidence(f, "the field contains itself, because the parser accepts nested copies up to its limit: "+a.Quoted())
 		return from, nil
 	// the answer says nothing about the varint
 	case deep != 0 && !illegal:

@@ -181,7 +181,7 @@ func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, 
 		for _, m := range marks {
 			if m.claim.state == asking {
 				m.claim.state = passed
-				m.claim.Cite(v.server.Requests, "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.Quoted())
+				m.claim.Cite(v.server.Requests, "the parser accepted the field as %s, and then rejected the malformed end of the message: %s", v.expectation(m.claim), a.Quoted())
 			}
 		}
 		return true, nil
@@ -215,13 +215,13 @@ func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer
 			return err
 		}
 	}
-	c.Cite(v.server.Requests, "the parser stumbled over it: %s", a.Quoted())
+	c.Cite(v.server.Requests, "the parser rejected the field: %s", a.Quoted())
 	switch {
 	case m.part == partLabel && c.as != asVarint && c.IsList:
-		c.decide(probe.Contradicted, "the server reads one number of its size, not a list")
+		c.decide(probe.Contradicted, "the server parses the field as a single number, not as repeated numbers")
 		return nil
 	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.IsMessage || !c.IsList)):
-		c.decide(probe.Contradicted, "the server reads a list of numbers, not one")
+		c.decide(probe.Contradicted, "the server parses the field as repeated numbers, not as a single one")
 		return nil
 	}
 	c.doubt(m.part == partLabel)
@@ -235,7 +235,7 @@ func (v *verifier) findActual(ctx context.Context, c *claim) error {
 		return err
 	}
 	if c.label && f != nil && f.Class == "" && c.IsList {
-		c.decide(probe.Contradicted, "the server reads one varint, or a message, not a list")
+		c.decide(probe.Contradicted, "the server parses the field as a single varint or a message, not as repeated")
 		return nil
 	}
 	c.judge(f)
@@ -258,7 +258,7 @@ func (v *verifier) prove(ctx context.Context, c *claim) error {
 	case f != nil && f.Class == "" && c.Hint.Len:
 		c.proven = true
 	case f != nil && f.Class == "":
-		c.decide(probe.Undecided, "a number, or a message whose fields are read like those around it")
+		c.decide(probe.Undecided, "the field is a number, or a message with fields of the same types as those of the message around it")
 	default:
 		c.judge(f)
 	}
@@ -273,22 +273,22 @@ func (c *claim) judge(f *probe.Field) {
 	}
 	switch {
 	case f == nil:
-		c.decide(probe.Contradicted, "the server skips the number: its request has no such field")
+		c.decide(probe.Contradicted, "the server ignores the field number: its request type has no such field")
 	case c.Descriptor.IsMap() && f.Label == "map":
-		c.decide(probe.Confirmed, "the server reads it as a map")
+		c.decide(probe.Confirmed, "the server parses the field as a map")
 		c.Open = "the types of its keys and values"
 	case f.Class == "" && c.as == asVarint:
-		c.decide(probe.Undecided, "the server knows the number, as a varint or a message")
+		c.decide(probe.Undecided, "the server has a field with this number, which is a varint or a message")
 	case f.Class == c.Class && f.Label == "" || f.Class == c.Class && f.Label == c.Label:
-		c.decide(probe.Undecided, "the server's answers do not agree with each other")
+		c.decide(probe.Undecided, "the server's answers contradict each other")
 	case f.Class == "":
-		c.decide(probe.Contradicted, "the server reads it as a varint or a message")
+		c.decide(probe.Contradicted, "the server parses the field as a varint or a message")
 	case f.Kind == "group":
-		c.decide(probe.Contradicted, "the server reads it as a group")
+		c.decide(probe.Contradicted, "the server parses the field as a group")
 	case f.Label == "map":
-		c.decide(probe.Contradicted, "the server reads it as a map")
+		c.decide(probe.Contradicted, "the server parses the field as a map")
 	default:
-		c.decide(probe.Contradicted, "the server reads it as %s", strings.TrimSpace(f.Label+" "+string(f.Class)))
+		c.decide(probe.Contradicted, "the server parses the field as %s", strings.TrimSpace(f.Label+" "+string(f.Class)))
 	}
 }
 
@@ -360,7 +360,7 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 		return probe.Stop("the server's parser reports an error for a request without the tested fields")
 	}
 	c := claims[0]
-	c.Cite(v.server.Requests, "the parser gave up: %s", a.Quoted())
+	c.Cite(v.server.Requests, "the parser rejected the nesting: %s", a.Quoted())
 	c.doubt(false)
 	return nil
 }
@@ -392,12 +392,12 @@ func (v *verifier) conclude(ctx context.Context) error {
 		switch {
 		case c.state != passed || !c.Reachable():
 		case c.as == asVarint && !c.IsList && !c.guarded && !c.Hint.Varint:
-			c.decide(probe.Undecided, "the server reads it as a varint, or as a message whose fields are read like those around it")
+			c.decide(probe.Undecided, "the server parses the field as a varint, or as a message with fields of the same types as those of the message around it")
 		case c.as == asLen:
-			c.decide(probe.Confirmed, "the server reads the number with a length before its value")
-			c.Open = "text or bytes, and whether it is repeated"
+			c.decide(probe.Confirmed, "the server parses the field as length-delimited")
+			c.Open = "whether it is string or bytes, and whether it is repeated"
 		default:
-			c.decide(probe.Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class))
+			c.decide(probe.Confirmed, "the server parses the field as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class))
 			c.Open = c.OpenType
 		}
 	}
@@ -437,8 +437,8 @@ func (v *verifier) recursive(ctx context.Context) error {
 				some = some[:half]
 				continue
 			}
-			some[0].Cite(v.server.Requests, "nested deeply, the parser gives up: %s", a.Quoted())
-			some[0].decide(probe.Contradicted, "the server reads it as a message of the type that it is in")
+			some[0].Cite(v.server.Requests, "the parser rejected deeply nested copies of the field: %s", a.Quoted())
+			some[0].decide(probe.Contradicted, "the server parses the field as a message of the same type as the message that contains it")
 			some = nil
 		}
 	}
@@ -452,14 +452,14 @@ const maxDeep = 8
 func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
 	c.Open = "whether it is repeated"
 	if c.Descriptor.IsMap() {
-		c.Open = "whether it is a map, and of what"
+		c.Open = "whether it is a map, and the types of its keys and values"
 	}
 	switch {
 	case c.guarded || c.proven:
-		c.decide(probe.Confirmed, "the server reads it as a message: its fields are not those around it")
+		c.decide(probe.Confirmed, "the server parses the field as a message, whose fields differ from those of the message around it")
 		return nil
 	case c.Hint.Len:
-		c.decide(probe.Confirmed, "the server reads it as a varint or a message, and took it with a length in the capture")
+		c.decide(probe.Confirmed, "the server parses the field as a varint or a message, and accepted it as a message in the captured call")
 		return nil
 	}
 	f, err := v.find(ctx, c)
@@ -468,7 +468,7 @@ func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
 	}
 	if f != nil && f.Class == probe.Message {
 		c.Said = append(c.Said, f.Evidence...)
-		c.decide(probe.Confirmed, "the server reads it as a message")
+		c.decide(probe.Confirmed, "the server parses the field as a message")
 		return nil
 	}
 	c.Open = ""
@@ -491,11 +491,11 @@ func (v *verifier) texts(ctx context.Context) error {
 			return err
 		case refused:
 			strict = true
-			c.Cite(v.server.Requests, "text that is not valid UTF-8 is rejected: %s", a.Quoted())
-			c.decide(probe.Confirmed, "the server reads the number as text")
+			c.Cite(v.server.Requests, "the server rejects invalid UTF-8 in the field: %s", a.Quoted())
+			c.decide(probe.Confirmed, "the server parses the field as string")
 			c.Open = "whether it is repeated"
 		case taken:
-			c.Cite(v.server.Requests, "bytes that are not valid UTF-8 are accepted")
+			c.Cite(v.server.Requests, "the server accepts invalid UTF-8 in the field")
 			loose = append(loose, c)
 		}
 	}
@@ -504,7 +504,7 @@ func (v *verifier) texts(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range loose {
-		c.decide(probe.Contradicted, "the server reads the number as bytes: it looks at other text, and not at this")
+		c.decide(probe.Contradicted, "the server parses the field as bytes: it checks the UTF-8 of other strings, but not of this field")
 	}
 	return v.bytes(ctx)
 }
@@ -520,11 +520,11 @@ func (v *verifier) bytes(ctx context.Context) error {
 		case err != nil:
 			return err
 		case refused:
-			c.Cite(v.server.Requests, "bytes that are not valid UTF-8 are rejected: %s", a.Quoted())
-			c.decide(probe.Contradicted, "the server reads the number as text")
+			c.Cite(v.server.Requests, "the server rejects invalid UTF-8 in the field: %s", a.Quoted())
+			c.decide(probe.Contradicted, "the server parses the field as string")
 		case taken:
-			c.Cite(v.server.Requests, "bytes that are not valid UTF-8 are accepted")
-			c.decide(probe.Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
+			c.Cite(v.server.Requests, "the server accepts invalid UTF-8 in the field")
+			c.decide(probe.Confirmed, "the server parses the field as bytes: it checks the UTF-8 of strings, but not of this field")
 			c.Open = "whether it is repeated"
 		}
 	}

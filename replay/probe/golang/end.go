@@ -89,15 +89,15 @@ func (s *server) noteEnd(res *probe.Result, poison []byte) {
 	switch {
 	case poison != nil:
 	case s.end == nil:
-		res.Note("probe found no string field with which requests could end, so it cannot distinguish messages and lists from unknown fields")
+		res.Note("the request has no string field that the server checks, so unwire could not find messages and repeated numbers")
 	case s.end.required != "":
-		res.Note(fmt.Sprintf("no string field was found to end requests with; they end because the required field %s is missing, which the server checks last", s.end.required))
+		res.Note(fmt.Sprintf("the request has no string field that the server checks; unwire instead omitted the required field %s, so that the server rejected each request", s.end.required))
 		if i := strings.LastIndexByte(s.end.required, '.'); i > 0 && res.RequestType == "" {
 			res.RequestType = s.end.required[:i]
 		}
 	case s.HasEnvelopes():
-		res.Note(fmt.Sprintf("no string field was found to end requests with; they end because a second message follows, which %s refuses after parsing the first", res.Runtime))
+		res.Note(fmt.Sprintf("the request has no string field that the server checks; unwire instead sent two messages, so that %s rejected each request after parsing the first", res.Runtime))
 	default:
-		res.Note("probe found no string field with which requests could end; instead, the requests have an expired deadline, which connect-go checks after parsing")
+		res.Note("the request has no string field that the server checks; unwire instead sent an expired deadline, so that connect-go rejected each request after parsing it")
 	}
 }

@@ -77,7 +77,7 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 		return err
 	}
 	r.server.noteEnd(res, r.poison)
-	res.Note("protobuf-go ignores bytes fields and single numbers of a wrong wire type: only JSON can reveal them, by name")
+	res.Note("protobuf-go reports no errors in bytes fields and single numbers, so unwire can find these fields only by name, in JSON requests (--names)")
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (r *prober) reach(ctx context.Context, path []int32) (bool, error) {
 			}
 		}
 		if text || !message {
-			r.res.Note(fmt.Sprintf("%s is not a message according to the server's errors, so nothing below it was asked", probe.PathText(path[:i+1])))
+			r.res.Note(fmt.Sprintf("the server does not parse field %s as a message, so unwire tested no fields in it", probe.PathText(path[:i+1])))
 			return false, nil
 		}
 	}

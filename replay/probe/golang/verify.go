@@ -35,7 +35,7 @@ func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *prob
 		}
 	}
 	v.server.noteEnd(v.res, v.poison)
-	v.res.Note("protobuf-go ignores bytes fields and single numbers of a wrong wire type: its errors can only exclude types for them")
+	v.res.Note("protobuf-go reports no errors in bytes fields and single numbers, so unwire can only exclude types for these fields")
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (v *verifier) texts(ctx context.Context) error {
 			continue
 		case c.IsText:
 			if !enforced(c.Descriptor) {
-				c.Decide(probe.Undecided, "by its definition a server does not look at its text")
+				c.Decide(probe.Undecided, "the definition turns off the UTF-8 check of this field, so the server cannot reveal it")
 				continue
 			}
 		case c.Descriptor.IsMap() && c.Descriptor.MapKey().Kind() == protoreflect.StringKind:
@@ -88,7 +88,7 @@ func (v *verifier) texts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.Cite(v.server.Requests, "to invalid UTF-8: %s", a.Quoted())
+		c.Cite(v.server.Requests, "answer to invalid UTF-8 in the field: %s", a.Quoted())
 		if !hit {
 			continue
 		}
@@ -97,11 +97,11 @@ func (v *verifier) texts(ctx context.Context) error {
 		}
 		switch {
 		case c.IsText:
-			c.Decide(probe.Confirmed, "the server reads the number as text")
+			c.Decide(probe.Confirmed, "the server parses the field as string")
 			c.Open = "whether it is repeated"
 		default:
-			c.Decide(probe.Confirmed, "the server reads it as a message with text at 1, as the map's key is")
-			c.Open = "whether it is a map, and of what"
+			c.Decide(probe.Confirmed, "the server parses the field as a message with a string in field 1, like an entry of a map with string keys")
+			c.Open = "whether it is a map, and the types of its keys and values"
 		}
 		v.provedBy(c.In.Above, c.Path, a)
 	}
@@ -122,7 +122,7 @@ func (v *verifier) endWithoutTexts(ctx context.Context) error {
 	}
 	for _, c := range v.definition.Fields {
 		if c.Pending() && v.message(c.In.Path).isUntested(c.Number) {
-			c.Decide(probe.Undecided, "the requests end because it is missing, so it is not tested")
+			c.Decide(probe.Undecided, "not tested: unwire omits this required field, so that the server rejects each request")
 		}
 	}
 	return nil
@@ -136,8 +136,8 @@ func (v *verifier) canEnd() bool { return v.poison != nil || v.server.end != nil
 // at path inside them. a is the response.
 func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
-		above.Cite(v.server.Requests, "to invalid UTF-8 at %s: %s", path, a.Quoted())
-		above.Decide(probe.Confirmed, "the server reads it as a message: it looks at text in it")
+		above.Cite(v.server.Requests, "answer to invalid UTF-8 in field %s: %s", path, a.Quoted())
+		above.Decide(probe.Confirmed, "the server parses the field as a message, because it checks a string inside")
 		above.Open = "whether it is repeated"
 	}
 }
@@ -216,7 +216,7 @@ func (v *verifier) messages(ctx context.Context) error {
 		c.Decide(probe.Confirmed, "the server parses the field as a message: it rejects illegal tags inside")
 		c.Open = "whether it is repeated"
 		if c.Descriptor.IsMap() {
-			c.Open = "whether it is a map, and of what"
+			c.Open = "whether it is a map, and the types of its keys and values"
 		}
 	}
 	return nil
@@ -243,27 +243,27 @@ func (v *verifier) found(ctx context.Context, c *probe.Expectation) (*probe.Fiel
 // it has none.
 func contradict(c *probe.Expectation, f *probe.Field) {
 	if f == nil {
-		kind := "list of numbers"
+		kind := "repeated number"
 		switch {
 		case c.IsMessage:
 			kind = "message"
 		case c.IsText:
 			kind = "text"
 		}
-		c.Decide(probe.Contradicted, "the server reads no %s at the number: it is unknown, bytes or a single number", kind)
+		c.Decide(probe.Contradicted, "the server does not parse the field as a %s: the field is unknown, bytes or a single number", kind)
 		return
 	}
 	c.Said = append(c.Said, f.Evidence...)
 	what := string(f.Class)
 	switch {
 	case f.Label == "repeated":
-		what = "a list of " + what + " numbers"
+		what = "repeated numbers (" + what + ")"
 	case f.Kind == "string":
-		what = "text"
+		what = "string"
 	case f.Class == probe.Message:
 		what = "a message"
 	}
-	c.Decide(probe.Contradicted, "the server reads it as %s", what)
+	c.Decide(probe.Contradicted, "the server parses the field as %s", what)
 }
 
 // lists tests which numeric fields are repeated.
@@ -284,7 +284,7 @@ func (v *verifier) lists(ctx context.Context) error {
 			continue
 		}
 		c.Said = append(c.Said, f.Evidence...)
-		c.Decide(probe.Confirmed, "the server reads it as a list of %s numbers", f.Class)
+		c.Decide(probe.Confirmed, "the server parses the field as repeated numbers (%s)", f.Class)
 		c.Open = c.OpenType
 	}
 	return nil
@@ -311,7 +311,7 @@ func (v *verifier) rest(ctx context.Context) error {
 				}
 				contradict(c, f)
 			case c.IsText:
-				c.Decide(probe.Undecided, "the server refuses no text at the number, nor any other of the message: it has none, or does not look at it")
+				c.Decide(probe.Undecided, "the server rejects invalid UTF-8 neither in this field nor in any other field of the message: there is no string, or the server does not check it")
 			case !c.IsMessage && !(c.IsNumber && c.IsList):
 				set, by[c.Number] = append(set, c.Number), c
 			}
@@ -332,9 +332,9 @@ func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage,
 		if err != nil || n == 0 {
 			return set, err
 		}
-		by[n].Cite(v.server.Requests, "% x is refused as a %s", t.value, t.name)
-		by[n].Decide(probe.Contradicted, "the server reads it as %s", [...]string{
-			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
+		by[n].Cite(v.server.Requests, "the server rejects the bytes % x as %s", t.value, t.name)
+		by[n].Decide(probe.Contradicted, "the server parses the field as %s", [...]string{
+			testText: "string", testMessage: "a message", testVarints: "repeated varints", testFixed: "repeated fixed-size numbers",
 		}[test])
 		set = slices.DeleteFunc(set, func(k int32) bool { return k == n })
 	}
@@ -357,11 +357,11 @@ func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []i
 	for _, n := range set {
 		c := by[n]
 		if said < len(fieldTests()) {
-			c.Decide(probe.Undecided, "protobuf-go passes over bytes and single numbers")
+			c.Decide(probe.Undecided, "protobuf-go reports no errors in bytes fields and single numbers")
 			continue
 		}
-		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.Requests))
-		c.Decide(probe.Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
+		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: the server rejects the field neither as string, nor as message, nor as repeated numbers", from, v.server.Requests))
+		c.Decide(probe.Undecided, "the field is no string, message or repeated number; protobuf-go reports no errors in bytes fields and single numbers")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 			holds = append(holds, name)
 		}
 		if i == enoughUnknown && len(holds) == 0 && !n.goEnd {
-			res.Note(fmt.Sprintf("%s: the server seems to have no types for an Any: it knows none of %d", f.Name, i+1))
+			res.Note(fmt.Sprintf("%s: the server seems to know no types for this Any field: it rejected all %d that unwire tried", f.Name, i+1))
 			return nil, nil
 		}
 	}
@@ -89,7 +89,7 @@ func (n *namer) enterHolds(types []string) {
 	for i := range n.found {
 		if f := &n.found[i]; f.Type == anyType && len(types) > 0 {
 			f.Holds = types
-			f.Evidence = append(f.Evidence, fmt.Sprintf("the parser knows %d of the types that it was asked for", len(types)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("the server's parser knows %d of the types that unwire tried", len(types)))
 		}
 	}
 }

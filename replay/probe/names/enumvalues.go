@@ -80,7 +80,7 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 		}
 		if len(values) > 0 {
 			f.Values = values
-			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.Requests, strings.Join(values, ", ")))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser accepts %s", first, n.c.Requests, strings.Join(values, ", ")))
 		}
 		if !n.goEnd {
 			told[f.enum] = append(values, "")[:len(values):len(values)]
@@ -89,7 +89,7 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 
 	n.copyValues(told, silent)
 	if len(silent) > 0 {
-		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": the values of some enums could not be determined")
+		res.Note("unwire could not find the values of some enums: this server reveals only those of enums in " + map[bool]string{true: "map fields", false: "repeated and map fields"}[n.goEnd])
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
 		f := &n.found[i]
 		if f.enum != "" && len(f.Values) == 0 && len(told[f.enum]) > 0 {
 			f.Values = told[f.enum]
-			f.Evidence = append(f.Evidence, "the values are those that another field of the enum takes")
+			f.Evidence = append(f.Evidence, "another field of the same enum accepts these values")
 		}
 		if told[f.enum] != nil {
 			delete(silent, f.enum)

@@ -97,7 +97,7 @@ func addName(f *probe.Field, n *namedField) {
 	if f.Class == "" {
 		f.Class = n.Class
 	}
-	f.Evidence = append(append(f.Evidence, n.Evidence...), "no other number and no other name can be meant")
+	f.Evidence = append(append(f.Evidence, n.Evidence...), "the name belongs to this number, because no other number and no other name fits")
 }
 
 // fits reports whether the name n and the numbered field f may be the same field, judging by their

@@ -368,12 +368,12 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		n.enterHolds(holds)
 		if err == errNoName {
-			res.Note("the server knows none of the given names: it accepted a request without an existing name, and the handler may have run")
+			res.Note("the request has none of the given names; the server accepted a request with unknown names only, and may have executed the method")
 			return nil
 		}
 		n.report(res)
 		if n.unasked > 0 {
-			res.Note(fmt.Sprintf("%d names%s were not tested: the JSON parser stops at each name that does not exist, in a request of its own, and unwire tries only %d", n.unasked, n.at(), maxRefused))
+			res.Note(fmt.Sprintf("%d names%s were not tested: with this server, each name that does not exist takes one request, and unwire tries only %d of them", n.unasked, n.at(), maxRefused))
 		}
 		if err != nil {
 			return err
@@ -396,7 +396,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		return false, nil
 	}
 	if !n.goEnd && len(n.known) == 0 && !o.AllowExecute && n.c.Remote {
-		res.Note("names were not tested, because a request without an existing name would run the RPC handler; give a name that exists with --known")
+		res.Note("names were not tested: a request in which no name exists would execute the method; with --known, name a field that exists")
 		return false, nil
 	}
 	taken, err := n.acceptsAnyName(ctx)
@@ -404,7 +404,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		return false, err
 	}
 	if taken || wellKnownType(res.RequestType) {
-		res.Note("names were not tested, because the request type has a special JSON form that accepts arbitrary names")
+		res.Note("names were not tested: the request type is written in JSON in a special form, in which any name is valid")
 		return false, nil
 	}
 	return true, nil

@@ -165,7 +165,7 @@ func (n *namer) valuesRefused(ctx context.Context, f *namedField, res *probe.Res
 		}
 	}
 	if len(names) > 0 {
-		res.Note(fmt.Sprintf("%d names of values of %s%s were not tested: the JSON parser stops at each name that does not exist, in a request of its own, and unwire tries only %d", len(names), f.Name, n.at(), maxRefused))
+		res.Note(fmt.Sprintf("%d names of values of %s%s were not tested: with this server, each name that does not exist takes one request, and unwire tries only %d of them", len(names), f.Name, n.at(), maxRefused))
 	}
 	n.enterStrictly(f, values, first)
 	if len(values) > 0 {
@@ -178,7 +178,7 @@ func (n *namer) valuesRefused(ctx context.Context, f *namedField, res *probe.Res
 func (n *namer) enterStrictly(f *namedField, values []string, first int) {
 	if len(values) > 0 {
 		f.Values = values
-		f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser, which refuses unknown names, takes %s", first, n.c.Requests, strings.Join(values, ", ")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser rejects unknown names, and accepts %s", first, n.c.Requests, strings.Join(values, ", ")))
 	}
 }
 

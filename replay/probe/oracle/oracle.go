@@ -48,6 +48,6 @@ func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		}
 		return names.Ask(ctx, c, o, res)
 	}
-	res.Note("the server's answers do not contain its parser's errors, so probe cannot report any field")
+	res.Note("the server's answers do not contain the error messages of its parser, so unwire reports no fields")
 	return nil
 }

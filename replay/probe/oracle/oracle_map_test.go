@@ -261,7 +261,7 @@ service Service { rpc Call(Request) returns (Inner); }
 				if err != nil {
 					t.Fatal(err)
 				}
-				if said := fmt.Sprint(res.Notes); res.Runtime != probe.ES1 || res.Stopped != "" || !strings.Contains(said, "the oracle is off at 5") || res.Requests > 30 {
+				if said := fmt.Sprint(res.Notes); res.Runtime != probe.ES1 || res.Stopped != "" || !strings.Contains(said, "cannot exist in 5 like an existing one") || res.Requests > 30 {
 					t.Errorf("%s %q in %d requests: %s", res.Runtime, res.Stopped, res.Requests, said)
 				}
 				if fields := map[int]int{0: 0, 1: 4}[o.Depth]; len(res.Fields) != fields {

@@ -75,54 +75,54 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	paths, _ := all.Targets()
 	p.messages = len(paths)
 	p.Body = es.FirstMessage(nil, &all)
-	esRequests := "at most 1 per field, often 1 per 2 fields; 1 to check that no field is missing, 1 for the type; 1 more per recursive field and group; 2 per small message that is ambiguous"
+	esRequests := "at most 1 for each field, often 1 for 2 fields; 1 for each recursive field and group; 2 for each small message that is ambiguous; 2 for the request type and a final check"
 	if all.Refine {
-		esRequests += "; 1 more per field of text or bytes"
+		esRequests += "; 1 more for each string or bytes field"
 	}
 	p.Steps = []step{
-		{probe.Unknown, "1 to 3", "the runtime, the protocol, whether the method exists"},
-		{probe.ES1, esRequests, "every field's number and class, repeated numbers, maps, the request's type"},
-		{probe.ES2, esRequests, "every field's number and class, repeated numbers, the request's type"},
-		{probe.ConnectGo, fmt.Sprintf("about %d per field that can be detected", bits(all.Numbers.Count())-2), "text, messages, repeated numbers; bytes and single numbers cannot be detected"},
+		{probe.Unknown, "1 to 3", "the server's implementation, the protocol, and whether the method exists"},
+		{probe.ES1, esRequests, "the number and wire type of every field, which fields are repeated or maps, and the name of the request type"},
+		{probe.ES2, esRequests, "the number and wire type of every field, which numbers are repeated, and the name of the request type"},
+		{probe.ConnectGo, fmt.Sprintf("about %d for each field that can be found", bits(all.Numbers.Count())-2), "strings, messages and repeated numbers; bytes and single numbers cannot be found"},
 		{probe.GRPCGo, "the same", "the same"},
 	}
 
 	// Names need JSON, whose parsers run the handler if they refuse nothing.
 	if len(all.Names) > 0 {
-		p.Steps = append(p.Steps, step{probe.Unknown, "1 per name that exists, and up to 30", "names and types of the request's fields, in JSON"})
+		p.Steps = append(p.Steps, step{probe.Unknown, "1 for each name that exists, and up to 30", "names and types of fields, by JSON requests"})
 		if len(all.Values) > 0 {
-			p.Steps = append(p.Steps, step{probe.Unknown, "about 10 per value of an enum; 1 per type of an Any, at most 200", "names of enums' values in lists (protobuf-es 2) and maps (and protojson), or of all enums if the parser refuses unknown names (1 request per name, at most 200 per enum); types of an Any"})
+			p.Steps = append(p.Steps, step{probe.Unknown, "about 10 for each enum value; 1 for each type in an Any field, at most 200", "names of enum values, mostly only of enums in repeated or map fields; types in Any fields"})
 		}
 		if len(all.Known) == 0 && (!p.Live || all.AllowExecute) {
-			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
+			p.Effects = append(p.Effects, "if the server is connect-es and none of the names exists, the server executes the method once, with an empty message")
 		}
 	}
 
 	if !p.Live || all.AllowExecute {
-		p.Effects = append(p.Effects, "on connect-go, if no string can end requests, messages that its parser accepts have a deadline that is over: if a proxy drops it, one request runs the handler")
+		p.Effects = append(p.Effects, "if the server is connect-go and checks no string field, unwire sends valid messages with an expired deadline; if a proxy removes the deadline, the server executes the method once")
 	}
 	if !p.Live && all.SingleRequest {
-		p.Effects = append(p.Effects, "none: if no string can end requests, connect-go streams and grpc-go get one call without messages, and then calls with a second message, if they refuse both before the handler runs")
+		p.Effects = append(p.Effects, "none; if a Go server checks no string field, unwire sends calls without a message or with two messages, which servers reject before they execute a unary or server-streaming method")
 	}
 
 	// For streaming methods, the handler starts before the message is parsed.
 	switch allowed := !p.Live || all.AllowExecute; {
 	case all.ClientStreams && !allowed:
-		p.Effects = append(p.Effects, "none: the client streams, so that handlers would start, and nothing is sent unless that is allowed (--allow-execute)")
+		p.Effects = append(p.Effects, "none: each request would start the handler of this client-streaming method, so unwire sends nothing without --allow-execute")
 		return p, nil
 	case all.ClientStreams:
-		p.Effects = append(p.Effects, "the client streams: the handler starts at each request, and gets no message")
+		p.Effects = append(p.Effects, "each request starts the handler of this client-streaming method, which gets no message")
 		return p, nil
 	case allowed:
-		p.Effects = append(p.Effects, "the handler of a bidirectional method starts, and gets no message")
+		p.Effects = append(p.Effects, "if the method is bidirectional, each request starts its handler, which gets no message")
 	}
-	p.Effects = append(p.Effects, "the handler of a client-streaming method starts, and gets no message")
+	p.Effects = append(p.Effects, "if the method is client-streaming, each request starts its handler, which gets no message")
 	return p, nil
 }
 
 // AddReflection adds a first step, in which the server's reflection is used.
 func (p *Plan) AddReflection() {
-	p.Steps = append([]step{{probe.Unknown, "1 to 4", "server reflection: if it describes the method, nothing else is sent"}}, p.Steps...)
+	p.Steps = append([]step{{probe.Unknown, "1 to 4", "the definition of the method by server reflection; unwire then sends nothing else"}}, p.Steps...)
 }
 
 // bits returns the number of binary digits of n.
@@ -144,15 +144,15 @@ func (p *Plan) Text() string {
 	if p.Path != "" {
 		of = "the message at " + p.Path
 	}
-	about := fmt.Sprintf("numbers %s of %s", p.Numbers, of)
+	about := fmt.Sprintf("plan: try field numbers %s of %s", p.Numbers, of)
 	if len(p.Asks) > 0 {
-		about = fmt.Sprintf("%d questions about %d messages", len(p.Asks), p.messages)
+		about = fmt.Sprintf("plan: test %d ambiguous fields of %d messages", len(p.Asks), p.messages)
 	}
-	fmt.Fprintf(&b, "%s, %d names; at most %d requests", about, p.Names, p.Budget)
+	fmt.Fprintf(&b, "%s and %d names, with at most %d requests", about, p.Names, p.Budget)
 	if p.Rate > 0 {
 		fmt.Fprintf(&b, ", %g a second", p.Rate)
 	}
-	fmt.Fprintf(&b, "; the first has %d bytes\n", len(p.Body))
+	fmt.Fprintf(&b, "; the first request has %d bytes\n", len(p.Body))
 	for _, s := range p.Steps {
 		fmt.Fprintf(&b, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
 	}

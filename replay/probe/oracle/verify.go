@@ -30,7 +30,7 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	case probe.ConnectGo, probe.GRPCGo:
 		err = golang.Verify(ctx, c, d, res)
 	default:
-		res.Note("the server's answers do not contain its parser's errors, so probe cannot report any field")
+		res.Note("the server's answers do not contain the error messages of its parser, so unwire reports no fields")
 	}
 	if err != nil {
 		return err
@@ -71,16 +71,16 @@ func newVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 		return nil, err
 	}
 	d := o.Definition()
-	esRequests := "one or two if the definition is right, and up to four a field that is not"
+	esRequests := "1 or 2 if the definitions are right, and up to 4 for each wrong field"
 	if o.Refine {
-		esRequests += "; with protobuf-es 2 one more a text"
+		esRequests += "; with protobuf-es 2 one more for each string"
 	}
 	return &VerifyPlan{
 		URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
 		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
 		Steps: []step{
-			{probe.ES1, esRequests, "class and label of every field; text from bytes in protobuf-es 2"},
-			{probe.ConnectGo, "about one a text and message, five a list of numbers, five a message for the rest", "text, messages, lists of numbers; of bytes and single numbers what they are not"},
+			{probe.ES1, esRequests, "the wire type of every field and whether it is repeated; with protobuf-es 2 also whether it is string or bytes"},
+			{probe.ConnectGo, "about 1 for each string and message, 5 for each repeated number, and 5 for each message with other fields", "strings, messages and repeated numbers; for bytes and single numbers only which types are excluded"},
 		},
 	}, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // nameNotAsked is the remark on a confirmed field whose name was not tested.
-const nameNotAsked = "its name, because no probe asked for it"
+const nameNotAsked = "its name, which unwire did not test"
 
 // verifyNames verifies the names and types of confirmed fields by the errors of the server's JSON
 // parser, if VerifyOptions.AskNames is set. Otherwise it adds a remark that the names are unverified.
@@ -34,7 +34,7 @@ func verifyNames(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d
 		res.Note("names were not tested: grpc-go does not accept JSON")
 		return nil
 	case es && len(o.Known) == 0 && !o.AllowExecute:
-		res.Note("names were not tested: without a name that is known to exist, the handler might run, because connect-es parses the whole JSON request; give such a name with --known")
+		res.Note("names were not tested. To test them without executing the method, unwire needs one name that exists: give it with --known")
 		return nil
 	}
 
@@ -77,7 +77,7 @@ func judgeNames(d *probe.Definition, told *probe.Result, complete bool) {
 				judgeName(e, f)
 			// Where one name was found all were asked. A Value takes anything.
 			case complete && len(fields) > 0 && !takesAnything(e):
-				e.Decide(probe.Contradicted, "the server reads the number as declared, but knows no field named %s", e.Name)
+				e.Decide(probe.Contradicted, "the server parses the field as declared, but has no field named %s", e.Name)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func judgeName(e *probe.Expectation, f *probe.Field) {
 	}
 	declared := e.Type
 	if e.Descriptor.IsMap() || f.Type == "" || !strings.Contains(f.Type, ".") && f.Type != "bool" && f.Type != "string" {
-		e.Settle(nameNotAsked, "the name exists; that it is this number's is not shown")
+		e.Settle(nameNotAsked, "a field with this name exists, but the server does not reveal its number")
 		return
 	}
 	if f.Type != declared {
@@ -117,7 +117,7 @@ func judgeMap(e *probe.Expectation, f *probe.Field) {
 		return
 	}
 	e.Settle(nameNotAsked, "")
-	e.Settle("whether it is a map, and of what", "the type of its keys")
+	e.Settle("whether it is a map, and the types of its keys and values", "the type of its keys")
 	e.Concluded += fmt.Sprintf("; its field %s is a map with values of type %s%s", e.Name, told, family)
 }
 

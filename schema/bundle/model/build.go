@@ -119,7 +119,7 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 			return nil
 		}
 		if !protoname.ValidFull(x.Full) || x.Full != protoname.Join(protoname.Package(x.Full), x.Name) || x.MapKey != 0 || !protoname.ValidNumber(x.Number) {
-			b.unresolved(x.Full, x.Place, "its name, number or type is none that an extension can have; it is left out")
+			b.unresolved(x.Full, x.Place, "an extension cannot have its name, number or type, so extract left it out")
 			continue
 		}
 		f := b.file(x.Full, "proto2")
@@ -128,7 +128,7 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 			fd.Extendee = proto.String("." + target)
 			b.addExtension(f, x.Full, fd)
 		} else {
-			b.unresolved(x.Full, x.Place, "what it extends is not there; it is left out")
+			b.unresolved(x.Full, x.Place, "the message that it extends was not found, so extract left it out")
 		}
 	}
 
@@ -249,14 +249,14 @@ func (b *builder) message(full, syntax string) *descriptorpb.DescriptorProto {
 		element := full + "." + f.Name
 		switch {
 		case !protoname.Valid(f.Name):
-			b.unresolved(element, f.Place, "its name is no protobuf name; it is left out")
+			b.unresolved(element, f.Place, "its name is not valid in protobuf, so extract left it out")
 			continue
 		case !protoname.ValidNumber(f.Number):
-			b.unresolved(element, f.Place, fmt.Sprintf("%d is no field number; it is left out", f.Number))
+			b.unresolved(element, f.Place, fmt.Sprintf("%d is not a valid field number, so extract left the field out", f.Number))
 			continue
 		// Only hand-written or damaged code has such fields.
 		case numbers[f.Number] || names[f.Name]:
-			b.unresolved(element, f.Place, "another field has its name or number; it is left out")
+			b.unresolved(element, f.Place, "another field has its name or number, so extract left it out")
 			continue
 		}
 		numbers[f.Number], names[f.Name] = true, true
@@ -327,14 +327,14 @@ func (b *builder) enum(full, syntax string) *descriptorpb.EnumDescriptorProto {
 			values = append([]EnumValue{values[i]}, slices.Delete(slices.Clone(values), i, i+1)...)
 		} else {
 			values = append([]EnumValue{{strings.ToUpper(protoname.Snake(protoname.Base(full))) + "_UNSPECIFIED", 0}}, values...)
-			b.unresolved(full, e.Place, "it has no value 0, which proto3 requires; one was added")
+			b.unresolved(full, e.Place, "it has no value 0, which proto3 requires, so extract added one")
 		}
 	}
 
 	numbers, names := map[int32]bool{}, map[string]bool{}
 	for _, v := range values {
 		if !protoname.Valid(v.Name) || names[v.Name] {
-			b.unresolved(full+"."+v.Name, e.Place, "its name is no protobuf name or there twice; it is left out")
+			b.unresolved(full+"."+v.Name, e.Place, "its name is not valid in protobuf or occurs twice, so extract left it out")
 			continue
 		}
 		names[v.Name] = true

@@ -119,7 +119,7 @@ func (b *builder) missing(element string, f *Field, kind, instead string) {
 	} else {
 		b.notes[element] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", kind, instead)
 	}
-	b.unresolved(element, f.Ref.Place, fmt.Sprintf("its type, the %s %s, was not found; it is declared as %s", kind, word, instead))
+	b.unresolved(element, f.Ref.Place, fmt.Sprintf("its type, the %s %s, was not found, so extract declared it as %s", kind, word, instead))
 }
 
 // Packable reports whether repeated fields of the type may be packed.

@@ -113,7 +113,7 @@ func (b *builder) membersElsewhere() {
 func (b *builder) named(d *Def) (string, bool) {
 	full := strings.TrimPrefix(d.Full, ".")
 	if !protoname.ValidFull(full) {
-		b.unresolved(full, d.Place, "its name is no protobuf name; it is left out")
+		b.unresolved(full, d.Place, "its name is not valid in protobuf, so extract left it out")
 		return "", false
 	}
 	return full, true
@@ -127,7 +127,7 @@ func (b *builder) name(d *Def, full string, taken map[string]bool) string {
 			name = fmt.Sprintf("%s_%d", full, n)
 		}
 		b.notes[name] = "Another shape of " + full + " in the same source."
-		b.unresolved(full, d.Place, "a second definition has another shape: it is kept as "+name)
+		b.unresolved(full, d.Place, "another definition with this name has other fields; extract named it "+name)
 	}
 	taken[name] = true
 	b.renamed[d] = name
@@ -137,7 +137,7 @@ func (b *builder) name(d *Def, full string, taken map[string]bool) string {
 // dropShapes reports that n contradicting definitions of the type full were left out. first is the place of one
 // of them.
 func (b *builder) dropShapes(full string, first Place, n int) {
-	b.unresolved(full, first, fmt.Sprintf("it has more than %d definitions that contradict each other: %d are left out", choice.Max, n))
+	b.unresolved(full, first, fmt.Sprintf("it has more than %d definitions that contradict each other; extract left %d out", choice.Max, n))
 }
 
 // indexLocals collects the names by which scripts may refer to each definition.

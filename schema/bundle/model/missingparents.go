@@ -25,8 +25,8 @@ func (b *builder) declareParents() {
 				break
 			}
 			b.messages[parent] = &Message{Def: Def{Full: parent, Syntax: d.Syntax, Form: d.Form, Place: d.Place}}
-			b.notes[parent] = "Only types that are nested in it are in the source."
-			b.unresolved(parent, d.Place, "only types that are nested in it are in the source; it is declared without fields")
+			b.notes[parent] = "The source contains only types that are nested in it."
+			b.unresolved(parent, d.Place, "the source contains only types nested in it, so extract declared it without fields")
 			depth--
 		}
 	}

@@ -93,7 +93,7 @@ func TestJSONGroups(t *testing.T) {
 	wants(
 		t, inferred(t, a, b),
 		"// 2 messages in JSON, wss://chat.example/rooms/{id}/ws up.\n// Its type is \"join\".\n", "message ChatExampleRoomsWsUpJoin {",
-		`string room_id = 1 [json_name = "room_id"];`, "double at = 1;", "// Seen in 2 of 2.\n  bool draft = 2;",
+		`string room_id = 1 [json_name = "room_id"];`, "double at = 1;", "// Seen in 2 of 2 messages.\n  bool draft = 2;",
 		"message ChatExampleRoomsWsDownJoined {", "repeated Users users = 2;", "    int64 age = 1;", "google.protobuf.Struct meta = 2;",
 		"message ChatExampleRoomsWsDown {", `import "google/protobuf/struct.proto";`, "!token",
 	)

@@ -96,7 +96,7 @@ func (w *writer) root(g *jsonshape.Group) string {
 	if g.Member != "" {
 		fmt.Fprintf(&w.text, "// Its %s is %q.\n", g.Member, g.Value)
 	}
-	w.text.WriteString("// JSON has no field numbers: these are made up, in the order of the names.\n")
+	w.text.WriteString("// JSON has no field numbers. unwire numbered the fields in the order of their names.\n")
 	w.message(free, g.Shape, "", "")
 	w.text.WriteByte('\n')
 	return free
@@ -136,7 +136,7 @@ func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) 
 		w.fields[mine].Type, w.fields[mine].Repeated = typ, repeated
 
 		// The field is written after its type, so that nested types precede it.
-		fmt.Fprintf(&w.text, "%s// Seen in %d of %d.\n", inner, m.Seen, sh.Objects)
+		fmt.Fprintf(&w.text, "%s// Seen in %d of %s.\n", inner, m.Seen, infer.Plural(sh.Objects, "message"))
 		label := ""
 		if repeated {
 			label = "repeated "
@@ -150,7 +150,7 @@ func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) 
 		fmt.Fprintf(&w.text, "%s%s%s %s = %d%s;\n", inner, label, typ, field, number, option)
 	}
 	if sh.Open {
-		fmt.Fprintf(&w.text, "%s// There are more members than are listed.\n", inner)
+		fmt.Fprintf(&w.text, "%s// The message has more members than this list.\n", inner)
 	}
 	fmt.Fprintf(&w.text, "%s}\n", indent)
 }

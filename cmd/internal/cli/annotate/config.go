@@ -21,13 +21,13 @@ func configCommand(a *app.App) *cobra.Command {
 		Short: "Check and show the unwire.yaml that applies in this folder",
 		Long: `config prints the path and the settings of the unwire.yaml that applies in the working
 folder. unwire searches the working folder and its parents, up to your home folder or
-to a folder of another user. The file must belong to you, and must not be writable by
-others.
+to a folder of another user. unwire reads the file only if it belongs to you and no other
+user can write to it.
 
-  definitions: proto/         # for every command that decodes; or a list
-  profile: none               # as --profile
-  weights: weights.json       # of 'unwire chat'
-  redact:                     # more secrets to redact
+  definitions: proto/         # folder of .proto files, or a list of folders
+  profile: none               # the same as the flag --profile
+  weights: weights.json       # weights file for 'unwire chat'
+  redact:                     # secrets to redact, in addition to the built-in rules
     headers: [x-shop-session]
     names: [sessionHandle]    # query parameters and JSON members
     keys: [{prefix: shop_, min-length: 20}]
@@ -36,9 +36,9 @@ others.
 unwire uses definitions from the first of these sources: --proto, UNWIRE_PROTO, the
 capture ('unwire use'), unwire.yaml, the built-in definitions.
 
-unwire.yaml cannot give permissions: hosts, --live, CAs, --keep-secrets, credentials and
-commands can be set only by flags. unwire prints a notice when it uses the file for the
-first time and after each change.`,
+unwire.yaml cannot grant permissions: only flags can allow hosts, name CAs, credentials and
+commands to run, or set --live and --keep-secrets. unwire prints a notice when it uses the
+file for the first time, and when the file has changed.`,
 		Example: "  unwire config\n  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, asJSON) },

@@ -53,7 +53,7 @@ Anybody who gets the capture file can read its notes.`,
 			return runNote(cmd.Context(), a, f, args, cmd.Flags().Changed("mark"))
 		},
 	}
-	cmd.Flags().StringVar(&f.mark, "mark", "", "one-word mark to store, such as star")
+	cmd.Flags().StringVar(&f.mark, "mark", "", "store this mark, a single word such as star")
 	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both from the address (default: both)")
 	cmd.Flags().Lookup("remove").NoOptDefVal = removeBoth
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each note")

@@ -38,7 +38,7 @@ func useCommand(a *app.App) *cobra.Command {
 	var f useFlags
 	cmd := &cobra.Command{
 		Use:   "use [DEFINITIONS…] F.uwc",
-		Short: "Store definitions in a capture, for use by all commands",
+		Short: "Store .proto definitions in a capture, for all commands that decode it",
 		Long: `use copies definitions into the capture, and replaces definitions that were stored
 before. Commands that decode the capture then use the stored definitions instead of
 the built-in definitions, unless --proto or UNWIRE_PROTO is set. use also works while
@@ -58,8 +58,8 @@ shipped code that 'unwire schema extract' can read.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions stored in the capture (the default without DEFINITIONS)")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the given definitions (as --list prints them), or all, from the capture")
-	cmd.Flags().BoolVar(&f.json, "json", false, "list the definitions as JSON, one object each")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the definitions with these names (see --list) from the capture; without names, remove all")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each stored definition")
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	for range kept.Services() {
 		services++
 	}
-	a.Say("unwire: stored in %s: %s with %s and %s", term.Clean(file), app.Counted(len(kept.Files), "file"), app.Counted(messages, "message"), app.Counted(services, "service"))
+	a.Say("unwire: stored definitions in %s: %s with %s and %s", term.Clean(file), app.Counted(len(kept.Files), "file"), app.Counted(messages, "message"), app.Counted(services, "service"))
 	sayCovered(a, covered, others)
 	return nil
 }
@@ -163,7 +163,7 @@ func sayCovered(a *app.App, covered, others []string) {
 		a.Say("unwire: the definitions cover all %s in the capture: %s", app.Counted(all, "method"), list(covered))
 	default:
 		a.Say("unwire: the definitions cover %d of the %s in the capture: %s", len(covered), app.Counted(all, "method"), list(covered))
-		a.Say("unwire: not covered: %s", list(others))
+		a.Say("unwire: methods without a definition: %s", list(others))
 	}
 }
 

@@ -36,7 +36,7 @@ type callFlags struct {
 	// like is the address of the exchange to copy the method, server, headers and protocol from; "" for none.
 	like string
 
-	// out is the capture to which the call is added; "" for none.
+	// out is the capture file to which unwire adds a record of the call; "" for none.
 	out string
 
 	// headers are the values of --header, each NAME=VALUE.
@@ -65,21 +65,24 @@ func callCommand(a *app.App) *cobra.Command {
 one per line. If the server answers with an error, call prints the error on stderr as
 JSON, and the exit status is 64 plus the number of the error code.
 
---data is a message as JSON, @FILE, or - for stdin; for a client-streaming method, it may
-contain several messages, one after the other. Without --data, call sends an empty
-message, or, for a client-streaming method, messages from stdin. For a bidirectional
-method, call sends each message as soon as it is read, and prints each answer as soon as
-it arrives.
+--data is a message as JSON, @FILE to read a file, or - to read stdin. For a
+client-streaming method, the data may contain several messages, one after the other.
+Without --data, call sends an empty message, or, for a client-streaming method, messages
+from stdin. For a bidirectional method, call sends each message as soon as it has read the
+message, and prints each answer as soon as it arrives.
 
-call uses the first of these definitions: --proto, UNWIRE_PROTO, the capture of --like,
-unwire.yaml. If no definition describes the method, call asks the server for the
-definitions by server reflection.
+call searches for the definition of the method in --proto, UNWIRE_PROTO, the capture of
+--like, and unwire.yaml, in this order. If none of them defines the method, call asks the
+server for the definition by server reflection.
 
---like takes the method, the server, the headers and the protocol from a recorded
-exchange. Secrets are given by reference only: the environment (UNWIRE_TOKEN,
-UNWIRE_HEADER_X_API_KEY), --credentials, or --header NAME=env:VARIABLE, NAME=file:FILE,
-NAME=keyring:SERVICE/ACCOUNT. Calls go to loopback only, unless --live and
---allow-host name another host.`,
+--like copies the method, the server, the headers and the protocol from a recorded
+exchange. call does not accept a secret itself as an argument. It reads secrets from the
+environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or from a
+reference in --header: NAME=env:VARIABLE, NAME=file:FILE or
+NAME=keyring:SERVICE/ACCOUNT.
+
+call sends requests only to this machine. To call another host, give --live and
+--allow-host.`,
 		Example: `  unwire call shop.v1.Orders/PlaceOrder --data '{"customerId":"c1"}' --to http://127.0.0.1:8080
   unwire call shop.v1.Orders/Track --data @request.json --to https://127.0.0.1:9440 --upstream-ca ca.pem --proto proto/
   unwire call talk.v1.Talk/Chat --data - --protocol grpc --to http://127.0.0.1:8080 -o F.uwc < messages.jsonl
@@ -94,13 +97,13 @@ NAME=keyring:SERVICE/ACCOUNT. Calls go to loopback only, unless --live and
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "messages as JSON, @FILE, or - for stdin (default: an empty message, or stdin if the client streams)")
-	flags.StringVar(&f.like, "like", "", "exchange to take the method, server, headers and protocol from: F.uwc#ID")
-	flags.StringVar(&f.proto, "proto", "", "definitions, or reflect:URL (default: from UNWIRE_PROTO, unwire.yaml, or the server's reflection)")
+	flags.StringVar(&f.data, "data", "", "message to send, as JSON, @FILE or - for stdin (default: an empty message; stdin for a client-streaming method)")
+	flags.StringVar(&f.like, "like", "", "copy the method, server, headers and protocol from this recorded exchange, F.uwc#ID")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files or other definitions, or reflect:URL to ask a server by reflection (default: UNWIRE_PROTO, unwire.yaml, or reflection by the called server)")
 	flags.StringVar(&f.codec, "codec", "", "encoding of messages: json or proto (default: proto, or the codec of --like)")
-	flags.StringArrayVar(&f.headers, "header", nil, "NAME=VALUE, or NAME=REFERENCE for a secret: env:VARIABLE, file:FILE, keyring:SERVICE/ACCOUNT")
-	flags.StringVarP(&f.out, "output", "o", "", "capture to which the call is added")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, and send nothing")
+	flags.StringArrayVar(&f.headers, "header", nil, "header to send: NAME=VALUE, or for a secret NAME=REFERENCE, such as env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT")
+	flags.StringVarP(&f.out, "output", "o", "", "capture file to which unwire adds a record of the call")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request without sending it")
 	f.serverFlags(cmd)
 	return cmd
 }
@@ -108,14 +111,14 @@ NAME=keyring:SERVICE/ACCOUNT. Calls go to loopback only, unless --live and
 // serverFlags adds the flags about the server and the connection to it.
 func (f *callFlags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.To, "to", "", "URL of the server; a path in the URL is prepended to the path of the method (default: the server of --like)")
-	flags.StringVar(&f.protocol, "protocol", "", "connect, grpc or grpc-web (default: connect, or the protocol of --like)")
-	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2 over http://, as gRPC and bidirectional methods always do")
+	flags.StringVar(&f.To, "to", "", "URL of the server; a path in the URL precedes the path of the method (default: the server of --like)")
+	flags.StringVar(&f.protocol, "protocol", "", "protocol of the call: connect, grpc or grpc-web (default: connect, or the protocol of --like)")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2 without TLS for a http:// URL; gRPC and bidirectional methods always use HTTP/2")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 	flags.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded exchange is marked as unverified")
-	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the call")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop the call after this time")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
 }

@@ -60,7 +60,7 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 		for _, path := range paths {
 			if !lost[path] {
 				lost[path] = true
-				a.Say("unwire: warning: the definitions lack field %s of the answer, which is left out", path)
+				a.Say("unwire: warning: the output does not show field %s of the answer, because the definitions lack this field", path)
 			}
 		}
 		_, err := a.Out.Write(append(json, '\n'))
@@ -74,7 +74,7 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 		return app.Refusal(err)
 	}
 	if r.Exchange != 0 {
-		a.Say("the call is %s#%d", term.Clean(f.out), r.Exchange)
+		a.Say("the call is recorded as %s#%d", term.Clean(f.out), r.Exchange)
 	}
 	return report(a, o, s, r)
 }
@@ -141,7 +141,7 @@ func hint(o *call.Options, r *call.Result) string {
 func printRequest(a *app.App, o *call.Options, asResult bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s%s\n", strings.TrimSuffix(o.To.Redacted(), "/"), call.Path(o.Method))
-	fmt.Fprintf(&b, "  %s, %s, %s to %s\n", o.Protocol, o.Codec, o.Method.Input().FullName(), o.Method.Output().FullName())
+	fmt.Fprintf(&b, "  protocol %s, codec %s, request %s, response %s\n", o.Protocol, o.Codec, o.Method.Input().FullName(), o.Method.Output().FullName())
 	for _, h := range o.Headers {
 		value := h.Value
 		if h.Secret {

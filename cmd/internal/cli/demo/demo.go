@@ -42,18 +42,18 @@ func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Record, decode, infer and replay against a built-in local server; prints one screen",
+		Short:   "Show what unwire does, with clients of a built-in local server: record, decode, infer, replay",
 		Example: "  unwire demo\n  unwire demo -o demo.uwc",
 		Long: `demo starts a stand-in server and a recording proxy on loopback, and runs real clients
 through the proxy (connect-go, and connect-es on Node if --node-client is set). demo then
-prints the decoded frames, the answer, the inferred .proto, how much of the traffic it
-describes, and an edited replay. demo does not delete the capture file. No data leaves
-this machine.`,
+prints the decoded frames, the chat's answer, inferred types of fields, a check of the
+traffic against the definitions, and the result of replaying an edited request. The
+capture file remains. No data leaves this machine.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default "+demoFile+", numbered if that exists)")
-	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "folder of the Node client, with its packages installed")
+	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "also run the demo's Node client from this folder, whose npm packages must be installed")
 	return cmd
 }
 
@@ -145,7 +145,7 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 	}
 	clients = append(clients, "connect-go")
 	if f.nodeClient == "" {
-		return append(clients, "(no Node client; --node-client DIR adds one)"), nil
+		return append(clients, "without a Node client (--node-client DIR adds one)"), nil
 	}
 
 	// The Node client is optional: without Node, the demo continues.

@@ -68,8 +68,8 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 	if r.defs, err = r.app.BuiltIn(ctx); err != nil {
 		return err
 	}
-	r.app.Out.Sayf("unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n" +
-		"The stand-in's answers are reconstructed; the live API was not contacted.\n")
+	r.app.Out.Sayf("unwire demo runs real clients, a recording proxy and a local server that imitates an API.\n" +
+		"All of them run on this machine. unwire did not contact the live API.\n")
 	for _, section := range []func(context.Context) error{
 		func(ctx context.Context) error { return r.recorded(ctx, clients) },
 		r.decoded, r.extracted, r.inferred, r.checked, r.replayed,
@@ -103,7 +103,7 @@ func (r *demoReport) line(w io.Writer, s string) {
 
 // recorded prints the list of recorded exchanges, and sets stream.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
-	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
+	r.title("1 RECORDED", "in %s: the calls of %s", r.file, strings.Join(clients, ", "))
 	list, err := r.store.List(ctx)
 	if err != nil {
 		return err
@@ -168,12 +168,12 @@ func (r *demoReport) decoded(context.Context) error {
 			up++
 		}
 	}
-	r.title("2 DECODED", "#%d %s/%s: %s up, %d down, on one stream", r.stream.ID, r.stream.Service, r.stream.RPC, app.Counted(up, "frame"), len(r.stream.Frames)-up)
+	r.title("2 DECODED", "call #%d, %s/%s: one stream with %s to the server and %d to the client", r.stream.ID, r.stream.Service, r.stream.RPC, app.Counted(up, "frame"), len(r.stream.Frames)-up)
 	groups := render.FrameGroups(r.stream, r.defs)
 	for i, g := range groups {
 		if skipped := len(groups) - mostGroups; skipped > 0 && i >= mostGroups-lastGroups && i < len(groups)-lastGroups {
 			if i == mostGroups-lastGroups {
-				r.line(r.app.Out, fmt.Sprintf("… %d more runs of frames", skipped))
+				r.line(r.app.Out, fmt.Sprintf("… %d more groups of similar frames", skipped))
 			}
 			continue
 		}
@@ -189,7 +189,7 @@ const mostAnswer = 3
 // the best candidate with the reasons for its score.
 func (r *demoReport) extracted(context.Context) error {
 	tr := transcript.Extract(r.stream, transcript.Options{})
-	r.title("3 EXTRACTED", "the answer, without any schema")
+	r.title("3 EXTRACTED", "the answer of the chat, found without a schema; and the best text for each role, with a score")
 	for i, l := range wrap(term.CleanText(tr.Answer), r.width()-4) {
 		if i == mostAnswer {
 			r.line(r.app.Out, "  …")
@@ -251,7 +251,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 		}
 	}
 	result := agreement.Of(pairs...)
-	r.title("4 INFERRED", "from the traffic alone, compared with proto/: %s", result)
+	r.title("4 INFERRED", "from the traffic alone: field types, next to those of the definitions in proto/; %s", result)
 	err = r.table([]term.Column{
 		{Name: "PATH"},
 		{Name: "INFERRED", Shorten: term.End, Min: 20},
@@ -275,11 +275,11 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 		}
 		met[d.Reference] = true
 		if n++; n <= mostDiffering {
-			r.line(r.app.Out, fmt.Sprintf("differs: %s: %s inferred, %s in proto/", d.Reference, d.Inferred, d.Expected))
+			r.line(r.app.Out, fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected))
 		}
 	}
 	if n > mostDiffering {
-		r.line(r.app.Out, fmt.Sprintf("… and %d more", n-mostDiffering))
+		r.line(r.app.Out, fmt.Sprintf("… and %d more that differ", n-mostDiffering))
 	}
 }
 
@@ -294,7 +294,7 @@ func (r *demoReport) checked(ctx context.Context) error {
 	if err := coverage.Add(ctx, c, query.ParseAddress(r.file), r.app.Remark); err != nil {
 		return err
 	}
-	r.title("5 CHECKED", "the traffic, checked against the definitions in proto/")
+	r.title("5 CHECKED", "whether the definitions in proto/ describe the recorded traffic")
 	for _, l := range strings.SplitAfter(schematext.CheckSummary(coverage.Report()), "; ") {
 		r.line(r.app.Out, strings.TrimSuffix(strings.TrimSpace(l), ";"))
 	}
@@ -327,7 +327,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
+	r.title("6 REPLAYED", "once unedited, and once with --set %s=%q", demoEditPath, demoEditPrompt)
 
 	// The unedited replay shows that the answers agree; the edited one, how they differ.
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
@@ -376,13 +376,13 @@ func (r *demoReport) changes(changes []diff.Change) {
 		}
 	}
 	if shown > most {
-		r.line(r.app.Out, fmt.Sprintf("… and %d more; %d volatile differences ignored", shown-most, ignored))
+		r.line(r.app.Out, fmt.Sprintf("… and %d more differences; %d differences in IDs and times were ignored", shown-most, ignored))
 	}
 }
 
 // next prints commands to try next.
 func (r *demoReport) next() {
-	fmt.Fprintf(r.app.Out, "\n%s  the capture is %s; try\n", r.app.Out.Bold("NEXT"), r.file)
+	fmt.Fprintf(r.app.Out, "\n%s  The capture is in %s. Try these commands:\n", r.app.Out.Bold("NEXT"), r.file)
 	for _, c := range []string{
 		fmt.Sprintf("show %s %d", r.file, r.stream.ID),
 		fmt.Sprintf("schema infer -o inferred/ %s", r.file),

@@ -73,16 +73,23 @@ func decodeCommand(a *app.App) *cobra.Command {
 		Long: `decode prints protobuf bytes as text or JSON, without a schema. The input can be
 malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The
 input is a frame of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument). A
-file contains raw bytes, hex (dumps, or array and string literals of source code) or
-base64 (or a data: URL). The decoded bytes are one message, delimited messages, or
-frames with 5-byte headers, and may be compressed with gzip or zstd.
+file contains raw bytes, hex or base64. Hex can be a dump, or an array or a string of
+source code; base64 can be a data: URL. The bytes are one message, delimited messages
+(each after its length), or gRPC frames with 5-byte headers. They may be compressed with
+gzip or zstd.
 
 If a value contains another format (hex, base64, gzip, JSON, frames), decode prints
 its content below it, in lines that begin with #|. You can edit either the content or
-the value; encode rebuilds the value from edited content. Field names are printed as
-comments: for a frame of a capture by the definitions of its method, for a file by
---type. If the input is truncated or malformed, decode reports the offset and the
-reason, and decodes the rest.`,
+the value; encode rebuilds the value from edited content. If the input is truncated or
+malformed, decode reports the offset and the reason, and decodes the rest.
+
+decode prints field names as comments, if it knows the message type. For a frame of a
+capture, the definitions of its method contain the type; for a file, --type names it.
+
+--as 1.2:string makes decode read field 1.2 as a string. In a capture, this choice is
+stored for the method; --once does not store it, and --as 1.2:auto removes it. --as
+delimited32be or delimited32le (lengths of 4 bytes) is only for connections without HTTP
+in a capture.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode
@@ -96,18 +103,18 @@ reason, and decodes the rest.`,
 			return runDecode(cmd.Context(), a, f, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.in, "in", "auto", "input encoding: auto, raw, hex or base64")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "framing of the bytes: auto, message, frames (gRPC envelopes) or delimited (varint lengths); for connections without HTTP in a capture also delimited32be and delimited32le; or PATH:TYPE, such as 1.2:string, to set the type of a field; a capture stores this for the method, and 1.2:auto removes it")
-	cmd.Flags().BoolVar(&f.once, "once", false, "with --as PATH:TYPE: do not store the type in the capture")
+	cmd.Flags().StringVar(&f.in, "in", "auto", "encoding of the input: auto, raw, hex or base64")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "how the bytes are divided into messages: auto, message, frames (gRPC), delimited (varint lengths), delimited32be or delimited32le; or PATH:TYPE, such as 1.2:string, to choose the type of a field")
+	cmd.Flags().BoolVar(&f.once, "once", false, "use the type of --as PATH:TYPE only for this output, without storing it in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2: all candidate types with their evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
-	cmd.Flags().BoolVar(&f.full, "full", false, "with --hex: do not truncate values")
+	cmd.Flags().BoolVar(&f.full, "full", false, "with --hex, print long values completely")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
-	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, for field names in comments")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, such as pkg.Message; its field names are printed as comments")
 	return cmd
 }
 

@@ -64,25 +64,28 @@ func diffCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two frames, exchanges or captures by structure",
-		Long: `diff compares messages by field path, not by byte. Elements of repeated fields are matched
-by content and by a field that is probably a key, such as an ID, so that moved elements
-are not reported as changed. Text that was streamed in pieces is joined first. IDs, times
-and tokens that differ in every run are ignored if they map one to one; the summary says
-how many of them are times, and --volatile reports all of them. A and B are two frames,
-two exchanges, two captures, or two files. A file contains protobuf (also in hex, base64
-or gzip) or JSON; several messages in a file are compared as frames (@up/0, @up/1, …), and
-text is not joined across length-delimited messages. The exchanges of two captures are
-paired by method, order and similarity.
+		Long: `diff compares messages by field path, not by byte. A and B are two frames, two exchanges,
+two captures, or two files. A file contains JSON or protobuf (also in hex, base64 or
+gzip). If a file contains several messages, diff numbers them @up/0, @up/1, and so on.
+Between two captures, diff pairs the exchanges by method, order and similarity.
 
-diff ignores the order of fields, of likely map entries, and of the frames of a
-stream; it reports elements of repeated fields that moved. Field names are printed if
-the definitions describe the method.
+diff pairs the elements of a repeated field by their content, or by a field that is
+probably a key, such as an ID. An element that moved is reported as moved, not as changed.
+If a stream sent a text in pieces, diff joins the pieces before it compares them.
 
-With --forwarded, diff compares the received data of one exchange or frame (A) with
-the data that 'unwire capture --rules' or --intercept forwarded.
+diff ignores IDs, times and tokens that differ in every run, if each value in A
+corresponds to exactly one value in B. The summary counts the ignored differences, and
+--volatile reports them. diff also ignores the order of fields, of map entries, and of the
+frames of a stream. Field names are printed if the definitions describe the method.
 
-With --series, diff compares any number of messages or exchanges of one method, or
-captures with --method, and reports which paths are constant, and which vary and how.
+With --forwarded, diff takes one exchange or frame that 'unwire capture --rules' or
+--intercept changed, and compares the data that unwire received (A) with the data that
+unwire forwarded (B).
+
+With --series, diff compares any number of messages or exchanges of one method, or all
+exchanges of --method in the captures. For each path, diff reports whether the value is
+constant, and how it varies otherwise.
+
 The exit status is 1 if there is a difference.`,
 		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff --forwarded F.uwc#2\n  unwire diff --hex old.bin new.bin\n  unwire diff old.uwc new.uwc\n" +
 			"  unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3\n  unwire diff --series --method Run F.uwc",
@@ -112,7 +115,7 @@ The exit status is 1 if there is a difference.`,
 // add registers the flags of diff with the command.
 func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per difference, including ignored ones")
-	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences; with --series, constant paths")
+	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences, and with --series also paths with a constant value")
 	options.Alias(cmd.Flags(), "all", "show-ignored")
 	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values (IDs, times, tokens) as differences")
 	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path (without indexes) and all paths below it; can be repeated")
@@ -120,12 +123,12 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline, side, tsv or json")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of differing values")
 	cmd.Flags().IntVar(&f.context, "context", 8, "number of unchanged words or lines to print around a change in a long text")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare the received data of one exchange or frame with the data that a rule forwarded")
-	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments, and report which paths vary")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare what unwire received with what it forwarded, for one exchange or frame that a rule changed")
+	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments with each other, and report which field paths vary")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series: compare the exchanges of this method (Run or pkg.Service/Run)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names; none prints no names (default: the definitions in the capture, or the built-in ones)")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.typ, "type", "", "with two files: full name of the message type, for field names")
+	cmd.Flags().StringVar(&f.typ, "type", "", "when two files are compared: full name of their message type, for field names")
 }
 
 // check returns an error if flags exclude each other. It also sets format for --json and --side-by-side.

@@ -38,10 +38,10 @@ the definitions of the type. prototext names the type in its first line.`,
 	}
 	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text, json, protojson or prototext")
 	options.Alias(cmd.Flags(), "format", "in")
-	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, for protojson and prototext")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "for protojson and prototext: folder of .proto files, or capture with definitions (default: the built-in definitions)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; - is stdout even on a terminal")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes or the file they were written to")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: folder of .proto files, or capture with definitions (default: the built-in definitions)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write the bytes to; - writes them to stdout even on a terminal")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes in base64 or the name of the output file")
 	return cmd
 }
 

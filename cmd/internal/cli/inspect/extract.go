@@ -72,18 +72,18 @@ func extractCommand(a *app.App) *cobra.Command {
 		Aliases: []string{"extract"},
 		Short:   "Find the chat conversation in an exchange: prompt, thinking, tool calls, answer",
 		Long: `chat (formerly extract) finds chat conversations without a schema. It joins the text of
-each field over the frames of an exchange, assigns a role to each result, and
-lists the results by role: answer, thinking, tool calls and their results, prompt, system
-prompt, metadata, IDs. Each result has a score, with the reasons for it.
+each field over the frames of an exchange, and estimates the role of each text: answer,
+thinking, tool call, tool result, prompt, system prompt, metadata or ID. Each text has a
+score from 0 to 1, with the reasons for it.
 
 chat reports an exchange as a conversation only if its structure supports this: texts
 in deltas, roles, lists of messages, model names, token counts, or a question with one
-answer. chat does not report other prose; --empty or an exchange ID lists it anyway.
+answer. To list the texts of other exchanges too, give --empty or the ID of an exchange.
 
-chat prints the conversation in order, the token counts in the exchange, the final
-error, and the ranked results (candidates).
+chat prints the conversation in order, the number of tokens that the server reported, the
+final error, and the candidates: all texts of the exchange, best score first.
 
-To correct a wrong role, use --label with the candidate's path and its role. chat
+To correct a wrong role, use --label with the candidate's path and its true role. chat
 appends the path and the role to a labels file. 'unwire chat fit' computes new weights
 from the labels, for --weights. 'unwire chat weights' prints the weights.
 
@@ -108,11 +108,11 @@ For a capture whose name is also a subcommand, write ./fit.`,
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "treat each call separately, even if several calls form one conversation")
 	cmd.Flags().BoolVar(&f.empty, "empty", false, "also list exchanges without a conversation, with their texts")
 	options.Alias(cmd.Flags(), "all", "empty")
-	cmd.Flags().IntVar(&f.top, "top", 8, "number of candidates to print per exchange (--json prints all)")
+	cmd.Flags().IntVar(&f.top, "top", 8, "number of candidates, i.e. texts with a possible role, to print for each exchange (--json prints all)")
 	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: from unwire.yaml, or the built-in weights)")
 	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append to the labels file that the text at PATH has this role: "+transcript.RoleList())
-	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file for --label to append to")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names in messages, and in error details (default for these: the definitions in the capture, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file to which --label appends")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names; without it, only error details have names, from the definitions in the capture or the built-in ones (none: no names)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }
@@ -227,7 +227,7 @@ func (e *extraction) followAnswers(ctx context.Context, at query.Address) error 
 			return err
 		}
 		if awaited {
-			e.Say("unwire: waiting for exchange %d", at.Exchange)
+			e.Say("unwire: waiting until exchange %d is recorded", at.Exchange)
 		}
 	}
 	if e.json {

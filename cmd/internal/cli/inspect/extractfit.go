@@ -23,7 +23,8 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
 		Short: "Compute weights for 'unwire chat' from a labels file",
-		Long: `fit computes weights from the labels that 'unwire chat --label' collected, by
+		Long: `'unwire chat' estimates the role of a text by a weighted sum of the text's features. fit
+computes new weights from the labels that 'unwire chat --label' collected, by
 multinomial logistic regression. The regression is regularized towards the start
 weights, so weights without labelled examples stay unchanged. fit prints how many
 labels are predicted correctly by the old weights, by the new weights, and in
@@ -59,8 +60,8 @@ cross-validation. The last number is the expected accuracy for similar captures.
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "weights file to write")
 	options.Alias(cmd.Flags(), "out", "output")
-	cmd.Flags().StringVar(&start, "start", "", "weights file to start from (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "regularization strength: how many labels outweigh a start weight")
+	cmd.Flags().StringVar(&start, "start", "", "weights file with the start weights (default: the built-in weights)")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "regularization strength: number of labels with the same weight as one start weight")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report on stderr as JSON")
 	return cmd
 }

@@ -85,7 +85,7 @@ func grepCommand(a *app.App) *cobra.Command {
 base64 in strings, JSON, and nested messages. grep prints one line per match: the
 frame, the path and the type of the field, and the match with its surroundings. grep
 also finds text that is split over several frames in the same field, and prints the
-first of these frames. A pattern also matches in notes ('unwire note').
+first of these frames. grep also searches notes ('unwire note').
 
 PATTERN is a regular expression (RE2), or literal text with -F. Instead of PATTERN,
 use --bytes to search for bytes, or --number for a number in any encoding (varint,
@@ -109,8 +109,8 @@ The exit status is 0 if grep found a match, and 1 otherwise.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.pattern, "regexp", "e", "", "use this pattern, even if it looks like a flag or names a file")
-	fl.BoolVarP(&f.fixed, "fixed", "F", false, "the pattern is literal text, not a regular expression")
+	fl.StringVarP(&f.pattern, "regexp", "e", "", "pattern to search for, even if it looks like a flag or is the name of a file")
+	fl.BoolVarP(&f.fixed, "fixed", "F", false, "treat the pattern as literal text, not as a regular expression")
 	fl.BoolVarP(&f.fold, "ignore-case", "i", false, "ignore case")
 	fl.StringVar(&f.hex, "bytes", "", "find these bytes, in hex")
 	options.Alias(fl, "hex", "bytes")
@@ -123,7 +123,7 @@ The exit status is 0 if grep found a match, and 1 otherwise.`,
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.proto, "proto", "", protoUsage)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per match")
-	fl.BoolVarP(&f.list, "exchanges", "l", false, "print only the exchanges that have a match")
+	fl.BoolVarP(&f.list, "exchanges", "l", false, "print only the addresses of exchanges with a match")
 	options.Alias(fl, "list", "exchanges")
 	fl.BoolVarP(&f.count, "count", "c", false, "print the number of matches per exchange")
 	return cmd

@@ -66,7 +66,7 @@ the capture is recorded, until you interrupt ls.`,
 	fl := cmd.Flags()
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; the prefix - reverses the order")
-	fl.BoolVar(&f.follow, "follow", false, "continue to list exchanges as they end")
+	fl.BoolVar(&f.follow, "follow", false, "after the list, print each exchange that ends while the capture is recorded")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per exchange")
 	fl.StringVar(&f.proto, "proto", "", protoUsage+" (for field names in filters)")
 	return cmd
@@ -217,15 +217,16 @@ func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, a
 }
 
 // filterHelp explains --filter.
-const filterHelp = `--filter selects exchanges. A filter is one or more terms. All terms must match,
-unless they are combined with and, or, not and parentheses. A term is a key with a
-value; * and ? in the value are wildcards:
+const filterHelp = `--filter selects exchanges by one or more terms. An exchange must match all terms; you
+can also combine terms with and, or, not and parentheses. A term is a key with a value,
+in which * and ? are wildcards:
 
   host:api.*  method:Run  code:!ok  status>=400  size>1KB  duration>2s  started>-10m
   protocol:grpc  client:node  header:x-id=7  is:failed  is:open  note:x  mark:star
-  text:"rate limit"  path:1.7="x*"  dir:down  type:shop.v1.Item  (about frames)
+  text:"rate limit"  path:1.7="x*"  dir:down  type:shop.v1.Item  (an exchange matches
+                                            these terms if one of its frames does)
 
-A filter term without a key is a text that ls searches for in all messages.`
+A word without a key selects exchanges with a message that contains this text.`
 
 // filterFlag adds the flag --filter to a command; its value is stored in to.
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {

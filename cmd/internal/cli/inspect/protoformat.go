@@ -61,7 +61,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		}
 		printed++
 		if len(p.Lost) > 0 {
-			a.Say("unwire: %s: the definition of %s lacks these fields, which the output leaves out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
+			a.Say("unwire: %s: the output does not show these fields, because the definition of %s lacks them: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
 		}
 	}
 

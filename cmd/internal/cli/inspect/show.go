@@ -26,7 +26,7 @@ import (
 )
 
 // protoUsage is the help of --proto.
-const protoUsage = "folder of .proto files, .proto file or descriptor set for field names (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)"
+const protoUsage = "folder of .proto files, .proto file or descriptor set for field names; none prints no names (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)"
 
 // showCommand returns the command 'unwire show'.
 func showCommand(a *app.App) *cobra.Command {
@@ -43,12 +43,16 @@ is joined. --full prints every header and every field; this is the default if st
 is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or less).
 
 --format protojson or prototext prints frames in the formats of other protobuf tools,
-and needs definitions; 'unwire encode' reads this output. Fields that the definitions
-lack are left out of this output, and show lists them separately.
+and needs definitions; 'unwire encode' reads this output. It cannot contain fields that
+the definitions lack; show lists these fields separately.
 
-If one bidirectional stream was split over several calls (in the built-in service: RunSSE
-and its BidiAppend calls), the exchange of RunSSE shows the whole stream, and marks frames
-that are missing, repeated or out of order. With --follow, each call is shown separately.`,
+Without HTTP/2, some clients split one bidirectional stream over several calls, such as
+RunSSE and BidiAppend in the built-in definitions. For the first of these calls, show
+prints the whole stream, and marks frames that are missing, repeated or out of order.
+With --parts or --follow, show prints each call separately.
+
+--as 1.2:string makes show read field 1.2 as a string. The capture stores this choice for
+the method; --once does not store it, and --as 1.2:auto removes it.`,
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,21 +66,21 @@ that are missing, repeated or out of order. With --follow, each call is shown se
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and field, and with --hex every byte (default unless stdout is a terminal; --full=false combines frames)")
+	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, and with --hex every byte (default if stdout is not a terminal; --full=false combines similar frames)")
 	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "do not use a pager for long output")
 	cmd.Flags().StringVar(&f.format, "format", "text", "output format: text, protojson or prototext")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per frame")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
 	options.Alias(cmd.Flags(), "all", "full")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends; without an ID, of all exchanges")
-	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print one line per run of similar frames, in time order, including the exchanges that 'unwire serve' linked to this one")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to set the type of a field; the capture stores this for the method, and 1.2:auto removes it; or the framing of a connection without HTTP: "+app.SplittingNames)
-	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: do not store the type in the capture")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends; without an ID, print the frames of all exchanges")
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print frames in time order, one line for consecutive similar frames, also those of exchanges that 'unwire serve' linked to this one")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to choose the type of a field; or how to divide a connection without HTTP into messages: "+app.SplittingNames)
+	cmd.Flags().BoolVar(&f.once, "once", false, "use the type of --as PATH:TYPE only for this output, without storing it in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the field types that --as stored in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2 or down:1.2")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "show only this call, not the whole stream that it is part of")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "show only this call, even if several calls form one stream")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
-	cmd.Flags().StringVar(&f.copy, "copy", "", "print the request as a command line of curl, grpcurl or buf, for a POSIX shell, or as a program (go), with variables for secrets")
+	cmd.Flags().StringVar(&f.copy, "copy", "", "print the request as a command of curl, grpcurl or buf for a POSIX shell, or as a Go program (go); environment variables replace secrets")
 	return cmd
 }
 

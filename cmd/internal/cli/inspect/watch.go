@@ -34,7 +34,7 @@ func watch(ctx context.Context, a *app.App, addr query.Address, watcherOf func(*
 	defer file.Close()
 	w := watcherOf(file)
 	if _, err := file.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
-		a.Say("unwire: waiting for exchange %d", addr.Exchange)
+		a.Say("unwire: waiting until exchange %d is recorded", addr.Exchange)
 	}
 	ended := false
 	onEnded := w.Ended

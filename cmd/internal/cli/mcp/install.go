@@ -28,7 +28,7 @@ type installFlags struct {
 	// scope is "project" or "user".
 	scope string
 
-	// name is the name of the server in the configuration.
+	// name is the name of the MCP server in the configuration.
 	name string
 
 	// proto names the definitions with which the server is started; "" for none.
@@ -71,8 +71,8 @@ entry with the same name is replaced.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.clients, "client", nil, "program to configure: "+strings.Join(clientconfig.Names(), ", ")+"; can be repeated (default: those that are found)")
 	flags.StringVar(&f.scope, "scope", string(clientconfig.Project), "project (the working folder, for programs that support it) or user")
-	flags.StringVar(&f.name, "name", "unwire", "name of the server in the configuration")
-	flags.StringVar(&f.proto, "proto", "", "definitions to start the server with")
+	flags.StringVar(&f.name, "name", "unwire", "name of the MCP server in the configuration")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files, or other definitions, that the server uses")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show the changes without making them")
 	if err := cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(clientconfig.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {

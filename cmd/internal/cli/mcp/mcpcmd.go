@@ -74,10 +74,10 @@ use the tool replay_send, which sends requests to this machine; other hosts need
 --live and --allow-host.
 
 mcp serves one client on stdin and stdout. --listen serves any number of clients over
-HTTP (streamable transport), on loopback only. These must send a token: ` + tokenVariable + `,
+HTTP (streamable transport), on loopback only. Clients must then send a token: ` + tokenVariable + `,
 or, if it is not set, a new one that mcp prints at start.
 
-For a capture whose name is also a subcommand, write ./install.`
+If a capture has the same name as a subcommand, write it as a path: ./install.`
 
 // mcpCommand returns the command 'unwire mcp', a server of the Model Context Protocol.
 func mcpCommand(a *app.App) *cobra.Command {
@@ -102,17 +102,17 @@ func mcpCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "definitions for names and for check (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names and for the tool check; none uses no definitions (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)")
 	flags.StringVar(&f.listen, "listen", "", "serve over HTTP at this address on loopback, or a port of 127.0.0.1 (default: stdin and stdout)")
-	flags.BoolVar(&f.json, "json", false, "with --listen: print the listening event as JSON on stdout")
+	flags.BoolVar(&f.json, "json", false, "with --listen: print the server's address as a JSON object on stdout")
 	flags.BoolVar(&f.allowSend, "allow-send", false, "offer the tool replay_send, which sends captured requests again")
 	flags.StringVarP(&f.out, "output", "o", "", "with --allow-send: capture file to append answers to; agents can read it")
-	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
-	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.IntVar(&f.budget, "live-budget", 20, "maximum number of requests to other machines")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
 	cmd.AddCommand(installCommand(a), skillCommand(a))
 	cmd.SuggestionsMinimumDistance = 2
 	return cmd
@@ -178,7 +178,7 @@ func warnUnreadable(a *app.App, name string) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		a.Say("unwire: warning: %v; agents can read it when it is there", err)
+		a.Say("unwire: warning: %v; agents can read the capture as soon as it exists", err)
 	case info.IsDir():
 		if found, err := app.CapturesIn(name); err != nil {
 			a.Say("unwire: warning: %v", err)
@@ -236,6 +236,6 @@ func announce(a *app.App, f flags, listener net.Listener, token string, made boo
 	} else {
 		a.Say("token  as in %s", tokenVariable)
 	}
-	a.Say("Clients send it as 'Authorization: Bearer TOKEN'. Stop with Ctrl-C.")
+	a.Say("Clients must send the token as 'Authorization: Bearer TOKEN'. Stop the server with Ctrl-C.")
 	return nil
 }

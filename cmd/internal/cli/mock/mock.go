@@ -55,19 +55,18 @@ one port: Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
 
 For each request, mock chooses the recorded call of the same method, protocol and codec
 whose request is the most similar. If several calls are equally similar, mock prefers
-those with the same identifiers as the request; identifiers that an earlier answer of the
-mock issued count as the recorded ones. mock uses these calls in recorded order. mock sends
-each frame of a stream after the client's frames that preceded it in the recording. If a
-recorded answer repeats an identifier that the client generated, mock replaces it by the
-client's current identifier. If rules changed an answer while it was recorded, mock sends
-the answer that the client received.
+calls with the same identifiers as the request, and otherwise uses them in recorded order.
+In a stream, mock sends each frame after the client's frames that preceded it in the
+recording. If a recorded answer repeats an identifier that the client generated, mock
+sends the client's current identifier instead. If rules changed an answer while it was
+recorded, mock sends the answer that the client received.
 
 If no recorded call matches a request, mock answers with the error unimplemented, in
 the protocol of the request, and with the reason. mock checks no credentials. The CA
 of 'unwire capture' signs the TLS certificate of mock ('unwire ca').
 
-mock prints one line for each request, and a report when it ends. Requests with a
-similarity below 1 were answered from a call that differs.`
+mock prints one line for each request, and a report when it ends. A similarity below 1
+means that the request differs from the recorded one.`
 
 // mockCommand returns the command 'unwire mock', a server that answers requests from a capture.
 func mockCommand(a *app.App) *cobra.Command {
@@ -83,11 +82,11 @@ func mockCommand(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runMock(cmd.Context(), a, f, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
 	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "what to do when all equally similar recorded calls have been used: cycle (start with the first again), last (repeat the last one) or never (answer with an error)")
 	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "refuse requests whose best recorded call is less similar than this, from 0 to 1")
-	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "time that a stream waits for the client's next frame")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each request")
+	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "in a stream, how long mock waits for the client's next frame")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each request")
 	flags.BoolVar(&f.json, "json", false, "print events as JSON on stdout: listening, answered, refused, ended")
 	return cmd
 }
@@ -170,7 +169,7 @@ func sayMock(a *app.App, f mockFlags, server *mock.Server, file, addr, caFile st
 		return a.Print(&contract.Listening{Event: "listening", URL: "http://" + addr, CA: caFile})
 	}
 	fmt.Fprintf(a.Out, "http://%s\n", addr)
-	a.Say("answering from %s of %s, also at https://%s with the CA %s; stop with Ctrl-C", app.Counted(server.Calls(), "recorded call"), term.Clean(file), addr, caFile)
+	a.Say("mock answers from %s in %s, and serves https://%s as well (CA %s). Stop with Ctrl-C", app.Counted(server.Calls(), "recorded call"), term.Clean(file), addr, caFile)
 	return nil
 }
 
@@ -193,12 +192,12 @@ func sayAnswer(a *app.App, f mockFlags, r mock.Answer) {
 	}
 	switch {
 	case r.Exchange == 0:
-		a.Say("%s: refused (%s): %s", term.Clean(r.Method), r.Code, term.Clean(r.Reason))
+		a.Say("%s: no recorded call was used, the client got the error %s: %s", term.Clean(r.Method), r.Code, term.Clean(r.Reason))
 		return
 	case r.Code != "":
-		a.Say("%s: exchange %d, similarity %.2f, ended with %s: %s", term.Clean(r.Method), r.Exchange, r.Similarity, r.Code, term.Clean(r.Reason))
+		a.Say("%s: answered from exchange %d (similarity %.2f), ended with the error %s: %s", term.Clean(r.Method), r.Exchange, r.Similarity, r.Code, term.Clean(r.Reason))
 	default:
-		a.Say("%s: exchange %d, similarity %.2f, %d frames up, %d down%s", term.Clean(r.Method), r.Exchange, r.Similarity, r.FramesUp, r.FramesDown, substituted(r.Substituted))
+		a.Say("%s: answered from exchange %d (similarity %.2f): %d frames received, %d sent%s", term.Clean(r.Method), r.Exchange, r.Similarity, r.FramesUp, r.FramesDown, substituted(r.Substituted))
 	}
 	for _, n := range r.Notes {
 		a.Say("  %s", term.Clean(n))
@@ -211,7 +210,7 @@ func substituted(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d with the client's ids", n)
+	return fmt.Sprintf(", %d of them with the client's current IDs", n)
 }
 
 // round rounds a similarity to three decimal places.

@@ -61,15 +61,15 @@ field of the answers removed, with another value, or with another type, and comp
 the later requests, the exit status and the output of CMD. The verdict for a field is
 one of these:
 
-  required  without the field, CMD fails: it ends with another status, or not at all
+  required   without the field, CMD fails: its exit status differs, or it does not end
   read       without the field, or with another value, CMD does something else
-  not read   neither makes a difference
-  untested   the budget was used up before
+  not read   no edit of the field makes a difference
+  untested   the budget of runs was used up before this field
 
 probe-client first runs CMD with unedited answers (--repeats times), and ignores
 differences between these runs. A second run confirms each effect. As a control, one
-run adds an unknown field to each message: if this field has an effect, the verdicts
-prove nothing.
+run adds an unknown field to each message. If even this field has an effect, then the
+verdicts prove nothing.
 
 On Linux, CMD runs in a network namespace in which the mock answers every TCP
 connection, whatever its destination. Host names are resolved as usual. If the machine
@@ -115,15 +115,15 @@ func probeClientCommand(a *app.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.methods, "method", nil, "edit only answers of these methods: Run, or pkg.Service/Run (default: all)")
 	flags.StringArrayVar(&f.paths, "path", nil, "edit only the field at this path, and those below it (default: all)")
-	flags.IntVar(&f.repeats, "repeats", clientprobe.DefaultRepeats, "number of unedited runs, at least 2")
-	flags.IntVar(&f.budget, "budget", clientprobe.DefaultBudget, "maximum number of runs")
+	flags.IntVar(&f.repeats, "repeats", clientprobe.DefaultRepeats, "how often to run CMD with unedited answers first, at least 2")
+	flags.IntVar(&f.budget, "budget", clientprobe.DefaultBudget, "maximum number of runs of CMD")
 	flags.DurationVar(&f.maxTime, "max-time", clientprobe.DefaultMaxTime, "maximum time of all runs together")
-	flags.DurationVar(&f.timeout, "timeout", 0, "end a run after this time (default: five times the slowest unedited run, at least 10s)")
+	flags.DurationVar(&f.timeout, "timeout", 0, "stop CMD after this time in each run (default: five times the slowest unedited run, at least 10s)")
 	flags.StringVar(&f.journal, "journal", "", "file to append the outcome of each run to")
-	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat runs that it already has")
+	flags.BoolVar(&f.resume, "resume", false, "continue the interrupted probe of --journal, without repeating its runs")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan for all recorded calls, and run nothing")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also edit messages that ask CMD to run commands")
-	flags.BoolVar(&f.noNamespace, "no-namespace", false, "run CMD in the network of this machine, with proxy variables")
+	flags.BoolVar(&f.noNamespace, "no-namespace", false, "run CMD without its own network namespace, with proxy variables instead")
 	flags.BoolVar(&f.json, "json", false, "print the result, or the plan, as JSON")
 	return cmd
 }
@@ -179,7 +179,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	if err != nil {
 		return err
 	}
-	a.Say("%d unedited runs: status %d, %d requests answered. The plan: %s, %s", baseline.Runs(), baseline.Exit(), baseline.Answered, app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
+	a.Say("CMD ran %d times with unedited answers: exit status %d, %d requests answered. The plan is to edit %s in %s", baseline.Runs(), baseline.Exit(), baseline.Answered, app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
 	if !client.isolated {
 		a.Say("unwire: warning: CMD is not isolated: %s. Programs that ignore proxy variables reach real servers", client.reason)
 	}
@@ -221,7 +221,7 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
-	a.Say("%s in all recorded calls: %s, at most %d; nothing was run", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
+	a.Say("plan for all recorded calls: edit %s in %s of CMD, and in at most %d if runs must be repeated; --dry-run ran nothing", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
 	saySkipped(a, plan.Skipped, plan.Warnings)
 	return nil
 }
@@ -242,18 +242,18 @@ func sayResult(a *app.App, f probeFlags, argv []string, isolated bool, r *client
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
-	a.Say("%d required, %d read, %d not read, %d untested; %s", counts[clientprobe.Required], counts[clientprobe.Read], counts[clientprobe.NotRead], counts[clientprobe.Untested], app.Counted(r.Runs, "run"))
+	a.Say("fields: %d required, %d read, %d not read, %d untested; CMD ran %s", counts[clientprobe.Required], counts[clientprobe.Read], counts[clientprobe.NotRead], counts[clientprobe.Untested], app.Counted(r.Runs, "run"))
 	if b := r.Baseline; len(b.Volatile) > 0 {
-		a.Say("%s of the unedited runs differed, and did not count: --json lists them", app.Counted(len(b.Volatile), "detail"))
+		a.Say("the unedited runs differed in %s, which probe-client ignored in all runs; --json lists them", app.Counted(len(b.Volatile), "detail"))
 	}
 	for _, e := range r.Control {
-		a.Say("control: %s: %s", term.Clean(e.What), term.Clean(e.Text))
+		a.Say("an unknown field had an effect on CMD, so the verdicts prove nothing: %s: %s", term.Clean(e.What), term.Clean(e.Text))
 	}
 	if len(r.Control) == 0 && r.Complete {
-		a.Say("control: a field that no client can know had no effect")
+		a.Say("control: an unknown field, added to the answers, had no effect on CMD")
 	}
 	if r.Stopped != "" {
-		a.Say("stopped early: %s; --journal FILE --resume continues", r.Stopped)
+		a.Say("the probe stopped early: %s. To continue it later, use --journal FILE --resume", r.Stopped)
 	}
 	saySkipped(a, r.Skipped, r.Warnings)
 	return nil
@@ -267,7 +267,7 @@ func evidence(f *clientprobe.Field) string {
 		e := &f.Evidence[i]
 		switch texts := e.Texts(); {
 		case e.Messages == 0:
-			parts = append(parts, string(e.Change)+": no message with it was sent")
+			parts = append(parts, string(e.Change)+": the mock sent no message with this field")
 		case len(texts) == 0:
 			parts = append(parts, string(e.Change)+": no effect")
 		default:
@@ -284,7 +284,7 @@ func evidence(f *clientprobe.Field) string {
 // saySkipped prints the fields that were not edited, each with the reason, and warnings.
 func saySkipped(a *app.App, skipped []clientprobe.SkippedField, warnings []string) {
 	for _, s := range skipped {
-		a.Say("not edited: %s %s: %s", term.Clean(s.Method), term.Clean(s.Path), s.Reason)
+		a.Say("%s: field %s was not edited: %s", term.Clean(s.Method), term.Clean(s.Path), s.Reason)
 	}
 	for _, w := range warnings {
 		a.Say("unwire: warning: %s", w)

@@ -107,7 +107,7 @@ type probeFlags struct {
 	// budget is the maximum number of requests.
 	budget int
 
-	// depth is the number of levels of nested messages to probe.
+	// depth is the how many levels of nested messages to probe.
 	depth int
 
 	// rate is the maximum number of requests per second; 0 for the default.
@@ -124,35 +124,42 @@ func probeCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe --to URL --method /pkg.Service/Method",
 		Short: "Find a request's fields through a server's parse errors",
-		Long: `probe finds the field numbers, types and names of a request from the parse errors of a
-server. Every message that probe sends is malformed, so every parser rejects it, and the
-method's handler never gets one; handlers of client-streaming and bidirectional methods
-start anyway, and get an error. If the request of a Go server on this machine has no
-string field whose encoding the server checks, probe uses an expired deadline or a missing
-required field instead, so that the handler does not run.
+		Long: `probe finds the field numbers, types and names of a method's request from the parse
+errors of a server. probe sends malformed messages, which every parser rejects, so that
+the server does not execute the method. For client-streaming and bidirectional methods,
+the server starts the method's handler before it parses a message; the handler then gets
+an error. Some methods of Go servers have no string field whose encoding the server
+checks, so that no message is malformed for them. On this machine, probe then sends
+requests with an expired deadline or without a required field, which are rejected too.
 
 If the server offers gRPC server reflection and describes the method, probe prints its
 definitions and does not probe the parser, unless --settle or --no-reflection is given.
 
-Otherwise probe detects the server's implementation, which limits the information:
-  connect-es    every field and its wire type, with one to three requests per field
-  connect-go and grpc-go: text, messages, maps, lists of numbers; others only in JSON
-  others, or if a proxy hides error messages: nothing; probe reports this
-With --names, probe also finds JSON names and types, with thousands of names per request. With
---values, probe finds the names of enum values and the types that an Any may contain. Most
-servers reveal the values only of enums in repeated and map fields; servers that refuse unknown
-names of enum values reveal the values of all enums. With --settle, probe tests only ambiguous
-fields of an inference, or differences between two definitions. The result for each claimed type
-is confirmed, contradicted or undecided, with the reason. If several claims exclude each other,
-probe confirms one only if all others are contradicted; the member "open" of the JSON output
-lists the details that the server does not reveal.
+Otherwise probe detects the server's implementation, whose error messages decide what
+probe can find:
+  connect-es           every field and its wire type, with one to three requests per field
+  connect-go, grpc-go  strings, messages, maps and repeated numbers; other fields only with
+                       --names, and only if the server accepts JSON
+  other servers, or a proxy that hides error messages: nothing; probe reports this
 
-probe sends to loopback only, unless --live is set and --allow-host names another host, which
-gets one request per second. probe stops at 429, resource_exhausted, permission_denied and
-unauthenticated; if the answer has a Retry-After of at most a minute, it first waits that long
-and tries again, up to five times. Secrets come from the environment or from --credentials, as
-for replay, and are never stored. The exit status is 0 if the probe is complete, 1 if it stopped
-early or found nothing, and 2 if unwire does not allow the host.`,
+With --names, probe tries names in JSON requests, and finds the names and types of fields.
+With --values, probe finds the names of enum values, and the types that an Any field may
+contain. Most servers reveal the values only of enums in repeated and map fields.
+
+With --settle, probe tests only the fields whose type is ambiguous in an evidence file of
+'unwire schema infer', or in which two definitions differ. For each possible type, the
+result is confirmed, contradicted or undecided, with the reason. If only one of several
+types can be right, probe confirms it only after the server contradicted all others.
+
+probe sends requests only to this machine. To probe another host, give --live and
+--allow-host; probe sends one request per second to it. probe stops if the server answers
+429, resource_exhausted, permission_denied or unauthenticated. If the answer has a
+Retry-After of at most a minute, probe first waits that long and tries again, up to five
+times. Secrets come from the environment or from --credentials, as in 'unwire replay', and
+are never stored.
+
+The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing,
+and 2 if unwire does not allow the host.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
@@ -165,11 +172,11 @@ early or found nothing, and 2 if unwire does not allow the host.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "URL of the server (default: the server of the exchange in --like)")
-	flags.StringVar(&f.method, "method", "", "RPC method to probe, /package.Service/Method, or /api/v1/package.Service/Method below a path (default: the method of --like)")
-	flags.StringVar(&f.like, "like", "", "exchange to copy the method, headers and protocol from: F.uwc#ID")
-	flags.StringVarP(&f.output, "output", "o", "", "file to write the result to, as JSON; the journal is FILE.journal")
-	flags.StringVar(&f.journal, "journal", "", "file to append every request and answer to")
-	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat requests that it already has")
+	flags.StringVar(&f.method, "method", "", "RPC method to probe, such as /package.Service/Method, or /api/v1/package.Service/Method if the server has a path prefix (default: the method of --like)")
+	flags.StringVar(&f.like, "like", "", "copy the method, headers and protocol from this recorded exchange, F.uwc#ID")
+	flags.StringVarP(&f.output, "output", "o", "", "file to write the result to, as JSON; unless --journal is given, FILE.journal gets every request and answer")
+	flags.StringVar(&f.journal, "journal", "", "file to which probe appends every request and answer")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not repeat requests that are in the journal")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing: the requests, their purpose, and possible side effects")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	f.questionFlags(cmd)
@@ -185,13 +192,13 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.path, "path", "", "path of the nested message to probe, such as 1.2 (default: the request itself)")
 	flags.StringVar(&f.fields, "fields", "1-1100", "field numbers to probe: ranges separated by commas")
-	flags.IntVar(&f.depth, "depth", 0, "number of levels of nested messages to probe")
-	flags.StringArrayVar(&f.names, "names", nil, "names to try: a file with one per line, a capture with JSON, definitions or client code; - is stdin, builtin the names in the definitions")
-	flags.StringArrayVar(&f.values, "values", nil, "with --names: names of enum values to try, from the same kinds of sources; with definitions, also the types in an Any")
-	flags.StringArrayVar(&f.settle, "settle", nil, "probe only the ambiguous fields in this evidence of 'schema infer', or the differences between two definitions (use the flag twice)")
-	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the --settle files (default: found by the method)")
+	flags.IntVar(&f.depth, "depth", 0, "how many levels of nested messages to probe")
+	flags.StringArrayVar(&f.names, "names", nil, "source of field names to try: a file with one name per line, - for stdin, a capture with JSON, definitions, client code, or builtin for the names in --proto")
+	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of names of enum values to try, of the same kinds; definitions also provide types to try in an Any field")
+	flags.StringArrayVar(&f.settle, "settle", nil, "test only the ambiguous fields in this evidence file of 'schema infer'; or give the flag twice to test the differences between two definitions")
+	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the files of --settle (default: the type that belongs to the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that are known to exist (not float or double)")
-	flags.BoolVar(&f.refine, "refine", false, "distinguish text from bytes if the server does; this takes one more request per field")
+	flags.BoolVar(&f.refine, "refine", false, "also find out whether a field is string or bytes, if the server checks UTF-8; this takes one more request per field")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names --names=builtin tries (default: the definitions in the capture of --like, or the built-in ones)")
 }
 
@@ -200,13 +207,13 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: detected)")
-	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; over http:// without upgrade (prior knowledge)")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2, for a http:// URL without an upgrade request (prior knowledge)")
 	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests")
 	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
-	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
-	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to other machines, and well-formed messages to Go servers if no string field is checked")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of each request")
+	flags.BoolVar(&f.live, "live", false, "allow requests to the other machines that --allow-host names")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests after which the server may execute the method: to other machines, and to Go servers that check no string field")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not try server reflection first")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")

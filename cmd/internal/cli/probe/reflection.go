@@ -38,15 +38,15 @@ func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFl
 	case errors.Is(err, outbound.ErrNotSent):
 		return nil, nil // the probe reports that, too
 	case errors.Is(err, reflection.ErrNone):
-		a.Say("unwire: the server offers no reflection: unwire asks its parser instead")
+		a.Say("unwire: the server offers no reflection, so probe uses the server's parse errors instead")
 		return nil, nil
 	default:
-		a.Say("unwire: %s; unwire asks the server's parser instead", term.Clean(app.PlainText(err)))
+		a.Say("unwire: %s; probe uses the server's parse errors instead", term.Clean(app.PlainText(err)))
 		return nil, nil
 	}
 	s, err := report.Files.Schema(ctx)
 	if err != nil {
-		a.Say("unwire: the definitions of the server's reflection do not link: %s", term.Clean(app.PlainText(err)))
+		a.Say("unwire: the definitions that the server's reflection returned contradict each other: %s", term.Clean(app.PlainText(err)))
 		return nil, nil
 	}
 
@@ -54,12 +54,12 @@ func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFl
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
 	m := s.Method(service, rpc)
 	if m == nil {
-		a.Say("unwire: the server's reflection (%s) describes %s, and not %s: unwire asks its parser instead", report.Version, app.Counted(len(report.Services), "service"), term.Clean(o.Method))
+		a.Say("unwire: the server's reflection (%s) describes %s, but not %s; probe uses the server's parse errors instead", report.Version, app.Counted(len(report.Services), "service"), term.Clean(o.Method))
 		return nil, nil
 	}
 	o.Declared(m)
 	if len(o.Questions) > 0 {
-		a.Say("unwire: the server's reflection (%s) describes the method; --settle asks the parser", report.Version)
+		a.Say("unwire: the server's reflection (%s) describes the method; because of --settle, probe tests the parser, too", report.Version)
 		return nil, nil
 	}
 	return probe.FromReflection(o, m, &probe.Reflection{

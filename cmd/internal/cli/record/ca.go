@@ -106,7 +106,7 @@ the traffic of all other hosts without decrypting it.`,
 			return printCA(a, authority, asJSON)
 		},
 	}
-	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "hosts that the CA may sign for, separated by commas; a name includes its subdomains")
+	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "create a CA that is valid only for these hosts and their subdomains, separated by commas")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }

@@ -60,7 +60,7 @@ ALL_PROXY, except for hosts in NO_PROXY and servers on this machine. --upstream-
 replaces these variables. Other users of this machine can see a password in a flag,
 but not one in a variable.
 
-capture presents the certificate of --client-cert to every server that asks for one. With
+capture presents the certificate of --client-cert to every server that requests one. With
 HOST=PEM, capture presents it only to hosts that match the pattern HOST, such as
 *.example.com. If several patterns match a host, capture uses the first one.
 
@@ -78,17 +78,17 @@ are recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
 On Linux, the proxy rejects connections of other users, including root, except those
 of programs that CMD started. --share accepts all users of this machine, who can then
-reach servers through your upstream proxy and with your client certificates.
+use your upstream proxy and your client certificates.
 
 Traffic of hosts that --only or --skip excludes is forwarded without decryption. A
 pattern with a path (host/path*) selects single requests: capture decrypts the traffic
 of this host, and forwards the excluded requests unrecorded. * also matches dots and
 slashes.
 
-With --max-size, capture continues in a new file (NAME-2.uwc and so on) after each
-sixteenth of the size, and deletes the oldest files. Files with unfinished exchanges are
-deleted last. Of each body, capture stores at most one sixteenth of SIZE, or --max-body if
-that is less.
+With --max-size, capture splits the recording into files (NAME-2.uwc and so on), each of
+a sixteenth of SIZE, and deletes the oldest files when all files together exceed SIZE.
+Files with unfinished exchanges are deleted last. capture truncates each stored body to a
+sixteenth of SIZE, or to --max-body if that is less.
 
 On a terminal, capture prints one line for each finished exchange: number, time,
 program, call, result, body bytes and duration. If CMD writes to the same terminal,

@@ -125,13 +125,13 @@ type CaptureFlags struct {
 // transparent, passive.
 func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "address of the proxy on loopback, or a port of 127.0.0.1")
-	flags.BoolVar(&f.share, "share", false, "accept connections from other users of this machine")
-	flags.StringVar(&f.reverse, "reverse", "", "run as a server that forwards to this URL, instead of as a proxy")
-	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: also run a server, on another port, that forwards to this URL")
+	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the proxy listens")
+	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy, too")
+	flags.StringVar(&f.reverse, "reverse", "", "instead of a proxy, start a server that forwards all requests to this URL")
+	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: start another server, on another port, that forwards to this URL")
 	flags.StringVar(&f.browser, "browser", "", "start Chromium with this page, in a temporary profile; arguments after -- are flags for Chromium")
 	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in its own network namespace, and record all its TCP connections (Linux)")
-	flags.BoolVar(&f.passive, "passive", false, "run CMD in its own network namespace, record its packets, and decrypt them with the TLS keys that CMD logs (Linux)")
+	flags.BoolVar(&f.passive, "passive", false, "record the packets of CMD without a proxy, and decrypt them with the TLS keys that CMD logs (Linux)")
 	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: reject QUIC on all ports, so that clients fall back to TCP")
 	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS keys that decrypt them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for servers")
@@ -142,19 +142,19 @@ func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 // recordingFlags adds the flags about the recorded data and its files.
 func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.Out, "output", "o", "", "capture file to write or append to (default capture-TIME.uwc)")
+	flags.StringVarP(&f.Out, "output", "o", "", "capture file to create, or to append to if it exists (default capture-TIME.uwc)")
 	flags.BoolVar(&f.ui, "ui", false, "show the recording in a browser (see 'unwire ui'); the page stays until you interrupt capture")
 	flags.BoolVar(&f.noOpen, "no-open", false, "with --ui: print the URL, but do not open a browser")
 	flags.BoolVar(&f.json, "json", false, "print events as JSON Lines on stdout (CMD's stdout goes to stderr)")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no lines for exchanges")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each exchange")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print one line for each exchange on stderr, even without a terminal or if CMD uses the same terminal")
 	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys without redaction")
-	flags.StringSliceVar(&f.only, "only", nil, "record only these hosts (globs) or HOST/PATH globs; other hosts are forwarded undecrypted")
-	flags.StringSliceVar(&f.skip, "skip", nil, "forward these hosts (globs) undecrypted, and requests that match HOST/PATH globs unrecorded")
+	flags.StringSliceVar(&f.only, "only", nil, "record only hosts or requests that match this glob, such as *.example.com or api.example.com/v1/*; traffic of other hosts is not decrypted")
+	flags.StringSliceVar(&f.skip, "skip", nil, "do not record hosts or requests that match this glob, such as *.example.com or api.example.com/health*")
 	flags.StringVar(&f.maxBody, "max-body", "", "truncate stored bodies to this size, such as 1MB; truncated exchanges are marked")
-	flags.StringVar(&f.rotate, "rotate", "", "continue in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
-	flags.StringVar(&f.maxSize, "max-size", "", "limit the files on disk to this size, such as 500MB, by deleting the oldest traffic")
-	flags.StringVar(&f.keylog, "write-keylog", "", "write the TLS keys to this file (SSLKEYLOGFILE format), for Wireshark")
+	flags.StringVar(&f.rotate, "rotate", "", "start a new file (NAME-2.uwc and so on) after this size or time, such as 500MB or 1h")
+	flags.StringVar(&f.maxSize, "max-size", "", "limit the total size of the recorded files, such as 500MB, by deleting the oldest files")
+	flags.StringVar(&f.keylog, "write-keylog", "", "write the TLS keys of all connections to this file (SSLKEYLOGFILE format), so that Wireshark can decrypt them")
 	options.Alias(flags, "keylog", "write-keylog")
 	flags.StringVar(&f.upload, "upload", "", "move finished files to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
 	f.objects.AddTo(flags, true)
@@ -163,9 +163,9 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 // upstreamFlags adds the flags about connections to servers.
 func (f *CaptureFlags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "connect to servers through this proxy, and ignore proxy variables: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; none connects directly")
-	flags.StringArrayVar(&f.clientCerts, "client-cert", nil, "certificate file, [HOST=]PEM, to present to servers that ask for one")
-	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "key file, [HOST=]PEM, for the --client-cert with the same HOST (file mode 0600)")
+	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "connect to servers through this proxy instead of the one in proxy variables: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; none connects directly")
+	flags.StringArrayVar(&f.clientCerts, "client-cert", nil, "client certificate, [HOST=]PEM, to present to servers that request one")
+	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "private key, [HOST=]PEM, of the --client-cert with the same HOST (file mode 0600)")
 }
 
 // reachServers sets in o how servers are reached: client certificates and the upstream proxy. own is the

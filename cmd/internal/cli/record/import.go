@@ -55,15 +55,16 @@ func importCommand(a *app.App) *cobra.Command {
 its content; FILE may be compressed with gzip or zstd. Secrets are redacted, as in
 recording.
 
-pcap and pcapng: import reassembles TCP, decrypts TLS 1.2 and 1.3 with the keys of
---keylog and of the file's own secrets blocks, and decodes HTTP/1.1, HTTP/2 and
-WebSockets. Other protocols become exchanges tcp://HOST:PORT or tls://HOST:PORT. For
-each connection, import lists the parts that it could not decode, and why. QUIC
-packets are only counted.
+Packets (pcap and pcapng): import reassembles TCP, decrypts TLS 1.2 and 1.3 with the keys
+of --keylog and the keys in the file, and decodes HTTP/1.1, HTTP/2 and WebSockets. The
+data of other protocols becomes an exchange tcp://HOST:PORT or tls://HOST:PORT. For each
+connection, import lists the parts that it could not decode, with the reason. import does
+not decode QUIC, and only counts its packets.
 
-HAR 1.2, flow files of mitmproxy, and JSON Lines (from 'unwire export'): import also
-reads WebSocket messages (in a HAR in Chrome's form) and TCP flows. import lists all
-entries that are incomplete or that it cannot read.`,
+Other formats are HAR 1.2, flow files of mitmproxy, and JSON Lines from 'unwire export'.
+From these, import also reads WebSocket messages and TCP flows; in a HAR file, WebSocket
+messages must be in Chrome's form. import lists all entries that are incomplete or that
+it cannot read.`,
 		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
 		Args:    app.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,8 +82,8 @@ entries that are incomplete or that it cannot read.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&out, "output", "o", "", "capture file to write or append to")
-	f.StringArrayVar(&keyLogs, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the TLS keys; can be repeated")
+	f.StringVarP(&out, "output", "o", "", "capture file to create, or to append to if it exists")
+	f.StringArrayVar(&keyLogs, "keylog", nil, "file with the TLS keys of the recorded connections, in SSLKEYLOGFILE format; can be repeated")
 	f.BoolVar(&keep, "keep-secrets", false, "do not redact secrets")
 	f.BoolVar(&job.asJSON, "json", false, "print one JSON object per line")
 	return cmd

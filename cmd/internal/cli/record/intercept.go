@@ -21,7 +21,7 @@ import (
 )
 
 const interceptLong = `A running 'unwire capture' with --intercept, or with a rule that has the action hold,
-holds matching frames before it forwards them. Without ID, intercept lists the held
+holds back frames that match. Without ID, intercept lists the held
 frames. With ID, intercept shows the frame's message, or does one of these actions:
 
 --release forwards the frame unchanged, --drop does not forward it, --edit opens the
@@ -79,14 +79,14 @@ func interceptCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print JSON Lines")
-	flags.DurationVar(&f.wait, "wait", 0, "wait up to this time for a frame")
-	flags.BoolVar(&f.release, "release", false, "forward the frame unchanged")
-	flags.BoolVar(&f.drop, "drop", false, "do not forward the frame")
-	flags.BoolVar(&f.edit, "edit", false, "edit the message in $VISUAL or $EDITOR, and forward the result")
+	flags.DurationVar(&f.wait, "wait", 0, "if no frame is held, wait up to this time for one")
+	flags.BoolVar(&f.release, "release", false, "forward the held frame unchanged")
+	flags.BoolVar(&f.drop, "drop", false, "discard the held frame, without forwarding it")
+	flags.BoolVar(&f.edit, "edit", false, "open the held message in $VISUAL or $EDITOR, and forward the edited message")
 	for _, op := range []string{"set", "add", "del", "retype", "set-raw"} {
 		flags.Var(&editFlag{&f.edits, op}, op, "edit the message, as --"+op+" of 'unwire replay', and forward it")
 	}
-	flags.StringVar(&f.data, "data", "", "replace the message by these bytes: @FILE, or a literal text")
+	flags.StringVar(&f.data, "data", "", "replace the message by this text, or by the bytes of @FILE")
 	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held frames unchanged")
 	return cmd
 }

@@ -61,12 +61,12 @@ type rewriteFlags struct {
 // add adds the flags to the command capture.
 func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file, which is read again whenever it changes")
-	flags.StringVar(&f.proto, "proto", "", "definitions, so that rules and filters can use names of fields: a folder of .proto files, a descriptor set, a capture, reflect:URL (default: UNWIRE_PROTO, or the built-in ones; none: no names)")
+	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; unwire reads the file again whenever it changes")
+	flags.StringVar(&f.proto, "proto", "", "definitions whose field names rules and filters can use: a folder of .proto files, a descriptor set, a capture or reflect:URL; none: no names (default: UNWIRE_PROTO, or the built-in definitions)")
 	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of rules files, and exit")
-	flags.StringVar(&f.intercept, "intercept", "", "hold frames that match this filter, until 'unwire intercept' releases them")
+	flags.StringVar(&f.intercept, "intercept", "", "hold back frames that match this filter, until 'unwire intercept' releases them")
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
-	flags.StringVar(&f.hook, "hook", "", "pass frames to this command: it reads one JSON object per frame on stdin, and prints an action for each on stdout")
+	flags.StringVar(&f.hook, "hook", "", "pass frames to this command, which reads one JSON object per frame from stdin, and prints an action for each frame on stdout")
 	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: pass only frames that match this filter")
 	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, add latency, or both, such as 64KB/s,200ms")
 }
@@ -180,17 +180,17 @@ func loadRules(f *CaptureFlags, names *fieldNames) (*rules.Set, error) {
 // watch loads the rules file again whenever it changes. If the new rules are invalid, the previous ones
 // remain in force. set are the rules loaded first.
 func (r *rewriter) watch(ctx context.Context, a *app.App, f *CaptureFlags, names *fieldNames, set *rules.Set) {
-	a.Say("rules: %d of %s", set.Len(), f.rewrite.rules)
+	a.Say("rules: %d in %s", set.Len(), f.rewrite.rules)
 	go rules.Watch(ctx, f.rewrite.rules, func(s *rules.Set, err error) {
 		if err == nil {
 			err = errors.Join(names.check(s), checkMapped(s, f.objects))
 		}
 		if err != nil {
-			a.Say("unwire: the rules before stay in force: %v", err)
+			a.Say("unwire: the rules file cannot be used, so unwire continues with the previous rules: %v", err)
 			return
 		}
 		r.policy.Replace(s)
-		a.Say("unwire: rules: from now on %d of %s", s.Len(), f.rewrite.rules)
+		a.Say("unwire: the rules file changed: unwire now uses %d rules of %s", s.Len(), f.rewrite.rules)
 	})
 }
 
@@ -214,7 +214,7 @@ func newFieldNames(ctx context.Context, a *app.App, proto string) (*fieldNames, 
 	n.all = sync.OnceValue(func() *schema.Schema {
 		all, err := a.LoadDefinitions(context.WithoutCancel(ctx), proto)
 		if err != nil {
-			a.Say("unwire: names of fields are unknown: %v", err)
+			a.Say("unwire: rules and filters cannot use names of fields: %v", err)
 		}
 		return all
 	})

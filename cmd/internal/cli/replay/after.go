@@ -25,7 +25,7 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		return err
 	}
 	if f.dryRun {
-		a.Say("replay would first send exchange %s, and use the IDs from the live answer", numbered(first, ", "))
+		a.Say("replay would first send exchange %s, and use the IDs from its live answer", numbered(first, ", "))
 		return nil
 	}
 
@@ -39,7 +39,7 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		if err != nil {
 			return nil, fmt.Errorf("cannot send exchange %d, which --after names: %w", n, err)
 		}
-		a.Say("exchange %d (--after): %s", n, replaytext.Comparison(result))
+		a.Say("exchange %d, sent first because of --after: %s", n, replaytext.Comparison(result))
 		if !result.Comparison.Answered() {
 			sayHint(a, result, shown.URL)
 			return nil, comparisonStatus(result)

@@ -29,9 +29,9 @@ func credentialsCommand(a *app.App) *cobra.Command {
 		Use:   "credentials [REFERENCE…]",
 		Short: "Check where credentials come from and when they expire, without printing them",
 		Long: `credentials looks up the secrets that 'unwire replay --credentials REFERENCE' would use. For
-each one, it prints the source, the expiry (of a JWT; the signature is not checked), the
-audience, and the hosts that the secret may be sent to. credentials prints no secret value
-and sends nothing. REFERENCE is one of:
+each one, it prints the source and the hosts that unwire may send the secret to. For a
+JWT, it also prints the expiry and the audience; it does not check the signature.
+credentials prints no secret value and sends nothing. REFERENCE is one of:
 
   env:NAME                  an environment variable with the token
   keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
@@ -134,7 +134,7 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 			line.Expires = t.Expires.Format(time.RFC3339)
 		}
 		if left := t.Expires.Sub(now); t.IsStale(now) && left > 0 {
-			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; unwire does not send tokens that expire within a minute", int(left.Seconds()))
+			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s, so unwire does not send the token", int(left.Seconds()))
 		} else if t.IsStale(now) {
 			line.State = stateExpired
 		}

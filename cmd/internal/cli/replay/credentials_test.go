@@ -19,7 +19,7 @@ func TestCredentialLines(t *testing.T) {
 		state, error string
 	}{
 		{2 * time.Hour, "found", ""},
-		{30 * time.Second, "expiring", "in 30 s; unwire does not send tokens that expire within a minute"},
+		{30 * time.Second, "expiring", "in 30 s, so unwire does not send the token"},
 		{0, "expired", ""},
 		{-time.Hour, "expired", ""},
 	} {

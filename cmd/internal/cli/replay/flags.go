@@ -17,44 +17,44 @@ import (
 // editFlags adds the flags that edit the request.
 func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "change the value of a field")
-	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "add a field")
-	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "delete a field")
-	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "change the type of a field, keeping its value")
-	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "replace the encoded bytes of a value, without validation")
+	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "set a field of the request to a value")
+	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "add a field to the request")
+	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "delete a field of the request")
+	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "change the type of a field of the request, keeping its value")
+	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "replace the encoded bytes of a field's value by these bytes, without validation")
 	options.Alias(flags, "raw", "set-raw")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones)")
-	flags.StringVar(&f.codec, "codec", "", "json or proto: transcode the request to this codec, using the definitions")
-	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file to send as the JSON message if no definitions describe its type")
-	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: copy the live server's value at the second PATH into the client's frames at the first PATH, instead of the value that replay finds by itself")
-	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one per line, such as 'set 1.2=x'")
-	flags.StringVar(&f.edit, "edit", "", "edit the client's first frame, or with --edit=@N its frame N (from 0), as text in $VISUAL or $EDITOR")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names in paths (default: the definitions in the capture, or the built-in ones)")
+	flags.StringVar(&f.codec, "codec", "", "send the request in this codec, json or proto, converted by means of the definitions")
+	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file with the JSON message to send, if no definitions describe the request")
+	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: in client frames, set the first PATH to the value that the live server sends at the second PATH, such as an ID")
+	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits to apply, one per line, such as 'set 1.2=x'")
+	flags.StringVar(&f.edit, "edit", "", "open the client's first frame, or with --edit=@N its frame N (counted from 0), as text in $VISUAL or $EDITOR")
 	flags.Lookup("edit").NoOptDefVal = "first"
 }
 
 // firstFlags adds the flags about exchanges that are sent before the request itself.
 func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, so that this request uses live IDs from their answers: exchange numbers, or auto to detect them")
-	flags.BoolVar(&f.learn, "learn", false, "send the unedited request twice first, and ignore the differences between the two answers")
+	flags.StringSliceVar(&f.after, "after", nil, "numbers of exchanges to send first, so that this request uses the IDs in their live answers; auto detects these exchanges")
+	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore all fields in which the two answers differ")
 	flags.BoolVar(&f.refresh, "refresh", false, "first get a token for the API key ("+credential.EnvAPIKey+", or from --credentials); this takes one more request")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the host that the built-in service uses for the request's privacy mode (a header of the request)")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "for the built-in agent API: send to the host that serves the privacy mode in the request's headers")
 }
 
 // credentialFlags adds the flags that choose the source of credentials.
 func (f *replayFlags) credentialFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
 }
 
 // resultFlags adds the flags about the output.
 func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request, and send nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request without sending it")
 	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answer to")
 	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the whole replay, including all its requests")
-	flags.BoolVar(&f.parts, "parts", false, "replay only this call, not the whole stream that it is part of")
+	flags.BoolVar(&f.parts, "parts", false, "replay only this call, even if several calls form one stream")
 	flags.BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences")
 	options.Alias(flags, "timeout", "max-time")
 	options.Alias(flags, "all", "show-ignored")
@@ -63,7 +63,7 @@ func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 
 // headerFlag adds --header-from, which computes the value of a header.
 func (f *replayFlags) headerFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: set a header to COMMAND's output; COMMAND gets the captured value on stdin; NAME= keeps the captured value")
+	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: set the header NAME to the output of COMMAND, which gets the captured value on stdin; NAME= keeps the captured value")
 }
 
 // trustFlags adds the flags about the verification of the server's certificate.
@@ -75,11 +75,11 @@ func (f *replayFlags) trustFlags(cmd *cobra.Command) {
 // liveFlags adds the flags that allow and limit requests to other hosts.
 func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
-	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
-	flags.Float64Var(&f.rate, "rate", 0, "requests per second, at most 1 to another machine (default: 1 to another machine, no limit to this one)")
-	flags.StringVar(&f.journal, "journal", "", "file to append every request and answer to")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.IntVar(&f.budget, "live-budget", 20, "maximum number of requests to other machines")
+	flags.Float64Var(&f.rate, "rate", 0, "maximum number of requests per second, not above 1 to other machines (default: 1 to other machines, unlimited to this machine)")
+	flags.StringVar(&f.journal, "journal", "", "file to which replay appends every request and answer")
 	flags.DurationVar(&f.every, "every", time.Second, "with --live: minimum time between two requests, one second or more")
 	options.Hide(flags, "every", "rate")
 	options.Alias(flags, "budget", "live-budget")

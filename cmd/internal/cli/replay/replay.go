@@ -100,21 +100,26 @@ type replayFlags struct {
 }
 
 // replayHelp is the long help text of 'unwire replay'.
-const replayHelp = `replay rebuilds a captured request, applies edits, and sends it over the original
-transport. In a bidirectional stream, replay sends each frame after the server frames
-that came before it in the capture, and replaces IDs issued by the server with the
-live ones. WebSockets and connections without HTTP are replayed in the same way; for
-connections without HTTP, --as names the framing.
+const replayHelp = `replay rebuilds a captured request, applies edits, sends the request over the same
+protocol, and compares the live answer with the captured answer. In a bidirectional
+stream, replay sends each frame after the server frames that came before it in the
+capture, and replaces captured IDs by the IDs that the live server issued. WebSockets and
+connections without HTTP are replayed in the same way; for connections without HTTP, --as
+says how to divide the data into messages.
 
-The verdict is same, differs, rejected (by the server), refused (unwire does not allow
-this host) or not_sent (no connection: a DNS, TCP or TLS error). If the request was sent
-but no answer came, the verdict is also rejected, with the origin "local" instead of
-"server"; the server may have executed the request.
+The verdict is one of these:
 
-replay sends to loopback only, unless --live is set and --allow-host names the host.
-Captures contain no secrets: replay reads them from the environment (UNWIRE_TOKEN,
-UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials, and never stores
-them.
+  same       the live answer equals the captured one, except for ignored differences
+  differs    the live answer differs from the captured one
+  rejected   the server answered with an error; or the request was sent, but no answer
+             came (with the origin "local"), and the server may have executed the request
+  refused    unwire does not allow this host, and sent nothing
+  not_sent   there was no connection, because of a DNS, TCP or TLS error
+
+replay sends requests only to this machine. For another host, give --live and
+--allow-host. Secrets are redacted in captures; replay reads them from the environment
+(UNWIRE_TOKEN, UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials, and
+never stores them.
 
 PATH is field numbers or names joined by dots, such as 1.2[3].5. The prefix '@2 '
 selects the third client frame: '@2 1.3'. PATH can also enter text or bytes in other
@@ -134,7 +139,7 @@ exchanges 1 and 2 first, unedited, and replaces captured IDs with the live ones.
 The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 if
 credentials are missing, and 64 plus the number of the Connect code for rejected.
 
-For a capture whose name is also a subcommand, write ./suite.`
+If a capture has the same name as a subcommand, write it as a path: ./suite.`
 
 // replayCommand returns the command 'unwire replay' with its subcommands.
 func replayCommand(a *app.App) *cobra.Command {
@@ -266,9 +271,9 @@ func openReplayed(ctx context.Context, a *app.App, addr query.Address, f replayF
 		return nil, errors.Join(err, c.Close())
 	case r == nil:
 	case f.forwarded:
-		a.Say("unwire: rules changed exchange %d: this sends the request as unwire forwarded it", addr.Exchange)
+		a.Say("unwire: rules changed the request of exchange %d while it was recorded: replay sends the changed request", addr.Exchange)
 	default:
-		a.Say("unwire: rules changed exchange %d: this sends the request as the client sent it; --forwarded sends what unwire forwarded", addr.Exchange)
+		a.Say("unwire: rules changed the request of exchange %d while it was recorded: replay sends the client's original request; --forwarded sends the changed one", addr.Exchange)
 	}
 	return c, nil
 }
@@ -401,7 +406,7 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 		a.Say("%s", render.DifferenceCount(changes))
 	}
 	if r.Exchange != 0 {
-		a.Say("the answer is stored as %s#%d", f.out, r.Exchange)
+		a.Say("the live answer is stored as %s#%d", f.out, r.Exchange)
 	}
 	return nil
 }

@@ -45,9 +45,10 @@ func standinCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "standin",
 		Short: "Run a local server that imitates the built-in agent API",
-		Long: `standin serves the built-in agent API on loopback. A script defines the agent's
-conversation: tool calls, delays and faults. The same script and seed give the same
-answers. standin creates a new certificate at each start.
+		Long: `standin imitates the agent API whose definitions are built into unwire, on loopback and
+without a model. A script defines the agent's answers, tool calls, delays and faults. The
+same script and seed give the same answers. standin creates a new certificate at each
+start.
 
 The built-in script answers prompts that contain "tools demo" (three calls of the
 client's shell in sequence, three at once), "builtin tools", "queries demo",
@@ -60,8 +61,8 @@ GET /standin/stats returns the counts of streams, tool calls, key-value requests
 heartbeats as JSON; standin prints the totals when it ends.
 
 If ` + standinTokenVar + ` is set, standin rejects calls without that bearer token.
-standin's behaviour was reconstructed from client code, and has never been compared
-with the live service.`,
+standin's behaviour was reconstructed from the code of clients, and has never been
+compared with the live service.`,
 		Example: `  unwire standin --listen 127.0.0.1:9443
   unwire standin --print-script > script.json
   unwire standin --script script.json --json
@@ -69,11 +70,11 @@ with the live service.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
 	cmd.Flags().StringVar(&f.script, "script", "", "JSON file with the conversation and its faults (default: the built-in script)")
 	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "file to write the CA certificate to (default: a temporary file)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed for generated IDs")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")
 	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script and exit")
 	return cmd
 }
@@ -128,7 +129,7 @@ func sayStats(a *app.App, n standin.Stats) {
 	if n.Streams.Opened+n.Streams.Refused == 0 {
 		return
 	}
-	a.Say("%s opened, at most %d at once; %d rejected", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
+	a.Say("clients opened %s, at most %d at once; standin rejected %d", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
 	a.Say("%s, %d answered", app.Counted(n.Execs.Asked, "tool call"), n.Execs.Answered)
 }
 

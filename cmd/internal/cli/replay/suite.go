@@ -84,21 +84,21 @@ not met.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send all requests to it")
-	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments (recorded requests with edits) that do not name a capture")
+	flags.StringVar(&f.capture, "default-capture", "", "capture to use for experiments whose file does not name a capture")
 	options.Alias(flags, "capture", "default-capture")
-	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
+	flags.StringVar(&f.format, "format", "tap", "format of the report: tap, table or junit")
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
-	flags.BoolVar(&f.learn, "learn", false, "send each unedited request twice first, and ignore the differences between the two answers")
+	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore all fields in which the two answers differ")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answers to")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in a capture, or the built-in ones)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment (a recorded request with edits), including all its requests")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment, including all its requests")
 	options.Alias(flags, "timeout", "max-time")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object per experiment (a recorded request with edits and expected results)")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object per experiment")
 	return cmd
 }
 

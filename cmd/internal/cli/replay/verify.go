@@ -57,7 +57,7 @@ type verifyFlags struct {
 	// known are JSON names of existing fields, for names.
 	known []string
 
-	// depth is the number of levels of nested messages to verify.
+	// depth is the how many levels of nested messages to verify.
 	depth int
 
 	// rate is the maximum number of requests per second; 0 for the default.
@@ -71,24 +71,26 @@ func verifyCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --proto DIR F.uwc [ID]",
 		Short: "Check request definitions against a server's protobuf parser",
-		Long: `verify checks the definitions of the requests in a capture against the parser of a
-server. Each field is confirmed, contradicted or undecided. verify sends malformed
-messages, which every parser rejects, so the method's handler never receives a
-message. Handlers of client-streaming and bidirectional methods start anyway, and get
-an error.
+		Long: `verify checks the definitions of the requests in a capture against a server's protobuf
+parser, which reveals in its error messages how it reads a field. Each field is confirmed,
+contradicted or undecided. verify sends malformed messages, which every parser rejects,
+so that the server does not execute the method. For client-streaming and bidirectional
+methods, the server starts the method's handler before it parses a message; the handler
+then gets an error.
 
-The information depends on the server's implementation:
-  connect-es    the wire type and label of every field, with protobuf-es 2 also whether it is
-                text or bytes; one or two requests in all, and a few more per wrong definition
-  connect-go and grpc-go: text, messages and lists of numbers, with about one request
-                each; for bytes and single numbers, only which types are excluded
-  others, or if a proxy hides error messages: nothing; verify reports this
+The server's implementation decides what verify can find out:
+  connect-es           the wire type of every field, and whether it is repeated; with
+                       protobuf-es 2 also whether it is string or bytes. verify needs one
+                       or two requests in all, and a few more for each wrong definition
+  connect-go, grpc-go  strings, messages and repeated numbers, with about one request for
+                       each; for other fields, only which types are impossible
+  other servers, or a proxy that hides error messages: nothing; verify reports this
 
-The output separates the server's answers from conclusions. verify uses the server in
-the capture if that server is on this machine, and otherwise starts the stand-in; --to
-names another server. Other hosts need --live and --allow-host. Before it sends
-requests to another host, verify prints the plan; it sends one request per second, and
-stops at 429, resource_exhausted, permission_denied or unauthenticated.
+verify asks the server in the capture if that server is on this machine, and otherwise
+starts the stand-in; --to names another server. Other hosts need --live and --allow-host.
+Before it sends requests to another host, verify prints the plan. It sends one request
+per second, and stops if the server answers 429, resource_exhausted, permission_denied or
+unauthenticated.
 
 The exit status is 0 if no field is contradicted, and 2 if unwire does not allow the
 host. It is 1 if a field is contradicted, if the run stopped early, or if no server
@@ -109,17 +111,17 @@ revealed parser errors.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: the definitions in the capture, or the built-in ones)")
-	flags.StringVar(&f.To, "to", "", "URL of the server")
-	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and verify against it")
-	flags.IntVar(&f.depth, "depth", 2, "number of levels of nested messages to verify")
-	flags.BoolVar(&f.noRefine, "no-refine", false, "do not distinguish text from bytes; this saves one request per field")
+	flags.StringVar(&f.proto, "proto", "", "folder of the .proto files to verify (default: the definitions in the capture, or the built-in ones)")
+	flags.StringVar(&f.To, "to", "", "URL of the server to ask (default: the server in the capture, if it is on this machine)")
+	flags.BoolVar(&f.standin, "standin", false, "start the local stand-in server, and verify against it")
+	flags.IntVar(&f.depth, "depth", 2, "how many levels of nested messages to verify")
+	flags.BoolVar(&f.noRefine, "no-refine", false, "do not find out whether a field is string or bytes; this saves one request per field")
 	flags.BoolVar(&f.refine, "refine", true, "the opposite of --no-refine")
 	options.Hide(flags, "refine", "no-refine")
-	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; over http:// without upgrade (prior knowledge)")
-	flags.StringVar(&f.journal, "journal", "", "file to append every request and answer to")
-	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat requests that it already has")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan, and send nothing")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2, for a http:// URL without an upgrade request (prior knowledge)")
+	flags.StringVar(&f.journal, "journal", "", "file to which verify appends every request and answer")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted run: do not repeat requests that are in the journal")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the planned requests without sending them")
 	flags.BoolVar(&f.full, "full", false, "print all server answers for each field")
 	options.Alias(flags, "all", "full")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object per method")
@@ -131,17 +133,17 @@ revealed parser errors.`,
 // credentials.
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.names, "ask-names", false, "also test the declared names and types by errors of the server's JSON parser; connect-es needs --known")
-	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that are known to exist (not float or double), for --ask-names")
-	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to client-streaming and bidirectional methods on other machines, and well-formed messages to Go servers if no string field is checked")
+	flags.BoolVar(&f.names, "ask-names", false, "also test the declared names and types with JSON requests; for connect-es, give --known")
+	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of request fields that are known to exist (not float or double)")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests after which the server may execute the method: to streaming methods on other machines, and to Go servers that check no string field")
 	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests for all methods (default with --live: 200)")
 	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials; many servers parse requests before they check credentials")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
-	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of each request")
 }
 
 // liveVerifyBudget is the default maximum number of requests to a server on another machine.
@@ -209,7 +211,7 @@ func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string
 	switch {
 	case f.standin:
 	case a.ShowsProfile(ctx, file):
-		a.Say("the server in the capture is another machine: verifying against the stand-in instead (--live uses the server in the capture, --to another one)")
+		a.Say("the server in the capture is another machine, so verify asks the local stand-in instead (--live asks the server in the capture, --to another server)")
 	default:
 		return app.Fail(app.ExitUsage, errors.New("the capture's server is another machine, and no other server is given"),
 			"name a server with --to, or use the server in the capture with --live and --allow-host")
@@ -238,7 +240,7 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 		return nil, err
 	}
 	for _, m := range methods.Unknown {
-		a.Say("%s is skipped: the definitions lack its request type, or verify does not support its protocol", term.Clean(m))
+		a.Say("%s is not verified: the definitions lack its request type, or verify does not support its protocol", term.Clean(m))
 	}
 	switch {
 	case addr.Exchange != 0 && methods.Exchanges == 0:
@@ -286,7 +288,7 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 		return nil
 	}
 	o.Skipped = func(method, why string) {
-		a.Say("%s is skipped: %s", term.Clean(method), term.Clean(why))
+		a.Say("%s is not verified: %s", term.Clean(method), term.Clean(why))
 	}
 
 	sum, err := oracle.VerifyMethods(ctx, store, methods, o)

@@ -42,20 +42,20 @@ func alignCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "align F.uwc…",
 		Short: "Find field names by comparing calls recorded in protobuf and in JSON",
-		Long: `align finds calls that were recorded both in protobuf and in JSON, and matches the field
-names in JSON to the field numbers in protobuf. align pairs each
-protobuf message of a method with the JSON message of the same content, and compares in
-all pairs which fields are present and which values they have, including nested messages. The result is names, exact types and names of enum values. 'unwire replay F ID
---codec json -o F2.uwc' records a pair.
+		Long: `protobuf sends field numbers without names; JSON sends names without numbers. align finds
+calls of a method that were recorded in both, and matches the names to the numbers. To
+record a call in both, send it again with 'unwire replay F ID --codec json -o F2.uwc'.
 
-align assigns a name only if no other assignment fits the messages. All other candidates
-are reported as ambiguous, together with what must be recorded to decide between them. In
-the output, "json_name" is the name as seen in JSON (lowerCamelCase), and "name" is the
-same name in snake_case.
+align pairs each protobuf message with the JSON message of the same content, and compares
+in all pairs which fields are present and which values they have, including nested
+messages. The result is names of fields, exact types and names of enum values. align
+assigns a name only if no other assignment fits the messages. It reports all other names
+as ambiguous, together with what must be recorded to decide between them. The output
+contains each name as in JSON (lowerCamelCase) and as in .proto files (snake_case).
 
---descriptor-set writes the result as definitions, for the schema commands. Without
---proto, and if the capture contains no definitions, types are named by method and
-field numbers, as in 'unwire schema infer'. The exit status is 3 if no pair was found.`,
+--descriptor-set writes the result as definitions, for the schema commands. If --proto
+and the capture name no message types, align names types by method and field numbers, as
+'unwire schema infer' does. The exit status is 3 if no pair was found.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -66,10 +66,10 @@ field numbers, as in 'unwire schema infer'. The exit status is 3 if no pair was 
 		RunE: func(cmd *cobra.Command, args []string) error { return runAlign(cmd.Context(), a, args, f) },
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per match and per ambiguous name")
-	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list calls without a counterpart")
+	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list calls that were recorded only in protobuf or only in JSON")
 	options.Alias(cmd.Flags(), "all", "unmatched")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names of types (default: the definitions in the capture; "+app.NoDefinitions+": no names)")
-	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to write the result to, as a descriptor set")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names of message types (default: the definitions in the capture; "+app.NoDefinitions+": no names)")
+	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to which align writes the named fields, as a descriptor set")
 	return cmd
 }
 
@@ -119,7 +119,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		a.Say("skipped: %s", s)
 	}
 	for _, s := range report.Differ {
-		a.Say("the data of the two calls differs, so only unambiguous matches are used: %s", s)
+		a.Say("the two calls contain different data, so align uses only unambiguous matches: %s", s)
 	}
 	reportUnpaired(a, unpaired, f.unmatched)
 	a.Say("%s", schematext.AlignmentSummary(report))

@@ -44,17 +44,17 @@ func checkCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check F.uwc…",
 		Short: "Check traffic against definitions: coverage, unknown fields, contradictions",
-		Long: `check compares every message in the captures with the definitions. check reports the
-fields that occurred, fields that are unknown, fields that contradict their declaration,
-and the share of bytes that the definitions explain. The exit status is 1 if a field is
-unknown or contradicted, or if no message could be checked: because the captures contain
-no exchanges, no call of a method in the definitions, or only empty messages.
+		Long: `check decodes every message in the captures with the definitions. It reports which fields
+occurred, which are unknown (the traffic contains them, the definitions do not), which
+contradict their declaration, and which share of the bytes the definitions describe. The
+exit status is 1 if a field is unknown or contradicted, or if check found no message to
+check: no exchanges, no call of a method in the definitions, or only empty messages.
 
-To accept known findings, use --allow with a file of lines [unknown|contradicted]
-MESSAGE [FIELD] or method SERVICE/RPC; * in a name matches any text. Or use --baseline
-with an earlier output of --json, whose findings are accepted. --html writes the
-report as a page without scripts; each finding links to the frames that prove it, with
-secrets replaced.`,
+To accept known findings, give --allow a file with lines such as 'unknown shop.v1.Item',
+'contradicted shop.v1.Item price' or 'method shop.v1.Orders/Track'; * in a name matches
+any text. Or give --baseline an earlier output of --json, whose findings are accepted.
+--html writes the report as a page without scripts. Each finding links to the frames that
+prove it, in which secrets are replaced.`,
 		Example: `  unwire schema check F.uwc
   unwire schema check --proto proto/ --json F.uwc | jq .unknown
   unwire schema check --proto defs.binpb --baseline known.json --html report.html F.uwc`,
@@ -68,8 +68,8 @@ secrets replaced.`,
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	cmd.Flags().StringVar(&f.html, "html", "", "file to write the report to, as an HTML page; - is stdout")
-	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of accepted findings, one per line; can be repeated")
-	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier output of --json whose findings are accepted; can be repeated")
+	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings to accept, one per line; can be repeated")
+	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier output of --json, whose findings are accepted; can be repeated")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
 func (f *definitionFlags) load(ctx context.Context, a *app.App) (*schema.Schema, error) {
 	s, builtIn, err := f.find(ctx, a)
 	if builtIn && !a.NamesProfile() {
-		a.Say("unwire: using the built-in definitions of one service, %s; --proto selects others", proto.Profile().Name)
+		a.Say("unwire: using the built-in definitions (profile %s); --proto selects others", proto.Profile().Name)
 	}
 	return s, err
 }

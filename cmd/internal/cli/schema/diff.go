@@ -45,9 +45,9 @@ func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print one JSON object per change")
 	flags.StringVar(&f.format, "format", "text", "output format: text, md (Markdown) or json")
-	flags.StringArrayVar(&f.captures, "traffic", nil, "list the exchanges of this capture that each change affects; can be repeated")
-	flags.StringVar(&f.suite, "suite", "", "list the experiments in this folder ('unwire replay suite') that each change affects")
-	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments (recorded requests with edits) that do not name a capture")
+	flags.StringArrayVar(&f.captures, "traffic", nil, "for each change, list the exchanges of this capture that it affects; can be repeated")
+	flags.StringVar(&f.suite, "suite", "", "for each change, list the experiments of 'unwire replay suite' in this folder that it affects")
+	flags.StringVar(&f.capture, "default-capture", "", "capture to use for experiments whose file does not name a capture")
 	options.Alias(flags, "captures", "traffic")
 	options.Alias(flags, "capture", "default-capture")
 }
@@ -199,7 +199,7 @@ func faultsError(faults []*extract.Fault) error {
 // reportUnread prints which files of a client's code could not be read.
 func reportUnread(a *app.App, s *schema.Schema) {
 	for _, err := range s.Unread {
-		a.Say("unwire: skipped: %s", term.Clean(app.PlainText(err)))
+		a.Say("unwire: skipped a file: %s", term.Clean(app.PlainText(err)))
 	}
 }
 

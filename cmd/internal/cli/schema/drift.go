@@ -21,18 +21,20 @@ func driftCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift OLD NEW",
 		Short: "List protocol changes between two versions of a client",
-		Long: `drift extracts the definitions of two versions of a client and lists the changes, with
-new methods first. Like 'unwire schema diff', drift prints what compatibility each
-change breaks. OLD and NEW are any input of 'unwire schema extract': bundles,
-archives, packages, executables, or folders of these; or definitions, such as a folder
-of .proto files.
+		Long: `drift extracts the protobuf definitions of two versions of a client, OLD and NEW, and
+lists the changes, with new methods first. For each change, drift prints which
+compatibility it breaks: the wire format, JSON, or only source code. OLD and NEW are
+inputs of 'unwire schema extract': bundles, archives, packages, executables, folders of
+these, or definitions such as a folder of .proto files.
 
-The column PROTO is "outdated" if the definitions of --proto still match OLD, so that you
-should run 'unwire schema update'. With --traffic, drift lists the recorded exchanges that
-contain the changed elements; a replay of these exchanges against NEW may differ. With
---suite, drift lists the experiments of 'unwire replay suite' that use changed elements, in the recorded request or in the edits. The exit status is 1 if there is a
-change, and 3 if unwire failed on a file. drift lists the files on which it failed;
-changes of their definitions may be missing or wrong.`,
+--proto names your own definitions. The column PROTO is "outdated" if they still describe
+OLD at this place; 'unwire schema update' updates them. With --traffic, drift lists the
+recorded exchanges that contain the changed elements; a server of the new version may
+answer them differently. With --suite, drift lists the experiments of 'unwire replay
+suite' that use changed elements, in the recorded request or in the edits.
+
+The exit status is 1 if there is a change, and 3 if unwire failed on a file. drift lists
+the files on which it failed; changes of their definitions may be missing or wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
 			"  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz\n" +
 			"  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/\n" +

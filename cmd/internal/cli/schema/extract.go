@@ -52,10 +52,10 @@ It reads:
   JavaScript   .js, .mjs, .cjs; bundled and minified or not
   archives     asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
                squashfs, gzip, bzip2, xz, zstd, and archives inside these
-  executables  and libraries, with the descriptors that Go, C++, Rust, .NET and
-               others embed, and scripts that they contain as text; Java classes,
-               also those for the lite runtime (Android) without descriptors;
-               generated sources (_pb2.py, .pb.cc, …)
+  executables  programs and libraries with embedded descriptors (Go, C++, Rust, .NET and
+               others) or with scripts as text; Java classes, also those of the lite
+               runtime (Android), which have no descriptors; generated sources
+               (_pb2.py, .pb.cc, …)
   descriptors  a descriptor set, or any file with descriptors in it
   captures     the definitions in a capture: those of 'unwire use', or those that servers
                reported by server reflection; F.uwc#ID is one call of reflection
@@ -68,10 +68,11 @@ this machine; for other hosts, give --live and --allow-host.
 extract recognizes the output of these code generators:` + strings.Join(bundle.Codegens(), ", ") + `.
 
 Without -o and --descriptor-set, extract only prints a summary. extract lists
-unresolved elements with their location. The output still compiles: extract declares a
-field whose type is missing as bytes, or as int32 for an enum, which have the same
-wire format. The exit status is 3 if no input contains definitions, or if unwire
-failed on a file; extract then lists this file and continues with the others.`,
+elements that it could not resolve, with their location. The output compiles
+nevertheless: if the type of a field is missing, extract declares the field as bytes, or
+as int32 for an enum, because these have the same wire format. The exit status is 3 if no
+input contains definitions, or if unwire failed on a file; extract then lists this file
+and continues with the others.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved
@@ -84,10 +85,10 @@ failed on a file; extract then lists this file and continues with the others.`,
 		},
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder to write the .proto files to")
-	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file to write a FileDescriptorSet with all definitions and their imports to")
+	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file to which extract writes all definitions and their imports, as a FileDescriptorSet")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a summary of each input as JSON")
-	cmd.Flags().BoolVar(&f.Live, "live", false, "allow reflect:URL of hosts other than this machine (see --allow-host)")
-	cmd.Flags().StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	cmd.Flags().BoolVar(&f.Live, "live", false, "allow reflect:URL of the other machines that --allow-host names")
+	cmd.Flags().StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
 	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 	cmd.Flags().StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	return cmd

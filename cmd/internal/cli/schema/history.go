@@ -32,17 +32,18 @@ func historyCommand(a *app.App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use:   "history EVIDENCE…",
-		Short: "List what changed between versions of a client over time, from files of evidence",
-		Long: `history reads files of evidence (*.pb), as the separate program unwire-pipeline writes
-them: files, folders that end with a slash, patterns such as 2026-*.pb, or
-s3://BUCKET/PREFIX/*.pb. history infers the fields of each version of a client, compares
-consecutive versions, and lists new methods and fields, fields whose inferred type
-changed, and fields that no longer occur. history orders versions by the day on which they
-were first recorded.
+		Short: "List changes between versions of a client over time, as seen in recorded traffic",
+		Long: `history reads evidence files (*.pb). These contain statistics about the fields in recorded
+traffic, and are written by the separate program unwire-pipeline. EVIDENCE is a file, a
+folder with a slash at its end, a pattern such as 2026-*.pb, or s3://BUCKET/PREFIX/*.pb.
+
+history infers the fields of each version of a client, compares consecutive versions, and
+lists new methods and fields, fields whose inferred type changed, and fields that no
+longer occur. It orders versions by the day on which they were first recorded.
 
 Traffic shows what a client sends, not what it can send. A field that is rare in one
 version may not occur in the recorded traffic of the next version. The column P is the
-probability of the types.`,
+probability of the inferred types.`,
 		Example: "  unwire schema history results/evidence/*.pb\n" +
 			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
 			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",
@@ -53,7 +54,7 @@ probability of the types.`,
 			return runHistory(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.method, "method", "", "only methods that match this glob, such as '*Service/Run'")
+	cmd.Flags().StringVar(&f.method, "method", "", "list only changes of methods that match this glob, such as '*Service/Run'")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per change")
 	f.objects.AddTo(cmd.Flags(), false)
 	return cmd
@@ -134,7 +135,7 @@ func readShards(ctx context.Context, a *app.App, f historyFlags, inputs []string
 
 		// Two shards of one part would count the same messages twice.
 		if seen[shard.Part] {
-			a.Say("unwire: %s: skipped: its method, client and day are already included", app.InputName(name))
+			a.Say("unwire: skipped %s: another file has the same method, client and day", app.InputName(name))
 			continue
 		}
 		seen[shard.Part] = true

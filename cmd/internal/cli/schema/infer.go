@@ -73,23 +73,24 @@ per package. The names of the packages come from the paths of the methods. With 
 each INPUT is a file with one serialized message, all of one type; @LIST reads file names
 from LIST, one per line.
 
-A field without a name is called field_N, unless its values suggest a name, such as url;
-suggested names are marked in a comment, and --numbered turns them off. Comments in the
-definitions contain the number of times that a field occurred, and the alternatives of
-ambiguous types; with --verbose also the probability of every decision.
+Field 7 is named field_7, unless its values suggest a name, such as url; a comment marks
+suggested names, and --numbered turns them off. The comment of a field contains how often
+the field occurred, and the other possible types if its type is ambiguous; with --verbose
+also the probability of every decision.
 
 WebSocket messages are grouped by URL, direction and discriminator: a member such as
 "type" in JSON, an enum in field 1 in protobuf. Each group becomes a message.
 Connections without HTTP are grouped in the same way if --as gives their framing.
 
---evidence writes the confidence of each field, and the statistics behind it, as JSON.
-If the name of the evidence file is *.pb, infer writes only the statistics, in a
-compact form. An INPUT can be an evidence file of either form from another day or
-machine; 'unwire schema merge-evidence' merges several. An INPUT can also be a pattern
-of evidence files in an object store, such as s3://BUCKET/evidence/*.pb. --into writes
-only the additions to existing definitions, as JSON Lines. If you interrupt infer, or
-if a capture is damaged, infer writes the result for the data read so far; for a
-damaged capture, the exit status is 3.`,
+--evidence FILE writes the confidence of each field, and the statistics behind it, as
+JSON. If the name of FILE is *.pb, infer writes only the statistics, in a compact form.
+An evidence file from another day or machine can be an INPUT, also as a pattern in an
+object store, such as s3://BUCKET/evidence/*.pb. 'unwire schema merge-evidence' merges
+several evidence files.
+
+--into DEFINITIONS writes only the fields that existing definitions lack, as JSON Lines.
+If you interrupt infer, or if a capture is damaged, infer writes the result for the data
+read so far; for a damaged capture, the exit status is 3.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
   unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
   unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'
@@ -106,14 +107,14 @@ damaged capture, the exit status is 3.`,
 	cmd.Flags().StringVar(&f.pkg, "package", "", "package of all inferred definitions (default: the packages of the methods)")
 	cmd.Flags().StringVar(&f.root, "root", "", "with --raw: name of the message type (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output: a .proto file, or a folder such as x/ (default: stdout)")
-	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and the statistics to this file, as JSON (*.pb: only the statistics, compact); - is stdout, instead of the .proto")
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "comment every field with its counts, probabilities and alternatives")
-	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call fields field_N even if their values suggest a name")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and its statistics to this JSON file (*.pb: only statistics, compact); - prints them instead of the .proto files")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "in the comment of every field, print its counts, its probability and the other possible types")
+	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "name fields field_N even if their values suggest another name")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions to take field names from (default: from UNWIRE_PROTO, the capture or unwire.yaml; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses, such as a folder of .proto files (default: UNWIRE_PROTO, the capture or unwire.yaml; none: no names)")
 	f.objects.AddTo(cmd.Flags(), false)
-	cmd.Flags().StringVar(&f.into, "into", "", "definitions to extend: write only the fields that these lack, as JSON Lines")
+	cmd.Flags().StringVar(&f.into, "into", "", "write only the fields that these definitions lack, as JSON Lines")
 	return cmd
 }
 
@@ -206,7 +207,7 @@ func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlag
 		return err
 	}
 	if n := naming.Fields(in, known); n > 0 {
-		a.Say("unwire: took the names of %s from existing definitions (--proto none turns this off)", app.Counted(n, "field"))
+		a.Say("unwire: named %s as in the existing definitions (--proto none turns this off)", app.Counted(n, "field"))
 	}
 	return nil
 }
@@ -243,10 +244,10 @@ func evidenceWriter(in *infer.Inferred, name string) func(io.Writer) error {
 // reportLeftOut prints the data that the inference ignored because of its limits.
 func reportLeftOut(a *app.App, in *infer.Inferred) {
 	if in.Truncated {
-		a.Say("unwire: too many fields: some were left out")
+		a.Say("unwire: the messages have too many fields, so the output lacks some of them")
 	}
 	if in.Deep {
-		a.Say("unwire: messages nested deeper than %d levels were skipped", kind.MaxDepth)
+		a.Say("unwire: the output lacks messages that are nested deeper than %d levels", kind.MaxDepth)
 	}
 }
 
@@ -267,7 +268,7 @@ func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 		}
 	}
 	if said > maxMixtures {
-		a.Say("unwire: %s more with this problem: see the comments in the output", app.Counted(int64(said-maxMixtures), "message"))
+		a.Say("unwire: %s more with this problem: comments in the output mark them", app.Counted(int64(said-maxMixtures), "message"))
 	}
 	if said > 0 && !raw {
 		a.Say("unwire: hint: 'unwire grep --path N F.uwc' lists the frames that have the field N")

@@ -100,9 +100,9 @@ func gatherCaptures(a *app.App, inputs []string, do func(name string, c *query.C
 func (g *inferInputs) merge(name string, ev *infer.Evidence) {
 	switch shared := g.inference.Evidence.MergeIfNew(ev); {
 	case shared == 1:
-		g.a.Say("unwire: %s: skipped: all its samples are already included", app.InputName(name))
+		g.a.Say("unwire: skipped %s: the other inputs already contain all its samples", app.InputName(name))
 	case shared > 0:
-		g.a.Say("unwire: warning: %s: %.0f %% of its samples are already included, and are now counted twice", app.InputName(name), 100*shared)
+		g.a.Say("unwire: warning: %s: the other inputs already contain %.0f %% of its samples, which are now counted twice", app.InputName(name), 100*shared)
 	}
 }
 
@@ -177,7 +177,7 @@ func (g *inferInputs) reportMessages() {
 		g.a.Say("unwire: %v", err)
 	}
 	if m.Others > 0 {
-		g.a.Say("unwire: skipped %s of exchanges without HTTP: neither protobuf nor a JSON object", app.Counted(m.Others, "message"))
+		g.a.Say("unwire: skipped %s of WebSockets and other connections without HTTP, because they are neither protobuf nor a JSON object", app.Counted(m.Others, "message"))
 	}
 	if m.Raw > 0 {
 		g.a.Say("unwire: skipped %s without HTTP; if their messages are delimited, name the framing with --as", app.Counted(m.Raw, "connection"))

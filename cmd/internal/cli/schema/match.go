@@ -51,10 +51,10 @@ func matchCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "match F.uwc[#ID[/up/N]] [PATH]",
 		Short: "Find the message types that fit an unknown frame or field",
-		Long: `match compares messages of unknown type with all types in the definitions. match ranks
-the types by description length: the fewer bits a type needs to describe the messages,
-the better the type fits. For a type that cannot fit, match prints the reason. Types
-that fit equally well are ties.
+		Long: `match compares messages of unknown type with all types in the definitions. It ranks the
+types by description length: the fewer bits a type needs to describe the messages, the
+better it fits. Types that fit equally well have the same rank. For a type that cannot
+fit, match prints the reason.
 
 PATH, such as 1.2, selects a field whose payloads are the messages. Without PATH,
 match uses all data that the definitions do not describe: the messages of unknown
@@ -83,8 +83,8 @@ The exit status is 1 if no type fits.`,
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per path")
-	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of candidates to print; all that are as good as the best are printed anyway")
-	cmd.Flags().StringVar(&f.dir, "dir", "", "use only frames of this direction: up or down")
+	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of types to print; types that fit as well as the best one are always printed")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "match only frames of this direction: up (from the client) or down (from the server)")
 	cmd.Flags().StringVar(&f.path, "path", "", "same as PATH")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	return cmd

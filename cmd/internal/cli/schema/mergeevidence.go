@@ -23,10 +23,12 @@ func mergeEvidenceCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge-evidence EVIDENCE…",
 		Short: "Merge evidence files of several runs of 'unwire schema infer'",
-		Long: `merge-evidence merges files that 'unwire schema infer --evidence' wrote, on one machine or
-on several; their order does not matter. The result is the same as from one run over all
-inputs. A file whose samples are already included is skipped, so merging a file twice has
-no effect. Input files can be JSON or compact; the output is compact if its name is *.pb.`,
+		Long: `Evidence files contain statistics about the fields in recorded traffic; 'unwire schema
+infer --evidence' writes them. merge-evidence merges evidence files of several runs, on
+one machine or on several, in any order. The result is the same as from one run over all
+captures. merge-evidence skips a file whose samples are already included, so merging a
+file twice has no effect. Input files can be JSON or compact (*.pb); the output is compact
+if its name is *.pb.`,
 		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema merge-evidence -o all.pb all.json wednesday.pb\n  unwire schema infer -o all/ all.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -37,7 +39,7 @@ no effect. Input files can be JSON or compact; the output is compact if its name
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default: stdout)")
 	cmd.Flags().StringVar(&pkg, "package", "", "package of the message names in the output (default: the packages of the methods)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence on one line, or with -o a JSON object about the written file")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence as JSON on one line; with -o, print a JSON object that describes the written file")
 	objects.AddTo(cmd.Flags(), false)
 	return cmd
 }

@@ -63,17 +63,18 @@ update only prints the change as a unified diff.
 
 SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that 'unwire
 schema extract' reads, captures, evidence of 'unwire schema infer', or the JSON output
-of 'unwire align' or 'unwire probe'. Calls that were recorded in both JSON and
-protobuf give field names. update replaces placeholder names (field_7, unknown7,
-Unknown3). update replaces other names only with --take-names. update replaces a type
-by another type with the same wire format only with --take-types, or if a comment
-marks the type as a guess. All other contradictions are reported as conflicts, and the
-files are not changed there.
+of 'unwire align' or 'unwire probe'. Captures that contain the same calls in JSON and in
+protobuf also provide field names.
 
-update marks elements that the source lacks as "last seen", and never removes them.
-With --partial, update does not mark them, because the source is incomplete; traffic
-and probes are always incomplete. DIR/evidence.jsonl records the source of each new
-element. The exit status is 1 if there are conflicts.`,
+update replaces placeholder names (field_7, unknown7, Unknown3). It replaces other names
+only with --take-names. It replaces a type by another type with the same wire format only
+with --take-types, or if a comment marks the type as a guess. update reports all other
+contradictions as conflicts, and does not change the files in these places.
+
+update never removes elements. It marks elements that the source lacks with the comment
+"last seen", unless the source is incomplete: traffic, a probe, or any source with
+--partial. DIR/evidence.jsonl records the source of each new element. The exit status is 1
+if there are conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
   unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,
@@ -89,8 +90,8 @@ element. The exit status is 1 if there are conflicts.`,
 	cmd.Flags().StringArrayVar(&f.from, "from", nil, "source of new definitions; can be repeated, or given as further arguments")
 	cmd.Flags().BoolVar(&f.write, "write", false, "write the changes (all files or none)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per change")
-	cmd.Flags().BoolVar(&f.partial, "partial", false, "the source is incomplete: do not mark elements that it lacks as \"last seen\"")
-	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "replace existing names by the names in the source")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "treat the source as incomplete: do not mark elements that it lacks as \"last seen\"")
+	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "replace existing names of elements by the names in the source")
 	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "replace existing types by types in the source with the same wire format")
 	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client that the sources come from")
 	options.Alias(cmd.Flags(), "version", "client-version")

@@ -125,9 +125,10 @@ on which the server asks the client to run tools. Endpoints:
   GET  /healthz, /metrics      health, and counters; both need the API key
 
 When the agent asks for a tool, serve ends the HTTP response with the tool call, and
-keeps the stream open. The client's next request, with the tool's results, continues the
-stream if its transcript, model and tools match the session; otherwise serve opens a new
-stream with the whole transcript. --reuse=off opens a new stream for each request.
+keeps the stream open. The client sends the tool's result in its next request. If the
+messages, the model and the tools of this request match the open stream, serve continues
+the stream; otherwise serve opens a new stream and sends it all messages. --reuse=off
+opens a new stream for each request.
 
 Without --to, serve uses the stand-in, a built-in local server that plays a script. serve
 has not been tested against the live service. Hosts other than this machine need --live
@@ -178,26 +179,26 @@ func serveCommand(a *app.App) *cobra.Command {
 // serverFlags adds the flags about the API that clients use and its sessions.
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "address on loopback to listen at, or a port of 127.0.0.1")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
 	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see flags: "+keyVariable+" and --key-file are safer")
 	flags.StringVar(&f.keyFile, "key-file", "", "file of accepted API keys, one per line (file mode 0600)")
 	flags.StringSliceVar(&f.origins, "allow-origin", nil, "allow requests from web pages of this origin, such as http://localhost:3000")
-	flags.StringVar(&f.reuse, "reuse", "on", "on: a request with tool results continues the open stream; off: each request opens a new stream")
-	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "close a stream that waits longer than this for tool results")
-	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "maximum age of a stream")
-	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "time to wait after a tool call for more calls before the response ends")
+	flags.StringVar(&f.reuse, "reuse", "on", "whether a request with tool results continues the agent's open stream (on), or each request opens a new stream (off)")
+	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "close an agent stream that waits longer than this for tool results")
+	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "close an agent stream after this time")
+	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "after a tool call, wait this long for more tool calls before the response to the client ends")
 	options.Alias(flags, "settle", "debounce")
-	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "fail a request if the upstream sends only heartbeats for this time")
-	flags.IntVar(&f.maxSessions, "max-sessions", 24, "maximum number of open streams; the stream that has been idle longest is closed first")
-	flags.StringVar(&f.maxResult, "max-result", "256KB", "truncate tool results to this size; the model sees a notice")
-	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: use MODEL for requests that name NAME; * in NAME matches any text without a slash")
-	flags.BoolVar(&f.strictModels, "strict-models", false, "reject models that the upstream does not have; by default, the upstream's first model is used for "+strings.Join(defaultModels, ", "))
+	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "end a request with an error if the agent sends nothing but heartbeats for this time")
+	flags.IntVar(&f.maxSessions, "max-sessions", 24, "maximum number of open agent streams; serve closes the stream that has been idle longest")
+	flags.StringVar(&f.maxResult, "max-result", "256KB", "truncate tool results to this size; a notice in the text tells the model")
+	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: use the agent's model MODEL for requests that name NAME; * in NAME matches any text without a slash")
+	flags.BoolVar(&f.strictModels, "strict-models", false, "reject requests for models that the upstream does not have; by default, serve uses the upstream's first model for "+strings.Join(defaultModels, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "capture file to append client requests and upstream streams to")
 	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration for a client and exit: "+strings.Join(clientNames(), ", "))
-	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in tool map and exit; rows in the --tool-map file have precedence")
+	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in mapping of agent tools to client tools and exit; --tool-map overrides its rows")
 	flags.BoolVar(&f.printParameters, "print-parameters", false, "print how serve handles each parameter of the three APIs, as Markdown, and exit")
-	flags.StringVar(&f.model, "model", "composer-1", "model for --print-config")
-	flags.BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
+	flags.StringVar(&f.model, "model", "composer-1", "with --print-config: model to name in the configuration")
+	flags.BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")
 }
 
 // upstreamFlags adds the flags about the upstream, the server of the agent API.
@@ -205,14 +206,14 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.To, "to", "", "URL of an agent API server (default: the stand-in)")
 	flags.StringVar(&f.script, "script", "", "script of the stand-in, see 'unwire standin' (default: the built-in script)")
-	flags.StringVar(&f.transport, "transport", "auto", "auto, http2, or sse (the fallback over HTTP/1.1)")
-	flags.StringVar(&f.Credentials, "credentials", "", "source of the upstream's token: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
+	flags.StringVar(&f.transport, "transport", "auto", "transport to the upstream: http2, sse (the fallback over HTTP/1.1) or auto")
+	flags.StringVar(&f.Credentials, "credentials", "", "where to find the upstream's token: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
-	flags.BoolVar(&f.privacy, "privacy", false, "ask the upstream for its privacy mode; this also changes the upstream host")
+	flags.BoolVar(&f.privacy, "privacy", false, "use the upstream's privacy mode, which is served by another host")
 	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the agent to tools of the client")
-	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
 }
 
 // run starts the server, and returns when the user interrupts it.

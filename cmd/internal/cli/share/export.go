@@ -62,8 +62,9 @@ func exportCommand(a *app.App) *cobra.Command {
 		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
 		Long: `export converts a capture, or one exchange of it (F.uwc#7), to an open format:
 
-  har      HTTP Archive 1.2; frames and other additions in members named _unwire
-  jsonl    one exchange per line, with every chunk of its bodies; loses only forwarded data that differs
+  har      HTTP Archive 1.2; members named _unwire contain frames and other additions
+  jsonl    one exchange per line, with every chunk of its bodies; the only loss is
+           forwarded data that differs from received data
   raw      a folder with one file per decompressed frame, and index.jsonl
   parquet  a folder with frames.parquet and fields.parquet
   pcapng   packets generated from the exchanges, with TLS keys to decrypt them, for
@@ -74,17 +75,16 @@ names, and no WebSockets whose handshake was not recorded. export prints the num
 exchanges that it left out.
 
 If rules or 'unwire intercept' changed an exchange, export writes the data that unwire
-received from client and server; --forwarded writes the data that unwire forwarded. In
-har, jsonl and raw, the member "rewritten" contains the names of the rules, and says
-whether received or forwarded data is written; in parquet, these are the columns rules and
-shown, in pcapng they are comments.
+received from client and server; --forwarded writes the data that unwire forwarded. The
+output also contains the names of the rules, and whether received or forwarded data is
+written: in the member "rewritten" in har, jsonl and raw, in the columns rules and shown
+in parquet, and as comments in pcapng.
 
-By default, export redacts like 'unwire redact': export replaces secrets in headers,
-URLs and bodies (recorded with --keep-secrets or by an older version), and protobuf
-fields known to contain secrets. Values of unknown headers are replaced by
-placeholders, the same for equal values; --keep-headers keeps these values. Payloads
-that cannot be searched for secrets, such as those of other protocols, are left out;
---keep-unsearched keeps them. --as-recorded turns all redaction off.
+By default, export replaces secrets like 'unwire redact': in headers, URLs and bodies, and
+in protobuf fields known to contain secrets. It also replaces the values of unknown
+headers by placeholders, the same placeholder for equal values; --keep-headers keeps these
+values. export leaves out payloads that cannot be searched for secrets, such as those of
+other protocols; --keep-unsearched keeps them. --as-recorded turns all redaction off.
 
 --upload copies the result to an object store, in addition to -o or instead of it.`,
 		Example: `  unwire export F.uwc --format har -o F.har
@@ -96,12 +96,12 @@ that cannot be searched for secrets, such as those of other protocols, are left 
 		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw, parquet or pcapng (default: by the extension of -o; raw for a folder such as x/)")
+	cmd.Flags().StringVar(&f.format, "format", "", "output format: har, jsonl, raw, parquet or pcapng (default: by the extension of -o; raw if -o is a folder such as x/)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output file, or folder for raw and parquet; - is stdout (default: stdout, except for raw and parquet)")
-	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of unknown headers; redact known secrets only")
+	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of unknown headers, and replace only known secrets")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "redact nothing: export all data as recorded, including secrets")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "keep payloads that cannot be searched for secrets, such as those of other protocols")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "write forwarded data where rules changed it (default: received data)")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for data that rules changed, write what unwire forwarded (default: what unwire received)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.upload, "upload", "", "also copy the result to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
 	f.objects.AddTo(cmd.Flags(), true)
@@ -173,7 +173,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 
 	// Secrets in the capture itself are worth a warning, even if the export has none.
 	if view.Replaced() > 0 {
-		a.Say("unwire: replaced secrets in %s: the capture contains unredacted secrets", app.Counted(view.Replaced(), "exchange"))
+		a.Say("unwire: replaced secrets in %s; the capture itself still contains them", app.Counted(view.Replaced(), "exchange"))
 	}
 	sayOmitted(a, view.Omitted())
 	return nil
@@ -221,9 +221,9 @@ func (f exportFlags) sayRewritten(ctx context.Context, a *app.App, store *store.
 	case err != nil || n == 0:
 		return err
 	case f.forwarded:
-		a.Say("unwire: rules changed %s: the export has what was forwarded", app.Counted(n, "exchange"))
+		a.Say("unwire: rules changed %s: the export contains the data that unwire forwarded", app.Counted(n, "exchange"))
 	default:
-		a.Say("unwire: rules changed %s: the export has what was received; --forwarded writes what was forwarded", app.Counted(n, "exchange"))
+		a.Say("unwire: rules changed %s: the export contains the data that unwire received; --forwarded writes the forwarded data", app.Counted(n, "exchange"))
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 			return err
 		}
 	} else {
-		a.Say("unwire: copied %s to %s, and replaced %s of secret fields", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
+		a.Say("unwire: copied %s to %s; replaced %s of protobuf fields that contain secrets", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
 		sayOmitted(a, omitted)
 	}
 	if n > 0 {
@@ -109,7 +109,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 // sayOmitted prints how much data was left out because it cannot be searched for secrets.
 func sayOmitted(a *app.App, o secret.Omitted) {
 	if o.Bytes > 0 {
-		a.Say("unwire: left out %s of %s, which cannot be searched for secrets; --keep-unsearched keeps them",
+		a.Say("unwire: the copy lacks %s of %s, which cannot be searched for secrets; --keep-unsearched keeps these bytes",
 			app.Counted(int(o.Bytes), "byte"), app.Counted(o.Exchanges, "exchange"))
 	}
 }

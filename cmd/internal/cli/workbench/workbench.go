@@ -83,12 +83,12 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), a, f, run, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
 	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL, but do not open a browser")
-	fl.StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set for field names (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)")
-	fl.BoolVar(&f.live, "live", false, "let the page replay and probe on hosts other than this machine (see --allow-host)")
-	fl.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")
-	fl.BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
+	fl.StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set for field names; none shows no names (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)")
+	fl.BoolVar(&f.live, "live", false, "let the page send replays and probes to other machines, if --allow-host names them")
+	fl.StringSliceVar(&f.allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	fl.BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")
 	return cmd
 }
 

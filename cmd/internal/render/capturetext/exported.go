@@ -21,19 +21,19 @@ func Exported(format, out string, e formats.ExportResult) string {
 
 	// What is left out, with the format that would include it.
 	if e.BodiesOmitted > 0 {
-		text += fmt.Sprintf("; bodies of %d are left out because they are too large for a HAR (--format jsonl includes them)", e.BodiesOmitted)
+		text += fmt.Sprintf("; the bodies of %d exchanges are left out because they are too large for a HAR (--format jsonl includes them)", e.BodiesOmitted)
 	}
 	if e.WithoutPackets > 0 {
-		text += fmt.Sprintf("; %d left out because they are tunnels or never reached the server", e.WithoutPackets)
+		text += fmt.Sprintf("; %d exchanges are left out because they are tunnels or never reached the server", e.WithoutPackets)
 	}
 	if e.Reframed > 0 {
-		text += fmt.Sprintf("; %d bodies written with chunked encoding because their length differs from Content-Length", e.Reframed)
+		text += fmt.Sprintf("; %d bodies are written with chunked encoding because their length differs from Content-Length", e.Reframed)
 	}
 	if e.NotHTTP > 0 {
-		text += fmt.Sprintf("; %s without HTTP left out (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
+		text += fmt.Sprintf("; %s without HTTP left out because a HAR cannot contain them (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
 	}
 	if e.NoHandshake > 0 {
-		text += fmt.Sprintf("; %s left out because the handshake is missing (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
+		text += fmt.Sprintf("; %s left out because their handshake was not recorded (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
 	}
 	if e.WithoutProcess > 0 {
 		text += fmt.Sprintf("; the program names of %s are left out because packets cannot include them", app.Counted(e.WithoutProcess, "exchange"))

@@ -74,7 +74,7 @@ func FindingCounts(out *term.Output, c secret.Counts) {
 		}
 		out.Sayf("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
 	} else {
-		out.Sayf("unwire: found no secrets\n")
+		out.Sayf("unwire: found no secrets in the captures\n")
 	}
 	if c.Unsearched > 0 {
 		were := "1 place was"

@@ -43,10 +43,10 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 // list with one empty string.
 func Problems(c pcap.Connection) (list []string) {
 	for _, u := range c.Undecoded {
-		list = append(list, fmt.Sprintf("%s, from offset %d: %s", u.Dir, u.Offset, u.Reason))
+		list = append(list, fmt.Sprintf("direction %s, not decoded from offset %d on: %s", u.Dir, u.Offset, u.Reason))
 	}
 	for _, g := range c.Gaps {
-		list = append(list, fmt.Sprintf("%s: %s missing at offset %d", g.Dir, app.Counted(g.Bytes, "byte"), g.Offset))
+		list = append(list, fmt.Sprintf("direction %s: %s missing at offset %d", g.Dir, app.Counted(g.Bytes, "byte"), g.Offset))
 	}
 	if len(list) == 0 {
 		return []string{""}
@@ -56,17 +56,17 @@ func Problems(c pcap.Connection) (list []string) {
 
 // ImportSummary describes in one line what was imported from packets, and what was skipped.
 func ImportSummary(s pcap.Summary) string {
-	text := fmt.Sprintf("%s from %s, %s", app.Counted(s.Exchanges, "exchange"), app.Counted(s.Connections, "connection"), app.Counted(s.Packets, "packet"))
+	text := fmt.Sprintf("imported %s from %s with %s", app.Counted(s.Exchanges, "exchange"), app.Counted(s.Connections, "connection"), app.Counted(s.Packets, "packet"))
 	for _, p := range []struct {
 		n           int64
 		what, about string
 	}{
-		{s.Undecoded, "connection", " not fully decoded"},
-		{s.NotTCP, "packet", " not TCP"},
+		{s.Undecoded, "connection", " could not be decoded completely"},
+		{s.NotTCP, "packet", " of other protocols than TCP"},
 		{s.QUIC, "datagram", " of QUIC (HTTP/3), which is not supported"},
 		{s.Fragments, "IP fragment", " without the other fragments"},
 		{s.OtherLink, "packet", " of an unsupported link type"},
-		{s.Cut, "packet", " truncated by the recorder"},
+		{s.Cut, "packet", " truncated when they were recorded"},
 	} {
 		if p.n > 0 {
 			text += "; " + app.Counted(p.n, p.what) + p.about
@@ -84,7 +84,7 @@ func ImportReport(out *term.Output, rep *transfer.Report) {
 		fmt.Fprintf(out, "unwire: %s\n", term.Clean(p))
 	}
 	if rep.More > 0 {
-		fmt.Fprintf(out, "unwire: and %d more\n", rep.More)
+		fmt.Fprintf(out, "unwire: and %d more problems\n", rep.More)
 	}
-	fmt.Fprintf(out, "unwire: %s imported, %s skipped\n", app.Counted(rep.Exchanges, "exchange"), app.Counted(rep.Skipped, "record"))
+	fmt.Fprintf(out, "unwire: imported %s; could not read %s of the file\n", app.Counted(rep.Exchanges, "exchange"), app.Counted(rep.Skipped, "record"))
 }

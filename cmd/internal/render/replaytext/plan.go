@@ -22,14 +22,14 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+		fmt.Fprintf(out, "headers with a new value: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
 		// A missing secret names the variables that could provide it.
 		from := s.From
 		switch {
 		case s.Omitted:
-			from = "left out"
+			from = "missing, so the request is sent without it"
 		case from == "":
 			from = "missing: set " + strings.Join(s.Wants, " or ")
 		}
@@ -51,12 +51,12 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	// The effects decide whether a user wants to send the request at all.
 	switch p.Effects {
 	case replay.EffectsNone:
-		fmt.Fprintln(out, "effects: none, according to the method's definition")
+		fmt.Fprintln(out, "effects: none, because the definition marks the method as free of side effects")
 	default:
 		fmt.Fprintln(out, "effects: unknown; the request may change data on the server")
 	}
 	if p.Refusal != "" {
-		fmt.Fprintf(out, "unwire would refuse to send this: %s\n", term.Clean(p.Refusal))
+		fmt.Fprintf(out, "unwire would refuse to send this request: %s\n", term.Clean(p.Refusal))
 	}
 }
 
@@ -75,12 +75,12 @@ func framePacing(f *replay.PlanFrame) string {
 	}
 	switch {
 	case f.Beat && f.Edited:
-		s += ", heartbeat as captured"
+		s += ", heartbeat, sent as captured"
 	case f.Beat:
 		s += ", heartbeat, sent periodically"
 	}
 	if f.Answers != "" {
-		s += ", waits for " + f.Answers
+		s += ", sent after the server's " + f.Answers
 	}
 	for _, b := range f.Live {
 		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")

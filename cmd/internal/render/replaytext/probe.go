@@ -59,14 +59,14 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 // Probed prints a summary of a probe.
 func Probed(out *term.Output, r *probe.Result) {
 	if by := r.Reflection; by != nil {
-		out.Sayf("by server reflection (%s, %s), %s: %s; none ran the handler, and the parser was not asked\n", by.Version, by.Protocol, orUnknown(r.RequestType), app.Counted(by.Requests, "request"))
+		out.Sayf("request type: %s. The server described it by server reflection (%s, %s), in %s, and did not execute the method\n", orUnknown(r.RequestType), by.Version, by.Protocol, app.Counted(by.Requests, "request"))
 		return
 	}
 	runtime := string(r.Runtime)
 	if r.Runtime == probe.Unknown {
-		runtime = "runtime unknown"
+		runtime = "unknown"
 	}
-	out.Sayf("%s, %s: %s, %s of request bodies; %s may have run the handler\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
+	out.Sayf("server: %s; request type: %s. unwire sent %s (%s); the server may have executed the method for %d of them\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), r.Executed)
 	for _, n := range r.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}
@@ -75,7 +75,7 @@ func Probed(out *term.Output, r *probe.Result) {
 // orUnknown returns the name of a request type, or a phrase if the name is "".
 func orUnknown(name string) string {
 	if name == "" {
-		return "request type unknown"
+		return "unknown"
 	}
 	return term.Clean(name)
 }
@@ -92,7 +92,7 @@ func settledTable(out *term.Output, r *probe.Result) error {
 		for _, c := range q.Claims {
 			why := c.Concluded
 			if c.Open != "" {
-				why += "; not known: " + c.Open
+				why += "; still unknown: " + c.Open
 			}
 			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
 			open = append(open, c.Verdict != probe.Confirmed)

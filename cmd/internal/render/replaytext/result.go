@@ -16,13 +16,13 @@ import (
 func Result(out *term.Output, r *replay.Result) {
 	fmt.Fprintln(out, out.Bold(Comparison(r)))
 	for _, d := range r.Details {
-		fmt.Fprintf(out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
+		fmt.Fprintf(out, "error detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
 	for _, c := range r.Concluded {
-		fmt.Fprintf(out, "conclusion: %s\n", term.Clean(c))
+		fmt.Fprintf(out, "note: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
-		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+		fmt.Fprintf(out, "headers with a new value: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 }
 

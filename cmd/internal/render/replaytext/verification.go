@@ -20,19 +20,19 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 	for _, h := range p.Headers {
 		fmt.Fprintf(out, "  %s\n", term.Clean(h))
 	}
-	fmt.Fprintf(out, "%s of %s; at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
+	fmt.Fprintf(out, "plan: verify %s of %s, with at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
 	if p.Rate > 0 {
 		fmt.Fprintf(out, ", %g per second", p.Rate)
 	}
-	fmt.Fprintf(out, "\nthe first message, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
+	fmt.Fprintf(out, "\nthe first message to send, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
 	if len(p.Body) > shownBody {
-		fmt.Fprintf(out, "and %s more; --dry-run --json prints all\n", app.Counted(len(p.Body)-shownBody, "byte"))
+		fmt.Fprintf(out, "and %s more; --dry-run --json prints the whole message\n", app.Counted(len(p.Body)-shownBody, "byte"))
 	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
+		fmt.Fprintf(out, "if the server is %s, verify finds: %s\n  number of requests: %s\n", s.Runtime, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
-		fmt.Fprintf(out, "effects: %s\n", e)
+		fmt.Fprintf(out, "possible effect on the server: %s\n", e)
 	}
 }
 
@@ -82,7 +82,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		}
 		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
 		if c.Open != "" {
-			concluded += "; not known: " + c.Open
+			concluded += "; still unknown: " + c.Open
 		}
 		if c.Label == "map" {
 			label = ""
@@ -97,8 +97,8 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified prints a summary of a verification.
 func Verified(out *term.Output, v *probe.Verification) {
-	out.Sayf("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of request bodies; %s may have run the handler\n", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
+	out.Sayf("%s (server: %s): fields: %d confirmed, %d contradicted, %d undecided. unwire sent %s (%s); the server may have executed the method for %d of them\n", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), v.Executed)
 	for _, n := range v.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}

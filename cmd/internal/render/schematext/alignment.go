@@ -60,10 +60,10 @@ func enumText(values map[string]int32) string {
 
 // Unpaired describes in one line the calls of a method that were recorded in only one codec.
 func Unpaired(u align.Unpaired) string {
-	return fmt.Sprintf("%s: %s in protobuf and %d in JSON: %s", u.Method, app.Counted(u.Proto, "call"), u.JSON, cmp.Or(u.Why, "no counterpart"))
+	return fmt.Sprintf("%s: not compared, because there are %s in protobuf and %d in JSON", u.Method, app.Counted(u.Proto, "call"), u.JSON) + cmp.Or(u.Why, "")
 }
 
 // AlignmentSummary returns one line with the number of named fields and of ambiguous ones.
 func AlignmentSummary(r *align.Report) string {
-	return fmt.Sprintf("%s named, %s, from %s of messages", app.Counted(len(r.Joins), "field"), app.Counted(len(r.Doubts), "ambiguous group"), app.Counted(r.Pairs, "pair"))
+	return fmt.Sprintf("found the names of %s in %s of messages; ambiguous groups of names: %d", app.Counted(len(r.Joins), "field"), app.Counted(r.Pairs, "pair"), len(r.Doubts))
 }

@@ -141,7 +141,7 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 	for _, c := range changes {
 		breaks[c.Breaks]++
 	}
-	return fmt.Sprintf("%d changes: %d break the wire format, %d JSON, %d source code, %d nothing", len(changes),
+	return fmt.Sprintf("%d changes: %d break the wire format, %d break JSON, %d break source code, %d break nothing", len(changes),
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
 
@@ -155,7 +155,7 @@ func OutdatedSummary(changes []contract.SchemaChange) string {
 		}
 	}
 	if n == 0 {
-		return "the definitions of --proto do not contain the old state of any change"
+		return "the definitions of --proto are not affected: none of them describes the old version of a changed element"
 	}
-	return fmt.Sprintf("the definitions of --proto are outdated in %d of these changes: see 'unwire schema update --help'", n)
+	return fmt.Sprintf("the definitions of --proto still describe the old version of %d changed elements; 'unwire schema update' updates them", n)
 }

@@ -28,7 +28,7 @@ func TestChangesMarkdown(t *testing.T) {
 	if s := ChangesSummary(changes); s != "3 changes: 1 break the wire format, 0 JSON, 0 source code, 2 nothing" {
 		t.Error(s)
 	}
-	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto are outdated in 1 of these changes") {
+	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed elements") {
 		t.Error(s)
 	}
 }

@@ -115,13 +115,13 @@ func kindWithP(u *check.UnknownField) string { return fmt.Sprintf("%s (p %.2f)",
 
 // CheckSummary formats the result of checking definitions against captures in one line.
 func CheckSummary(r *check.Report) string {
-	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
+	s := fmt.Sprintf("%d of %d frames decoded; the definitions describe %s of %s; %s of the definitions occurred, %d never occurred; %d unknown fields, %d contradictions",
 		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
 	if n := len(r.UnknownMethods); n > 0 {
 		s += ", " + app.Counted(n, "unknown method")
 	}
 	if n := r.AllowedFindings(); n > 0 {
-		s += fmt.Sprintf("; %d of these accepted", n)
+		s += fmt.Sprintf("; %d of these findings are accepted", n)
 	}
 	return s
 }

@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	const summary = "2 of 3 frames decoded, 99.9 % of 3000 bytes explained; 1 field seen, 0 never seen; 1 unknown, 1 contradicted, 1 unknown method; 1 of these accepted"
+	const summary = "2 of 3 frames decoded; the definitions describe 99.9 % of 3000 bytes; 1 field of the definitions occurred, 0 never occurred; 1 unknown fields, 1 contradictions, 1 unknown method; 1 of these findings are accepted"
 	if s := CheckSummary(r); s != summary {
 		t.Errorf("%s\nwant\n%s", s, summary)
 	}

@@ -14,8 +14,8 @@ import (
 // MatchSummary returns one line about the search for the type of a message or field: the number of
 // messages, and the conclusion.
 func MatchSummary(t *match.Target, r *match.Result) string {
-	return fmt.Sprintf("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "messages"),
-		app.Counted(r.Samples, "message"), app.Counted(r.Distinct, "distinct message"), app.Counted(r.Bytes, "byte"), verdictWords(r))
+	return fmt.Sprintf("%s, %s (%d distinct, %s): %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "input"),
+		app.Counted(r.Samples, "message"), r.Distinct, app.Counted(r.Bytes, "byte"), verdictWords(r))
 }
 
 // verdictWords returns the conclusion of the search in words.
@@ -24,11 +24,11 @@ func verdictWords(r *match.Result) string {
 	case match.Matched:
 		return "the type is " + string(r.FullName())
 	case match.Tied:
-		return app.Counted(r.Candidates[0].Ties+1, "type") + " that fit these messages equally well"
+		return fmt.Sprintf("undecided between %s that fit these messages equally well", app.Counted(r.Candidates[0].Ties+1, "type"))
 	case match.NoMatch:
-		return "no type fits"
+		return "no type in the definitions fits these messages"
 	}
-	return fmt.Sprintf("undecided, %s possible", app.Counted(r.Possible, "type"))
+	return fmt.Sprintf("undecided: %s could fit these messages", app.Counted(r.Possible, "type"))
 }
 
 // Match prints a table of up to most candidate types, and of the types that are ruled out.

@@ -38,7 +38,7 @@ func Conflict(c update.Change) string {
 		s += " in " + c.File
 	}
 	if c.Old != "" || c.New != "" {
-		s += fmt.Sprintf(": %q in the file, %q in %s", c.Old, c.New, c.Source)
+		s += fmt.Sprintf(": it is %q in the file, but %q in %s", c.Old, c.New, c.Source)
 	}
 	if c.Note != "" {
 		s += ": " + c.Note
@@ -67,5 +67,5 @@ func UpdateSummary(r *update.Result, written bool) string {
 		done = "changed"
 	}
 	conflicts := len(r.Conflicts())
-	return fmt.Sprintf("%s, %s %s, %s", app.Counted(len(r.Changes)-conflicts, "change"), app.Counted(len(r.Files), "file"), done, app.Counted(conflicts, "conflict"))
+	return fmt.Sprintf("%s %s in %s; %s", done, app.Counted(len(r.Changes)-conflicts, "element"), app.Counted(len(r.Files), "file"), app.Counted(conflicts, "conflict"))
 }
