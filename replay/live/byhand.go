@@ -113,7 +113,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 	for j := l.before[i] - 1; j >= 0; j-- {
 		d := &l.down[j]
-		if d.shape.IsHeaders() || a.From != edit.FirstFrame && a.From != d.frame.Seq {
+		if !d.shape.IsFrame() || a.From != edit.FirstFrame && a.From != d.frame.Seq {
 			continue
 		}
 		if from := leafByPath(d.leaves, a.fromPath, l.types[captures.Down]); from != nil {

@@ -87,14 +87,18 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 	for k := range was.leaves {
 		v := &was.leaves[k]
 		w := at[v.Path]
-		if w == nil || v.Data == nil || w.Data == nil || v.Value == w.Value {
+		if w == nil || v.Number != w.Number && (v.Data == nil || w.Data == nil) || v.Value == w.Value {
 			continue
 		}
+		parts, known := v.Parts(), map[string]bool{}
+		for _, p := range parts {
+			known[p.At] = true
+		}
 		fresh := map[string]string{}
-		for _, p := range w.Parts() {
+		for _, p := range w.PartsWith(known) {
 			fresh[p.At] = p.Value
 		}
-		for _, p := range v.Parts() {
+		for _, p := range parts {
 			now, ok := fresh[p.At]
 			if !ok || !s.mayStandFor(now, &p) {
 				continue
@@ -113,7 +117,7 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 
 // mayStandFor reports whether the live value now may be an identifier in place of a captured value.
 func (s *IDs) mayStandFor(now string, captured *values.Part) bool {
-	return now != captured.Value && (captured.ID || isName(captured.Value)) && (s.captured == nil || !s.captured(now))
+	return now != captured.Value && (captured.ID || isName(captured.Value) || isBase64ID(captured.Value)) && (s.captured == nil || !s.captured(now))
 }
 
 // isName reports whether a text may be a name that a server has generated: a word with digits, or with

@@ -406,6 +406,22 @@ func HeaderShape() Shape { return Shape{top: []string{headers}} }
 // IsHeaders reports whether the shape stands for response headers.
 func (s Shape) IsHeaders() bool { return len(s.top) == 1 && s.top[0] == headers }
 
+// joined is the first name in the shape of joined texts.
+const joined = "\x00joined"
+
+// JoinedShape returns the shape that stands for texts which are joined from several messages, by the paths of the texts.
+func JoinedShape(paths []string) Shape {
+	top := append([]string{joined}, paths...)
+	slices.Sort(top)
+	return Shape{top: top}
+}
+
+// IsJoined reports whether the shape stands for joined texts.
+func (s Shape) IsJoined() bool { return len(s.top) > 0 && s.top[0] == joined }
+
+// IsFrame reports whether the shape is that of a frame, and stands neither for headers nor for joined texts.
+func (s Shape) IsFrame() bool { return !s.IsHeaders() && !s.IsJoined() }
+
 // Has reports whether leaves contain a value at path.
 func Has(leaves []Leaf, path string) bool {
 	for i := range leaves {
