@@ -126,13 +126,18 @@ func isName(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
+	return isIDLike("t"+s) || isMixed(s)
+}
+
+// isMixed reports whether a text is one word with a random mixture of upper and lower case.
+func isMixed(s string) bool {
 	mixed := 0
 	for i := 1; i < len(s); i++ {
 		if s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'a' && s[i-1] <= 'z' {
 			mixed++
 		}
 	}
-	return isIDLike("t"+s) || mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
+	return mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
 }
 
 // standardAlphabet converts base64url to base64, the alphabet of gRPC's binary metadata. A captured identifier may have

@@ -186,7 +186,7 @@ func areIDs(list []carriedWord, named bool) bool {
 		}
 		small := values.IsDigits(c.word) && len(c.word) <= countedDigits
 		counted = counted && (!small || last == "" || less(last, c.word))
-		if values.IsDigits(c.word) || values.IsGenerated(c.word) || values.ClassOf(c.word) != "" {
+		if values.IsDigits(c.word) || values.IsGenerated(c.word) || values.ClassOf(c.word) != "" || isMixed(c.word) {
 			generated++
 		}
 		byQuestion[c.down], seen[c.word], last = c.word, true, c.word

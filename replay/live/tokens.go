@@ -139,6 +139,9 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 				continue
 			}
 			out = append(out, n)
+			if whole && w == s {
+				return out
+			}
 			if bound = c.At; !whole || c.At == "" {
 				bound = "\x00"
 			}

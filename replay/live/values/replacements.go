@@ -150,11 +150,11 @@ func (x Replacements) words(s string, depth int) (out string, changed bool) {
 				out, changed = strings.ReplaceAll(out, w, fresh), true
 			}
 		}
-		// The longest identifier in the word counts.
+		// Identifiers inside a longer one do not count.
+		longer := ""
 		for run := range runsOf(w) {
-			if fresh, ok := x[run]; ok && run != s && (!IsDigits(run) || len(run) >= longDigits) {
-				out, changed = strings.ReplaceAll(out, run, fresh), true
-				break
+			if fresh, ok := x[run]; ok && run != s && !strings.Contains(longer, run) && (!IsDigits(run) || len(run) >= longDigits) {
+				out, longer, changed = strings.ReplaceAll(out, run, fresh), longer+" "+run, true
 			}
 		}
 	}
