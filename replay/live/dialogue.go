@@ -77,9 +77,12 @@ func (c *Dialogue) addJoined(h *parsedMessage) {
 	}
 }
 
-// join ends the run of messages whose texts may be pieces of one text: the client sends something, or the server is silent.
-// The caller must hold the lock.
-func (c *Dialogue) join() { c.addJoined(c.run.end()) }
+// join ends the run of messages whose texts may be pieces of one text, because the client sends something.
+func (c *Dialogue) join() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addJoined(c.run.end(true))
+}
 
 // messages returns the messages that have arrived so far, possibly including headers and joined texts.
 func (c *Dialogue) messages() []*parsedMessage {
@@ -104,7 +107,6 @@ func (c *Dialogue) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
-	c.join()
 	c.signal()
 }
 

@@ -14,6 +14,8 @@ import (
 type run struct {
 	// pieces are the messages, without heartbeats.
 	pieces []parsedMessage
+	// offered is the number of pieces that were joined while the server was silent.
+	offered int
 }
 
 // add adds the next message. If it does not belong to the run, the messages before it are joined, and returned as by
@@ -23,17 +25,35 @@ func (r *run) add(h *parsedMessage) (joined *parsedMessage) {
 		return nil
 	}
 	if len(r.pieces) > 0 && !h.shape.Matches(r.pieces[0].shape) {
-		joined = r.end()
+		joined = r.end(false)
 	}
 	r.pieces = append(r.pieces, *h)
 	return joined
 }
 
+// offer returns a message with the texts so far, because the server is silent; nil if it was returned before. The run may
+// continue nevertheless: a slow server pauses inside a text.
+func (r *run) offer() *parsedMessage {
+	if r.offered == len(r.pieces) {
+		return nil
+	}
+	r.offered = len(r.pieces)
+	return joinPieces(r.pieces, true)
+}
+
 // end ends the run, and returns a message with the joined texts; nil if the run has only one message, or no texts
-// that differ.
-func (r *run) end() *parsedMessage {
-	pieces := r.pieces
-	r.pieces = nil
+// that differ. open means that the run ends because the client sends something, and not by another message.
+func (r *run) end(open bool) *parsedMessage {
+	pieces, offered := r.pieces, r.offered
+	r.pieces, r.offered = nil, 0
+	if open && offered == len(pieces) {
+		return nil
+	}
+	return joinPieces(pieces, open)
+}
+
+// joinPieces returns a message with the joined texts of pieces; see run.end.
+func joinPieces(pieces []parsedMessage, open bool) *parsedMessage {
 	if len(pieces) < 2 {
 		return nil
 	}
@@ -67,7 +87,7 @@ func (r *run) end() *parsedMessage {
 	if len(paths) == 0 {
 		return nil
 	}
-	out.shape = values.JoinedShape(paths)
+	out.shape = values.JoinedShape(paths, open)
 	return out
 }
 

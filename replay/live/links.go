@@ -225,7 +225,7 @@ func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r ro
 		h := l.parse(f)
 		if f.Dir == captures.Up {
 			if !h.heartbeat {
-				l.addJoined(l.run.end())
+				l.addJoined(l.run.end(true))
 			}
 			l.up = append(l.up, h)
 			l.before = append(l.before, len(l.down))
@@ -369,7 +369,7 @@ func (l *Links) target(j int, path string) *target {
 		if !l.down[k].heartbeat && l.down[k].shape.Matches(t.shape) {
 			t.nth++
 		}
-		if path != "" && l.down[k].shape.IsJoined() == t.shape.IsJoined() && values.Has(l.down[k].leaves, path) {
+		if path != "" && !l.down[k].shape.IsJoined() && values.Has(l.down[k].leaves, path) {
 			t.nthAt++
 		}
 	}

@@ -151,7 +151,7 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 		t.mu.Lock()
 		silent := time.Since(t.at)
 		if silent >= c.quiet || t.finished {
-			t.join()
+			t.addJoined(t.run.offer())
 		}
 		down, ended, wake, last := slices.Clip(t.down), t.ended, t.wake, t.alive
 		finished := t.finished
@@ -297,9 +297,7 @@ func (c *Schedule) send(w *waiter) error {
 	if err != nil {
 		return err
 	}
-	c.dialogue.mu.Lock()
 	c.dialogue.join()
-	c.dialogue.mu.Unlock()
 	return c.write(w.frame, data, changed)
 }
 
