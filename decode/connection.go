@@ -73,6 +73,10 @@ type connectionState struct {
 	// codec is the codec of the messages so far: mixedCodec if they differ, and "" before the first.
 	codec string
 
+	// proto means that a binary message so far was protobuf and no text. Later binary messages that parse as
+	// protobuf are protobuf too, even if they are text by chance.
+	proto bool
+
 	// close is the content of the first WebSocket close frame; nil if there is none so far.
 	close *Close
 
@@ -370,14 +374,20 @@ func (s *Stream) messageCodec(f *Frame) string {
 		return "json"
 	case s.o.Split != "":
 		return "proto"
-	case IsText(f.Data):
+	}
+	text, binary := IsText(f.Data), f.Opcode.Kind() == captures.OpBinary && f.Encoding == ""
+	if text && !(binary && s.conn.proto) {
 		return "text"
 	}
 
 	// A payload that parses as protobuf without any error is protobuf, unless it was sent as text.
 	s.scratch.Reset(f.Data, s.o.Wire)
 	if s.scratch.Err() == nil && len(f.Data) > 0 && (f.Opcode.Kind() != captures.OpText || f.Encoding != "") {
+		s.conn.proto = s.conn.proto || binary && !text
 		return "proto"
+	}
+	if text {
+		return "text"
 	}
 	if utf8.Valid(f.Data) && f.Opcode.Kind() == captures.OpText {
 		return "text"

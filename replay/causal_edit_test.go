@@ -172,7 +172,7 @@ func TestAnswerErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"9=@down/4":       "no 9",
 		"@77 4=@down/4":   "frame up/77 does not exist",
-		"4=@down/13":      "no frame of the server with 13",
+		"4=@down/13":      "no frame of the server that contains 13",
 		"@2 4=@down/55/4": "no frame down/55",
 	} {
 		a, err := live.ParseAnswer(text)

@@ -70,7 +70,7 @@ func (s *search) advance(down []*parsedMessage) {
 		}
 
 		// A looser match by the path alone is kept in case the shapes differ.
-		if s.loose == nil && s.question == nil && s.t.path != "" && values.Has(h.leaves, s.t.path) {
+		if s.loose == nil && s.question == nil && s.t.path != "" && !h.shape.IsJoined() && !s.t.shape.IsJoined() && values.Has(h.leaves, s.t.path) {
 			if s.at++; s.at == s.t.nthAt {
 				s.loose = h
 			}

@@ -87,14 +87,18 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 	for k := range was.leaves {
 		v := &was.leaves[k]
 		w := at[v.Path]
-		if w == nil || v.Data == nil || w.Data == nil || v.Value == w.Value {
+		if w == nil || v.Number != w.Number && (v.Data == nil || w.Data == nil) || v.Value == w.Value {
 			continue
 		}
+		parts, known := v.Parts(), map[string]bool{}
+		for _, p := range parts {
+			known[p.At] = true
+		}
 		fresh := map[string]string{}
-		for _, p := range w.Parts() {
+		for _, p := range w.PartsWith(known) {
 			fresh[p.At] = p.Value
 		}
-		for _, p := range v.Parts() {
+		for _, p := range parts {
 			now, ok := fresh[p.At]
 			if !ok || !s.mayStandFor(now, &p) {
 				continue
@@ -113,7 +117,7 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 
 // mayStandFor reports whether the live value now may be an identifier in place of a captured value.
 func (s *IDs) mayStandFor(now string, captured *values.Part) bool {
-	return now != captured.Value && (captured.ID || isName(captured.Value)) && (s.captured == nil || !s.captured(now))
+	return now != captured.Value && (captured.ID || isName(captured.Value) || isBase64ID(captured.Value)) && (s.captured == nil || !s.captured(now))
 }
 
 // isName reports whether a text may be a name that a server has generated: a word with digits, or with
@@ -122,13 +126,18 @@ func isName(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
+	return isIDLike("t"+s) || isMixed(s)
+}
+
+// isMixed reports whether a text is one word with a random mixture of upper and lower case.
+func isMixed(s string) bool {
 	mixed := 0
 	for i := 1; i < len(s); i++ {
 		if s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'a' && s[i-1] <= 'z' {
 			mixed++
 		}
 	}
-	return isIDLike("t"+s) || mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
+	return mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
 }
 
 // standardAlphabet converts base64url to base64, the alphabet of gRPC's binary metadata. A captured identifier may have

@@ -150,6 +150,9 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 	for {
 		t.mu.Lock()
 		silent := time.Since(t.at)
+		if silent >= c.quiet || t.finished {
+			t.addJoined(t.run.offer())
+		}
 		down, ended, wake, last := slices.Clip(t.down), t.ended, t.wake, t.alive
 		finished := t.finished
 		t.mu.Unlock()
@@ -294,6 +297,7 @@ func (c *Schedule) send(w *waiter) error {
 	if err != nil {
 		return err
 	}
+	c.dialogue.join()
 	return c.write(w.frame, data, changed)
 }
 

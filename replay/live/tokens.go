@@ -80,7 +80,7 @@ func (l *Links) addToken(t trace, p *values.Part) {
 	}
 	first, known := l.tokens[out]
 	switch {
-	case !known:
+	case !known, first.how.IsDerived() && !t.how.IsDerived():
 		l.tokens[out] = t
 	case first.down == t.down && first.path == t.path && first.part == t.part:
 		first.also = append(first.also, t.how)
@@ -139,6 +139,9 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 				continue
 			}
 			out = append(out, n)
+			if whole && w == s {
+				return out
+			}
 			if bound = c.At; !whole || c.At == "" {
 				bound = "\x00"
 			}

@@ -64,12 +64,36 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 		a.Say("unwire: %s", term.Clean(left))
 	}
 
+	if err := sayWhatIsMissing(ctx, a, c, ex, f.copy); err != nil {
+		return err
+	}
+
 	// Secrets are variables of the environment, which the user has to set.
 	if len(line.Variables) > 0 {
 		a.Say("unwire: set %s", strings.Join(line.Variables, ", "))
 	}
 	_, err = fmt.Fprintln(a.Out, line.Text)
 	return err
+}
+
+// sayWhatIsMissing prints what the command line lacks, because it depends on the user's files: the CA of a server whose
+// certificate this machine does not trust, and definitions.
+func sayWhatIsMissing(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchange, tool string) error {
+	der, err := c.Authority(ctx, ex.TLS.CA.SHA256)
+	if err != nil {
+		return err
+	}
+	if len(der) > 0 {
+		how := map[string]string{"curl": "add --cacert PEM", "grpcurl": "add -cacert PEM", "buf": "add --cacert PEM", "go": "set SSL_CERT_FILE"}[tool]
+		a.Say("unwire: the server's certificate is from a CA that this machine does not trust (%s): %s", term.Clean(ex.TLS.CA.Subject), how)
+	}
+	switch tool {
+	case "grpcurl":
+		a.Say("unwire: grpcurl takes definitions from the server's reflection; if it has none, add -import-path DIR -proto FILE")
+	case "buf":
+		a.Say("unwire: buf takes definitions from the server's reflection; if it has none, add --schema DIR")
+	}
+	return nil
 }
 
 // copiedRequest returns the recorded request of an exchange, in the form that package commandline needs.
