@@ -54,57 +54,19 @@ func (v View) Fields(t *wire.Tree) []*field.Field { return collect(v.Each(t)) }
 
 // Each yields the fields that Fields returns, one at a time, so that a caller needs no memory for all fields of a large
 // message. The fields inside of a yielded field are complete.
-func (v View) Each(t *wire.Tree) iter.Seq[*field.Field] {
+func (v View) Each(t *wire.Tree) iter.Seq[*field.Field] { return v.undecoded(t).each() }
+
+// undecoded returns the fields of a tree, of which none is decoded yet.
+func (v View) undecoded(t *wire.Tree) *undecoded {
 	if v.Find == nil {
 		v.Find = known.Message
 	}
-	return v.fieldsOf(t, v.Reader(t), 0, v.Type)
+	return &undecoded{v: v, t: t, r: v.Reader(t), md: v.Type}
 }
 
 // collect returns the fields that a sequence yields. The list is never nil.
 func collect(fields iter.Seq[*field.Field]) []*field.Field {
 	return slices.AppendSeq([]*field.Field{}, fields)
-}
-
-// anyValue is the number of the field of google.protobuf.Any that contains the message.
-const anyValue = 2
-
-// fieldsOf yields the decoded fields of node i, a message of type md, which may be nil. r infers their types.
-func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) iter.Seq[*field.Field] {
-	// held is the type of the message inside an Any.
-	var held protoreflect.MessageDescriptor
-	if name, ok := r.AnyType(i); ok {
-		held = v.Find(name)
-	}
-	return func(yield func(*field.Field) bool) {
-		for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
-			if !yield(v.fieldOf(t, r, c, md, held)) {
-				return
-			}
-		}
-	}
-}
-
-// fieldOf returns the decoded field in node c of a message of type md, which may be nil. r infers its type. held is the
-// type of the message inside an Any, or nil.
-func (v View) fieldOf(t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) *field.Field {
-	n := t.Node(c)
-	f := &field.Field{
-		N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val,
-		P: 1, Alternatives: []field.Alternative{},
-	}
-	if n.Err != nil {
-		f.Error = wire.ErrorText(n.Err, v.base)
-	}
-	sub := v.decodeField(f, t, r, c, md, held)
-	setRemark(f, r, c)
-	if n.Type == wire.Garbage {
-		f.Cut = v.cutField(t, c, md)
-	}
-	if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
-		f.Fields = collect(v.fieldsOf(t, r, c, sub))
-	}
-	return f
 }
 
 // decodeField decodes node c into f: as the user chose, as declared in md, or as inferred. held is the type of the

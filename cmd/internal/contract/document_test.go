@@ -378,6 +378,9 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[decode.Pool](), reflect.TypeFor[transcript.Weights]():
 		return &jsonschema.Schema{Type: "object"}
+	case reflect.TypeFor[decode.FieldTree]():
+		// A tree writes itself as the list of its fields.
+		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Ref: "#/$defs/" + typeName(reflect.TypeFor[field.Field]())}}
 	}
 	return nil
 }
