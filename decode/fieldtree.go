@@ -6,11 +6,11 @@ import (
 	"unwire/decode/field"
 )
 
-// A FieldTree are the decoded fields of a message in a Line. They are decoded while they are written, because decoded
+// A fieldTree are the decoded fields of a message in a Line. They are decoded while they are written, because decoded
 // fields take much more memory than the message. The zero value has no fields.
 //
 // Limits: the message must not change before the Line is written.
-type FieldTree struct {
+type fieldTree struct {
 	// of are the fields; nil for none.
 	of *undecoded
 
@@ -20,7 +20,7 @@ type FieldTree struct {
 
 // MarshalJSON returns the fields as a JSON array. After Line.DeferTrees, it returns an empty array instead, which
 // DeferredTrees.WriteJSON fills in.
-func (t *FieldTree) MarshalJSON() ([]byte, error) {
+func (t *fieldTree) MarshalJSON() ([]byte, error) {
 	if t.deferred != nil {
 		t.deferred.trees = append(t.deferred.trees, t)
 		return []byte("[]"), nil
@@ -42,7 +42,7 @@ func (t *FieldTree) MarshalJSON() ([]byte, error) {
 //	err = d.WriteJSON(text, write)
 type DeferredTrees struct {
 	// trees are the trees in the order in which the text has them.
-	trees []*FieldTree
+	trees []*fieldTree
 }
 
 // DeferTrees leaves the fields of the line out of its JSON form. d collects them when the line is marshalled.
