@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // ErrDepth and errNodes are values of Node.Err in a Len node whose payload was not parsed because the tree reached
@@ -75,12 +76,18 @@ type Error struct {
 // Error formats the error, as in `wire: field 13 at 0x2f: length 912, 40 bytes left`.
 func (e *Error) Error() string {
 	// Most messages begin with the field. Those about a tag, or about the whole tree, have no field to name.
-	field := fmt.Sprintf("field %d at %#x: ", e.Number, e.Off)
 	switch e.Reason {
 	case tagTruncated:
 		return fmt.Sprintf("tag at %#x: the tag is truncated after %d bytes", e.Off, e.Left)
 	case tagTooLong:
 		return fmt.Sprintf("tag at %#x: the varint has more than 64 bits", e.Off)
+	case tooMany:
+		return fmt.Sprintf("at %#x: the message has more than %d fields, and %d bytes are left", e.Off, e.Found, e.Left)
+	}
+
+	// Hostile messages have a million errors, so the beginning is made without fmt.
+	field := "field " + strconv.FormatUint(e.Number, 10) + " at 0x" + strconv.FormatUint(uint64(e.Off), 16) + ": "
+	switch e.Reason {
 	case numberRange:
 		return field + "the number must be from 1 to 536870911"
 	case badType:
@@ -99,8 +106,6 @@ func (e *Error) Error() string {
 		return field + "the group has no end tag"
 	case tooDeep:
 		return field + fmt.Sprintf("groups are nested more than %d deep", e.Found)
-	case tooMany:
-		return fmt.Sprintf("at %#x: the message has more than %d fields, and %d bytes are left", e.Off, e.Found, e.Left)
 	}
 
 	return field + "the field is malformed"

@@ -172,6 +172,11 @@ func ask(ctx context.Context, path string) string {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(askTimeout))
+	return readAnswer(conn)
+}
+
+// readAnswer returns the server that another unwire announces; "" if what it sends is not an answer.
+func readAnswer(conn io.Reader) string {
 	var a answer
 	if err := json.NewDecoder(io.LimitReader(conn, maxAnswer)).Decode(&a); err != nil {
 		return ""

@@ -80,8 +80,16 @@ var speakers = map[string]Speaker{
 	"tool": Tool, "function": Tool, "ipython": Tool, "toolmessage": Tool, "toolmessagechunk": Tool, "functionmessage": Tool, "toolresult": Tool, "environment": Tool,
 }
 
+// maxRole is the maximum length in bytes of a word for a role.
+const maxRole = 256
+
 // SpeakerOf returns the speaker that a word for a role names, or Nobody.
-func SpeakerOf(word string) Speaker { return speakers[naming.Fold(word)] }
+func SpeakerOf(word string) Speaker {
+	if len(word) > maxRole {
+		return Nobody
+	}
+	return speakers[naming.Fold(word)]
+}
 
 // speakerMembers are the names of members whose value is a role.
 var speakerMembers = set(`role author sender from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
