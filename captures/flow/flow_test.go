@@ -156,7 +156,7 @@ func TestErrors(t *testing.T) {
 		{[]byte("999999999999:x"), "more than the limit"},
 		{[]byte("9999999999999:x"), "instead of a length"},
 		{[]byte("500000000:x,"), "is truncated after 2"},
-		{[]byte("3:1:a}"), "length 1, 1 bytes left"},
+		{[]byte("3:1:a}"), "the length is 1, but only 1 bytes are left"},
 		{[]byte("4:1:a?}"), `'?' is no type`},
 		{[]byte("3:0:~}"), "a key of the dictionary is not text"},
 		{[]byte("1:x~"), "a null of 1 bytes"},

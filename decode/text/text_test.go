@@ -85,7 +85,7 @@ func TestText(t *testing.T) {
 	}{
 		{"empty", nil, Options{}, ""},
 		{"delta", unhex(t, "0a060a040a024869"), Options{}, "1: {\n  1: {\n    1: {\"Hi\"}\n  }\n}\n"},
-		{"scalars", unhex(t, "089601 11000000000000f83f 1d00002040 20ffffffffffffffffff01 2d07000000 310500000000000000 00"), Options{As: "message"}, "1: 150\n2: 1.5\n3: 2.5i32\n4: -1\n5: 7i32\n6: 5i64\n# wire: field 0 at 0x2a: value of 1 bytes or more, 0 bytes left\n`00`\n"},
+		{"scalars", unhex(t, "089601 11000000000000f83f 1d00002040 20ffffffffffffffffff01 2d07000000 310500000000000000 00"), Options{As: "message"}, "1: 150\n2: 1.5\n3: 2.5i32\n4: -1\n5: 7i32\n6: 5i64\n# field 0 at 0x2a: the value needs 1 bytes or more, but only 0 are left\n`00`\n"},
 		{"overlong", unhex(t, "8800 818000 0a8100 41"), Options{As: "message"}, "long-form:1 1: long-form:2 1\n1: long-form:1 {\"A\"}\n"},
 		{"group", unhex(t, "0b 1001 8c00 0b 1001"), Options{As: "message"}, "1: !{\n  2: 1\nlong-form:1 }\n1:SGROUP\n2: 1\n"},
 		{"numbers out of range", unhex(t, "0001 f8ffffffffffffffff01 01"), Options{As: "message"}, "0: 1\n2305843009213693951: 1\n"},
