@@ -238,7 +238,7 @@ func TestNodeLimit(t *testing.T) {
 	if n := len(tree.Nodes); n != 11 || tree.Nodes[10].Type != Garbage {
 		t.Errorf("%d nodes: %s", n, outline(tree))
 	}
-	if got := tree.Err().Error(); got != "at 0x12: more than 10 nodes, 82 bytes left" {
+	if got := tree.Err().Error(); got != "at 0x12: the message has more than 10 fields, and 82 bytes are left" {
 		t.Errorf("Err = %s", got)
 	}
 	wrapped := append([]byte{0x0a, 100}, data...)
