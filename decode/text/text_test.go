@@ -252,19 +252,19 @@ func TestParse(t *testing.T) {
 	}
 	for _, c := range []struct{ in, want string }{
 		{"1: {", "line 1, column 4: the brace { is not closed"},
-		{"1: 2\n }", "line 2, column 2: no brace is open"},
+		{"1: 2\n }", "line 2, column 2: the brace } has no { before it"},
 		{"1: 2\n2: \"a", "line 2, column 4: the string has no closing quote"},
 		{"1:x", "is not a wire type"},
-		{"long-form:5000 1", "want 0 to 4096"},
+		{"long-form:5000 1", "must have a number from 0 to 4096"},
 		{"1: 5\n-2305843009213693953: 1", "line 2, column 1: field number"},
 		{"1i32: 1", "a field number cannot have a width suffix"},
 		{"name: 1", "field number \"name\""},
 		{"1: 2, 3", "line 1, column 5: unexpected ','"},
-		{"1: {long-form:1 }", "stands only before"},
+		{"1: {long-form:1 }", "must be followed by a number"},
 		{"long-form:1", "the text ends after long-form"},
-		{"long-form:2 \"a\"", "long-form stands only before"},
+		{"long-form:2 \"a\"", "long-form must be followed by a number"},
 		{"`0", "the closing ` is missing"},
-		{"`0 `", "odd number"},
+		{"`0 `", "the number of hex digits is odd"},
 		{"`0g`", "not a hex digit"},
 		{"\"\\q\"", "not an escape"},
 		{"18446744073709551616", "not a number of 64 bits"},
@@ -273,7 +273,7 @@ func TestParse(t *testing.T) {
 		{"frame 256 {}", "flags"},
 		{"frame 0 lzma {}", "compression"},
 		{"1: {frame 0 {}}", "cannot be nested inside"},
-		{"frame 0", "brace is expected"},
+		{"frame 0", "needs an opening brace"},
 		{"# unwire: octal\n", "is not an encoding"},
 		{"# unwire: hex what\n", "not known"},
 		{"# unwire: hex text:!\n", "directive"},
@@ -298,13 +298,13 @@ func TestParseJSON(t *testing.T) {
 		{`{"frames":[{"flags":1,"encoding":"lzma"}]}`, "frames[0]"},
 		{`{"fields":[{"n":1,"wire":"i32","value":4294967296}]}`, "fits i32"},
 		{`{"fields":[{"n":1,"wire":"varint","value":1,"long_value":10}]}`, "long_value"},
-		{`{"in":"hex x"}`, "in:"},
+		{`{"in":"hex x"}`, "the member in is invalid"},
 		{`{"v":1} 2`, "more text after the JSON"},
 		{"{\"v\":1,\"fields\":[\n{\"n\":1,\"wire\":\"varint\",\"value\":1},\n{\"n\":1,\"wire\":\"varint\" \"value\":1}]}", "line 3, column 24: invalid character"},
-		{"{\"fields\":[\n{\"n\":1,\"wire\":\"varint\",\"value\":1},\n {\"n\":1,\"wire\":\"varint\",\"value\":\"x\"}]}", "line 3, column 2: fields[1]: value x"},
+		{"{\"fields\":[\n{\"n\":1,\"wire\":\"varint\",\"value\":1},\n {\"n\":1,\"wire\":\"varint\",\"value\":\"x\"}]}", "line 3, column 2: fields[1]: the value must be a number"},
 		{"{\"fields\":[\n{\"n\":\"a\",\"wire\":\"varint\",\"value\":1}]}", "line 2, column "},
 		{"{\"fields\":[\n{\"number\":1}]}", "line 2, column 1: json: unknown field"},
-		{"{\"fields\":[\nnull]}", "line 2, column 1: fields[0]: null"},
+		{"{\"fields\":[\nnull]}", "line 2, column 1: fields[0] must not be null"},
 		{`{"fields":5}`, "fields: found 5 where a list is expected"},
 		{`[]`, "found [ where { is expected"},
 		{"{\"v\":1,\"fields\":[{\"n\":1", "unexpected end"},
@@ -788,8 +788,8 @@ func TestEncodeInPieces(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for src, want := range map[string]string{
-		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "a field starts with its number", "1: 2; 3: 4": "separated by white space",
-		"1: [1 2]": "2: {1 2 3}", "1: \"a": "ends with the quote", "1: null": "left out", "1:LENGTH {}": "VARINT, I64", "1: True": "written small",
+		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "write the field's number", "1: 2; 3: 4": "separate values and fields by white space",
+		"1: [1 2]": "2: {1 2 3}", "1: \"a": "end the string with the quote", "1: null": "leave out a field", "1:LENGTH {}": "VARINT, I64", "1: True": "in lower case",
 	} {
 		_, err := Parse([]byte(src))
 		var e *Error
