@@ -294,7 +294,7 @@ func TestParseJSON(t *testing.T) {
 		{"{\"v\":1,\n\"what\":1}", "line 2"},
 		{"{", "line 1"},
 		{`{"v":2}`, "newer"},
-		{`{"fields":[{"n":1,"wire":"len","kind":"message","fields":[{"n":1,"wire":"x"}]}]}`, "fields[0]: fields[0]: wire"},
+		{`{"fields":[{"n":1,"wire":"len","kind":"message","fields":[{"n":1,"wire":"x"}]}]}`, "fields[0]: fields[0]: the member wire"},
 		{`{"frames":[{"flags":1,"encoding":"lzma"}]}`, "frames[0]"},
 		{`{"fields":[{"n":1,"wire":"i32","value":4294967296}]}`, "fits i32"},
 		{`{"fields":[{"n":1,"wire":"varint","value":1,"long_value":10}]}`, "long_value"},
