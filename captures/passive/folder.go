@@ -310,7 +310,7 @@ func (f *folder) checkFiles() (names []string, why string, err error) {
 		case !info.Mode().IsRegular():
 			return nil, fmt.Sprintf("%q in it is not a regular file", e.Name()), nil
 		case !isOwn(info):
-			return nil, fmt.Sprintf("%q in it belongs to another user", e.Name()), nil
+			return nil, fmt.Sprintf("%q in the folder belongs to another user", e.Name()), nil
 		case !slices.Contains(known, e.Name()):
 			return nil, fmt.Sprintf("it has %q, which unwire does not make", e.Name()), nil
 		}

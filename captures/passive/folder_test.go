@@ -169,7 +169,7 @@ func TestForgedFolders(t *testing.T) {
 			if err := os.Remove(f.file(lockName)); err != nil {
 				t.Fatal(err)
 			}
-		}, "it has no lock file"},
+		}, "the folder has no lock file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

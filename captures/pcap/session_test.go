@@ -88,7 +88,7 @@ func TestWithoutKeys(t *testing.T) {
 		}
 		// A capture that began too late.
 		got = importFile(t, pcapng(t, linkEthernet, list[9:], p.keys.Bytes()), nil)
-		expectReason(t, got, "handshake missing")
+		expectReason(t, got, "the beginning of the connection, with the TLS handshake, was not recorded")
 		// The server's side was not captured at all.
 		oneSide := slices.DeleteFunc(slices.Clone(list), func(pk rawPacket) bool { return pk.dir == captures.Down })
 		got = importFile(t, pcapng(t, linkEthernet, oneSide, p.keys.Bytes()), nil)

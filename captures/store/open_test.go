@@ -172,7 +172,7 @@ func TestForgedValues(t *testing.T) {
 		"UPDATE blobs SET codec = 7":                                                           "unknown codec 7",
 		"UPDATE blobs SET codec = 0":                                                           "were declared",
 		"UPDATE blobs SET size = 1 << 40":                                                      "declares 1099511627776 bytes",
-		"UPDATE blobs SET size = 7999":                                                         "chunk 0: damaged capture: a payload",
+		"UPDATE blobs SET size = 7999":                                                         "the capture is damaged: a payload",
 		"UPDATE blobs SET data = x'28b52ffd'":                                                  "does not inflate",
 		"UPDATE events SET kind = 3":                                                           "has kind 3",
 		"UPDATE events SET kind = 77":                                                          "holds 77",

@@ -28,7 +28,7 @@ var wrongCalls = []wrongCall{
 	{"ls text.txt", 3, "text.txt: the file is not an unwire capture", "'unwire capture -o F.uwc' records a capture"},
 	{"ls missing.uwc", 3, "missing.uwc: no such file", "check the file name"},
 	{"ls folder", 3, "folder: the file is not an unwire capture: the path is a folder", "'unwire capture -o F.uwc' records a capture"},
-	{"ls cut.uwc", 3, "cut.uwc: damaged capture", "the output covers the readable part"},
+	{"ls cut.uwc", 3, "cut.uwc: the capture is damaged", "the output covers the readable part"},
 	{"ls zero.bin", 3, "zero.bin: the file is not an unwire capture: the file is empty", "records a capture"},
 	{"show text.txt 1", 3, "text.txt: the file is not an unwire capture", "records a capture"},
 	{"decode missing.bin", 3, "missing.bin: no such file", "check the file name"},
@@ -58,7 +58,7 @@ var wrongCalls = []wrongCall{
 	{"credentials nosuch", 4, "open nosuch: no such file", "'unwire credentials --help' lists the forms of REFERENCE"},
 
 	// Recording.
-	{"capture -o nofolder/y.uwc -- true", 3, "nofolder/y.uwc: no such folder: nofolder", "create the folder first"},
+	{"capture -o nofolder/y.uwc -- true", 3, "nofolder/y.uwc: the folder does not exist: nofolder", "create the folder first"},
 	{"capture -o y.uwc -- nosuchcmd", 127, "the command nosuchcmd was not found", "check the name, or give its path"},
 	{"capture -o y.uwc --upstream-ca missing.pem -- true", 3, "missing.pem: no such file", "check the file name"},
 	{"capture -o y.uwc --upstream-ca text.txt -- true", 3, "text.txt contains no PEM certificate", "the file needs a line BEGIN CERTIFICATE"},
@@ -86,7 +86,7 @@ var wrongCalls = []wrongCall{
 	{"export json.uwc --format raw", 2, "--format raw writes a folder", "name the folder with -o FOLDER"},
 	{"export json.uwc --format jsonl -o /dev/full", 3, "/dev/full: no space left on device", "free some space"},
 	{"import x.json", 2, "-o F.uwc is missing", "usage: unwire import FILE -o F.uwc"},
-	{"ls --filter foo:bar json.uwc", 2, `--filter: column 1: no term is called "foo"`, "'unwire ls --help' explains the filter language"},
+	{"ls --filter foo:bar json.uwc", 2, `--filter: column 1: "foo" is not a key of filters`, "'unwire ls --help' explains the filter language"},
 	{"ls --sort foo json.uwc", 2, `not "foo"`, "--sort must be one of time, size, duration"},
 	{"diff json.uwc", 2, "missing argument B", "usage: unwire diff A B"},
 	{"redact json.uwc", 2, "missing -o CLEAN.uwc", "name a new file with -o"},

@@ -104,13 +104,13 @@ func TestDecoder(t *testing.T) {
 		{"unknown flags", framed, unhex(t, "44 00000001 41"), "0+6 0x44 \"A\"\n"},
 		{"cut in header", framed, unhex(t, "00 0000"), "0+3 0 \"\" partial !frame at 0x0: the header has 5 bytes, but only 3 arrived: unexpected EOF\n"},
 		{"cut in payload", framed, append(bytes.Clone(delta), delta[:9]...), "0+13 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n13+9 0 \"\\n\\x06\\n\\x04\" partial !frame at 0xd: the length is 8, but only 4 bytes arrived: unexpected EOF\n"},
-		{"4 GiB", framed, append(bytes.Clone(delta), unhex(t, "00 ffffffff 4142")...), "0+13 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n13+7 0 \"AB\" partial !frame at 0xd: X larger than the limit of 67108864 bytes\n"},
-		{"too large, then on", Options{Framed: true, MaxFrame: 3}, unhex(t, "00 00000004 41424344 00 00000001 45"), "0+9 0 \"ABCD\" !frame at 0x0: flags 0x00, length 4 is larger than the limit of 3 bytes\n9+6 0 \"E\"\n"},
+		{"4 GiB", framed, append(bytes.Clone(delta), unhex(t, "00 ffffffff 4142")...), "0+13 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n13+7 0 \"AB\" partial !frame at 0xd with flags 0x00: the length 4294967295 is larger than the limit of 67108864 bytes\n"},
+		{"too large, then on", Options{Framed: true, MaxFrame: 3}, unhex(t, "00 00000004 41424344 00 00000001 45"), "0+9 0 \"ABCD\" !frame at 0x0 with flags 0x00: the length 4 is larger than the limit of 3 bytes\n9+6 0 \"E\"\n"},
 		{"unary", Options{}, delta[5:], "0+8 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n"},
 		{"unary gzip", Options{Encoding: "gzip"}, zipped, fmt.Sprintf("0+%d \"hello\" gzip\n", len(zipped))},
 		{"unary, wrapped", Options{}, delta, "0+13 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n"},
-		{"unary, not gzip", Options{Encoding: "gzip"}, []byte("hello"), "0+5 \"hello\" !envelope: body: envelope: gzip: unexpected EOF\n"},
-		{"unary too large", Options{MaxFrame: 3}, []byte("hello"), "0+5 \"hel\" !envelope: body: larger than the limit of 3 bytes\n"},
+		{"unary, not gzip", Options{Encoding: "gzip"}, []byte("hello"), "0+5 \"hello\" !the body cannot be decompressed: gzip: unexpected EOF\n"},
+		{"unary too large", Options{MaxFrame: 3}, []byte("hello"), "0+5 \"hel\" !the body is larger than the limit of 3 bytes\n"},
 		{"web text", Options{Base64: true}, append(base(delta), base(Append(nil, Trailer, []byte("a: b")))...), "0+20 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n20+12 trailer \"a: b\"\n"},
 		{"web text in lines", Options{Base64: true}, append(append(base(delta[:3]), "\r\n"...), base(delta[3:])...), "0+22 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n"},
 		{"web text without padding", Options{Base64: true}, bytes.TrimRight(base(delta), "="), "0+20 0 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n"},
@@ -120,7 +120,7 @@ func TestDecoder(t *testing.T) {
 		{"event with message", Options{Events: true}, []byte("data: " + string(base(delta[5:])) + "\r\n\r\n"), "0+21 \"\\n\\x06\\n\\x04\\n\\x02Hi\"\n"},
 		{"events, comment and text", Options{Events: true}, []byte(": ping\n\ndata: a\ndata: b\nid: 4\n\ndata:done\n\n"), "8+23 \"a\\nb\"\n31+11 \"done\"\n"},
 		{"event cut", Options{Events: true}, []byte("data: ab"), "0+8 \"ab\" partial !event at 0x0: the empty line at its end is missing: unexpected EOF\n"},
-		{"event too large", Options{Events: true, MaxFrame: 8}, []byte("data: abcdef\n\n"), "0+14 \"ab\" !event at 0x0: larger than the limit of 8 bytes\n"},
+		{"event too large", Options{Events: true, MaxFrame: 8}, []byte("data: abcdef\n\n"), "0+14 \"ab\" !the event at 0x0 is larger than the limit of 8 bytes\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, size := range []int{1, 2, 7, 1 << 20} {

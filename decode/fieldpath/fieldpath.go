@@ -129,7 +129,7 @@ func parse(s string, check func(Step) error) (Path, error) {
 		err = sc.unexpected()
 	}
 	if err != nil {
-		return p, fmt.Errorf("path %.80q at character %d: %w", s, sc.off, err)
+		return p, fmt.Errorf("path %.80q at offset %d: %w", s, sc.off, err)
 	}
 	return p, nil
 }
@@ -145,7 +145,7 @@ func Cut(s string) (p Path, rest string, err error) {
 		err = sc.unexpected()
 	}
 	if err != nil {
-		err = fmt.Errorf("the path is malformed at character %d: %w", sc.off, err)
+		err = fmt.Errorf("the path is malformed at offset %d: %w", sc.off, err)
 	}
 	return p, s[sc.off:], err
 }

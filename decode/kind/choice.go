@@ -192,7 +192,7 @@ func (r *Reader) choose(i int32, c Choice) chosenTypes {
 	g := Reading{P: 1, Why: []Feature{{Name: "chosen"}}}
 	g.Kind, g.Type = c.For(r.t.Node(i).Type)
 	if !r.fits(r.t.Node(i), i, &g) {
-		return chosenTypes{err: fmt.Errorf("the value cannot be read as %s: %s", c.Type, r.mismatch(i, &g, c))}
+		return chosenTypes{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.mismatch(i, &g, c))}
 	}
 	out := []Reading{g}
 	for _, o := range rest {

@@ -201,9 +201,9 @@ func TestBlockErrors(t *testing.T) {
 		{replace("hex of", "hax of"), 5, 3, "is not an encoding that unwire can undo"},
 		{replace(head, "#| what is this?"), 5, 3, "the line must name the encoding"},
 		{strings.Replace(inBlocks(src, "hello", "hullo"), `{"0a`, `{"0b`, 1), 5, 3, "the value and its decoded content were both edited: edit only one of them"},
-		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "does not follow a value in braces"},
-		{"#| hex of a message, 00000000:\n", 1, 1, "does not follow a value in braces"},
-		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "does not follow a value"},
+		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "a line with #| must follow a value in braces"},
+		{"#| hex of a message, 00000000:\n", 1, 1, "a line with #| must follow a value in braces"},
+		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "a line with #| must follow a value"},
 		{"1: {`7b7d`}\n#| JSON, 00000000:\n#| {,}\n", 3, 5, "the content is not valid JSON"},
 	} {
 		_, err := Parse([]byte(c.src))

@@ -73,7 +73,7 @@ type Error struct {
 	Left int
 }
 
-// Error formats the error, as in `wire: field 13 at 0x2f: length 912, 40 bytes left`.
+// Error formats the error, as in `field 13 at 0x2f: the length is 912, but only 40 bytes are left`.
 func (e *Error) Error() string {
 	// Most messages begin with the field. Those about a tag, or about the whole tree, have no field to name.
 	switch e.Reason {

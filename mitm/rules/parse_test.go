@@ -66,10 +66,10 @@ var faulty = []struct {
 	text, want    string
 	schemaAccepts bool
 }{
-	{"rules:\n  - match: host:a\n    sett: 1=x\n", `r.yaml:3: unknown word "sett"; did you mean set?`, false},
-	{"rulse: []\n", `r.yaml:1: unknown word "rulse"; did you mean rules?`, false},
+	{"rules:\n  - match: host:a\n    sett: 1=x\n", `r.yaml:3: "sett" is not a word of rules; did you mean set?`, false},
+	{"rulse: []\n", `r.yaml:1: "rulse" is not a word of rules; did you mean rules?`, false},
 	{"rules:\n  - mach: host:a\n    drop: true\n", "did you mean match?", false},
-	{"rules:\n  - match: hots:a\n    drop: true\n", `r.yaml:2: match: column 1: no term is called "hots"; did you mean "host"?`, true},
+	{"rules:\n  - match: hots:a\n    drop: true\n", `r.yaml:2: match: column 1: "hots" is not a key of filters; did you mean "host"?`, true},
 	{"rules:\n  - match: host:a\n    set: 1..2=x\n", "r.yaml:3:", true},
 	{"rules:\n  - match: host:a\n    set: '1:int32=abc'\n", `"abc" is not a valid int32`, true},
 	{"rules:\n  - match: host:a\n    set: '1:int23=4'\n", `kind "int23"`, true},
@@ -83,7 +83,7 @@ var faulty = []struct {
 	{"rules:\n  - match: host:a\n", "no action", false},
 	{"rules:\n  - drop: true\n", "no match", false},
 	{"rules:\n  - match: host:a\n    drop: true\n    reset: true\n", "more than one of", true},
-	{"rules:\n  - match: host:a\n    drop: true\n    drop: true\n", "set twice", true},
+	{"rules:\n  - match: host:a\n    drop: true\n    drop: true\n", "given twice", true},
 	{"rules:\n  - match: host:a\n    replace: hello\n", "does not begin with text:", false},
 	{"rules:\n  - match: host:a\n    replace: json:{\n", "is not valid JSON", true},
 	{"rules:\n  - match: host:a\n    replace: file:missing.bin\n", "missing.bin", true},
@@ -97,7 +97,7 @@ var faulty = []struct {
 	{"rules:\n  - match: host:*\n    map: https://b\n", "in a loop", true},
 	{"rules:\n  - &a {match: host:a, drop: true}\n  - *a\n", "anchors", true},
 	{"rules:\n  - !!map {match: host:a, drop: true}\n", "tags", true},
-	{"rules:\n  - {name: x, match: host:a, drop: true}\n  - {name: x, match: host:b, drop: true}\n", "is called \"x\", too", true},
+	{"rules:\n  - {name: x, match: host:a, drop: true}\n  - {name: x, match: host:b, drop: true}\n", "has the same name, \"x\"", true},
 	{"rules: {}\n", "a list of rules", false},
 	{"rules: []\n---\nrules: []\n", "more than one document", true},
 	{"rules: [\n", "r.yaml", true},

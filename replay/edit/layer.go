@@ -56,7 +56,7 @@ func CutPath(s string) (p fieldpath.Path, rest string, err error) {
 		}
 		for layer := range strings.SplitSeq(step.Layers, "!") {
 			if !slices.Contains(layers, layer) {
-				return p, rest, fmt.Errorf("at character %d: %q is not an encoding that unwire can decode: use %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
+				return p, rest, fmt.Errorf("at offset %d: %q is not an encoding that unwire can decode: use %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
 			}
 		}
 	}

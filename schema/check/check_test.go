@@ -208,7 +208,7 @@ func TestCheckJSON(t *testing.T) {
 		t.Errorf("%d bytes unexplained, want %d", r.Bytes-r.BytesExplained, lost)
 	}
 	for _, broken := range []string{`{"text":`, `[]`, `{} {}`, `x`} {
-		if r := checkOne(t, talk("json", []byte(broken))); r.Decoded != 0 || len(r.Contradicted) != 1 || !strings.HasPrefix(r.Contradicted[0].Reason, "malformed: JSON: ") {
+		if r := checkOne(t, talk("json", []byte(broken))); r.Decoded != 0 || len(r.Contradicted) != 1 || !strings.HasPrefix(r.Contradicted[0].Reason, "malformed JSON: ") {
 			t.Errorf("%s: %+v", broken, r)
 		}
 	}

@@ -62,14 +62,14 @@ func TestBehind(t *testing.T) {
 		{name: "a limit", word: "429", around: every(8, answer(http.StatusTooManyRequests, "", ""))},
 		{name: "a code", word: "resource_exhausted", around: every(8, answer(http.StatusTooManyRequests, "", `{"code":"resource_exhausted","message":"enough"}`))},
 		{name: "a limit of an hour", word: "429", around: every(8, answer(http.StatusTooManyRequests, "3600", ""))},
-		{name: "a mask", word: "oracle is off", around: func(h http.Handler) http.Handler {
+		{name: "a mask", word: "do not contain its parser's errors", around: func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				rec := httptest.NewRecorder()
 				h.ServeHTTP(rec, r)
 				answer(rec.Code, "", `{"code":"internal","message":"internal error"}`)(w)
 			})
 		}},
-		{name: "a mask from the fifth request on", word: "tells nothing", around: func(h http.Handler) http.Handler {
+		{name: "a mask from the fifth request on", word: "contains no error of the server's", around: func(h http.Handler) http.Handler {
 			var requests atomic.Int64
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if requests.Add(1) < 5 {

@@ -69,20 +69,20 @@ func TestOddServers(t *testing.T) {
 		executed int    // that may have been, as the probe says
 		fields   bool   // some are found all the same
 	}{
-		{name: "the same canary to everything", word: "oracle is off", around: says(400, "application/json", `{"code":"invalid_argument","message":"parse binary: illegal tag: field no 89 wire type 7"}`)},
-		{name: "the same tag to everything", word: "oracle is off", around: says(500, "application/json", `{"code":"internal","message":"parse binary: illegal tag: field no 0 wire type 7"}`)},
-		{name: "an end to everything", word: "oracle is off", around: says(500, "application/json", `{"code":"internal","message":"illegal tag, premature EOF: wire type"}`)},
-		{name: "no text to everything", word: "oracle is off", around: says(400, "application/json", `{"code":"invalid_argument","message":"unmarshal message: string field contains invalid UTF-8"}`)},
+		{name: "the same canary to everything", word: "do not contain its parser's errors", around: says(400, "application/json", `{"code":"invalid_argument","message":"parse binary: illegal tag: field no 89 wire type 7"}`)},
+		{name: "the same tag to everything", word: "do not contain its parser's errors", around: says(500, "application/json", `{"code":"internal","message":"parse binary: illegal tag: field no 0 wire type 7"}`)},
+		{name: "an end to everything", word: "do not contain its parser's errors", around: says(500, "application/json", `{"code":"internal","message":"illegal tag, premature EOF: wire type"}`)},
+		{name: "no text to everything", word: "do not contain its parser's errors", around: says(400, "application/json", `{"code":"invalid_argument","message":"unmarshal message: string field contains invalid UTF-8"}`)},
 		{name: "no wire format to everything", word: "no string field", around: says(400, "application/json", `{"code":"invalid_argument","message":"unmarshal message: proto: cannot parse invalid wire-format data"}`)},
 		{name: "a page", word: "is --to the server's address", around: says(200, "text/html", "<!DOCTYPE html><title>Welcome</title>")},
 		{name: "an error with the status 200", word: "may have run", executed: 1, around: says(200, "application/json", `{"code":"invalid_argument","message":"illegal tag"}`)},
 		{name: "an error of the handler's", word: "may have run", executed: 1, around: says(404, "application/json", `{"code":"not_found","message":"no such user"}`)},
-		{name: "a validation's words", word: "oracle is off", around: says(400, "application/json", `{"code":"invalid_argument","message":"validation error: user.name: value length must be at least 1 characters [string.min_len]"}`)},
+		{name: "a validation's words", word: "do not contain its parser's errors", around: says(400, "application/json", `{"code":"invalid_argument","message":"validation error: user.name: value length must be at least 1 characters [string.min_len]"}`)},
 		{name: "nothing", word: "no answer", around: func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		}},
-		{name: "in small letters", word: "tells nothing", around: rewords(func(s string) string { return strings.ToLower(s) })},
-		{name: "in another language", word: "oracle is off", around: rewords(func(s string) string {
+		{name: "in small letters", word: "contains no error of the server's", around: rewords(func(s string) string { return strings.ToLower(s) })},
+		{name: "in another language", word: "do not contain its parser's errors", around: rewords(func(s string) string {
 			return strings.NewReplacer("proto:", "Protobuf:", "unmarshal message", "Nachricht", "cannot parse", "unlesbar", "wire-format", "Format").Replace(s)
 		})},
 		{name: "strict about names", fields: true, word: "in a request of its own", opts: []connect.HandlerOption{connect.WithCodec(strictJSON{})}},
