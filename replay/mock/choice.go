@@ -76,18 +76,18 @@ func (q *query) add(ids *identities, messages []decode.Frame, ended bool) {
 }
 
 // candidates returns the recorded calls of the request's method, protocol and codec. refusal is the RPC error to
-// answer with if there are none; err is an error of reading the capture.
-func (x *session) candidates(q *query) (list []*candidate, refusal *envelope.Error, err error) {
+// answer with if there are none, or if the capture cannot be read.
+func (x *session) candidates(q *query) (list []*candidate, refusal *envelope.Error) {
 	l := x.s.library
 	all := l.find(q.key)
 	if len(all) == 0 {
-		return nil, &envelope.Error{Code: "unimplemented", Message: "the capture has no call of " + x.key + l.suggest(x.key)}, nil
+		return nil, &envelope.Error{Code: "unimplemented", Message: "the capture has no call of " + x.key + l.suggest(x.key)}
 	}
 	calls := slices.DeleteFunc(slices.Clone(all), func(c call) bool {
 		return c.protocol != x.call.Protocol || c.codec != x.call.Codec
 	})
 	if len(calls) == 0 {
-		return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("the capture has %s with %s, not with %s", x.key, nameProtocol(all[0].protocol, all[0].codec), nameProtocol(x.call.Protocol, x.call.Codec))}, nil
+		return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("the capture has %s with %s, not with %s", x.key, nameProtocol(all[0].protocol, all[0].codec), nameProtocol(x.call.Protocol, x.call.Codec))}
 	}
 
 	// A client that is sent here under the recorded name wants that server's calls.
@@ -101,12 +101,12 @@ func (x *session) candidates(q *query) (list []*candidate, refusal *envelope.Err
 	for _, c := range calls {
 		t, err := l.load(x.r.Context(), c.id)
 		if err != nil {
-			return nil, nil, err
+			return nil, &envelope.Error{Code: "internal", Message: "the capture cannot be read: " + err.Error()}
 		}
 		list = append(list, &candidate{call: c, tape: t})
 		list[len(list)-1].compareIDs(x.s.ids, q.head, t.head)
 	}
-	return list, nil, nil
+	return list, nil
 }
 
 // nameProtocol returns a protocol and its codec for a message, such as "connect and proto".

@@ -55,6 +55,16 @@ func (s *identities) toRecorded(request *decode.Exchange) *decode.Exchange {
 	return ex
 }
 
+// replaceIn returns recorded headers of the server with the client's identifiers, as far as the head of a request that
+// t answers has them.
+func (s *identities) replaceIn(h captures.Headers, t *tape, request *decode.Exchange) captures.Headers {
+	var ids live.IDs
+	ids.SkipCaptured(s.captured)
+	ids.Learn(live.NewServerLinks(t.swapped, noTypes), live.Swap(request))
+	ex, _, _ := ids.Apply(&decode.Exchange{Exchange: captures.Exchange{RequestHeaders: h}})
+	return ex.RequestHeaders
+}
+
 // compare compares the identifiers of a request, by their position, with those of a recorded one. same are the
 // request's identifiers that are equal to the recorded ones, or stand for them. claimed is the number of recorded
 // identifiers for which clients have sent other ones than the request has.

@@ -98,6 +98,9 @@ type player struct {
 	// single means that the response is a single message, so that its Content-Length is known before it is sent.
 	single bool
 
+	// partial is the beginning of a WebSocket message whose other frames are not due yet.
+	partial []byte
+
 	// failed is the error of writing to the client.
 	failed error
 }
@@ -147,7 +150,7 @@ func (p *player) streams() bool {
 	case decode.ConnectStream, decode.GRPC, decode.GRPCWeb, decode.GRPCWebText, decode.SSE:
 		return true
 	}
-	return false
+	return p.x.socket != nil
 }
 
 // warn adds remarks to the report if the recorded response is incomplete: truncated, not decodable, or with redacted
@@ -269,6 +272,9 @@ func (p *player) write(u *live.Upload, data []byte, changed bool) error {
 		return fmt.Errorf("frame down/%d: %w", u.Seq, err)
 	}
 	p.x.answer.FramesDown++
+	if p.x.socket != nil {
+		return p.sendFrame(p.frames[u.Index], out)
+	}
 	return p.send(out)
 }
 
@@ -311,11 +317,18 @@ func (p *player) end() {
 			x.answer.Substituted++
 		}
 		b, err := p.encode(f, f.Data, changed)
+		if err == nil && x.socket != nil {
+			err = p.sendFrame(f, b)
+		}
 		if err != nil {
 			x.refuse("internal", err.Error())
 			return
 		}
 		out = append(out, b...)
+	}
+	if x.socket != nil {
+		p.endSocket()
+		return
 	}
 	if out = append(out, p.tail...); len(out) > 0 || p.single {
 		if err := p.send(out); err != nil {
@@ -345,14 +358,7 @@ const drainTime = 100 * time.Millisecond
 // drain waits up to drainTime for the end of an HTTP/2 request, because net/http resets a stream whose request was
 // not read to its end.
 func (p *player) drain() {
-	timer := time.NewTimer(drainTime)
-	defer timer.Stop()
-	if p.x.r.ProtoMajor < 2 {
-		return
-	}
-	select {
-	case <-p.x.read:
-	case <-timer.C:
-	case <-p.x.r.Context().Done():
+	if p.x.r.ProtoMajor >= 2 {
+		p.x.untilRead(drainTime)
 	}
 }
