@@ -137,7 +137,7 @@ func TestRulesOfWebSocket(t *testing.T) {
 				text := fmt.Sprint(m[0])
 				texts, waits[text] = append(texts, text), m[1].(float64)
 			}
-			want := []string{`{"name":"a longer name","rest":"xxxxxxxxx20033`, "10,5,110,101,119,101,114,16,724", "late4", "hold me no more15", "bye3"}
+			want := []string{`{"name":"a longer name","rest":"xxxxxxxx20034`, "10,5,110,101,119,101,114,16,729", "late4", "hold me no more15", "bye3"}
 			if !slices.Equal(texts, want) || extensions != c.extensions {
 				t.Errorf("the page got %q with %q, want %q", texts, extensions, want)
 			}

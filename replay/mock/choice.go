@@ -56,12 +56,16 @@ type query struct {
 
 	// ended means that no more messages arrive.
 	ended bool
+
+	// version is that of the identities with which the recorded calls were compared.
+	version int64
 }
 
 // newQuery returns the request without its messages.
 func (x *session) newQuery() *query {
+	version := x.s.ids.version.Load()
 	head := x.s.ids.toRecorded(&decode.Exchange{Exchange: x.ex})
-	return &query{key: keyOf(&head.Exchange, x.call), target: targetOf(head.URL, x.call), head: live.HeaderIDs(requestHead(&x.ex))}
+	return &query{key: keyOf(&head.Exchange, x.call), target: targetOf(head.URL, x.call), head: live.HeaderIDs(requestHead(&x.ex)), version: version}
 }
 
 // add adds the messages of the request that are not in q yet; messages are all that have arrived. ended means that
@@ -156,6 +160,15 @@ func (c *candidate) update(ids *identities, q *query) {
 func (c *candidate) compareIDs(ids *identities, request, recorded map[string]string) {
 	same, claimed := ids.compare(request, recorded)
 	c.same, c.claimed = append(c.same, same...), c.claimed+claimed
+}
+
+// compareAllIDs compares the identifiers again, because other requests have been answered meanwhile.
+func (c *candidate) compareAllIDs(ids *identities, q *query) {
+	c.same, c.claimed = nil, 0
+	c.compareIDs(ids, q.head, c.tape.head)
+	for i := range min(c.seen, len(c.tape.ids)) {
+		c.compareIDs(ids, q.ids[i], c.tape.ids[i])
+	}
 }
 
 // A turn is a recorded call together with the identifiers for which it answers requests.

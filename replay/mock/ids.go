@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -16,6 +17,9 @@ import (
 type identities struct {
 	// captured reports whether an identifier occurs in the capture.
 	captured func(id string) bool
+
+	// version counts the requests from which identifiers were learnt.
+	version atomic.Int64
 
 	// mu guards the fields below.
 	mu sync.RWMutex
@@ -36,6 +40,7 @@ func (s *identities) learn(links *live.Links, request *decode.Exchange) {
 	defer s.mu.Unlock()
 	s.current.Update(&ids)
 	s.recorded.Update(inverse)
+	s.version.Add(1)
 }
 
 // toClient returns the swapped exchange of t with the clients' current identifiers; t.swapped itself if it has none to
@@ -60,7 +65,7 @@ func (s *identities) toRecorded(request *decode.Exchange) *decode.Exchange {
 func (s *identities) replaceIn(h captures.Headers, t *tape, request *decode.Exchange) captures.Headers {
 	var ids live.IDs
 	ids.SkipCaptured(s.captured)
-	ids.Learn(live.NewServerLinks(t.swapped, noTypes), live.Swap(request))
+	ids.Learn(t.links, live.Swap(request))
 	ex, _, _ := ids.Apply(&decode.Exchange{Exchange: captures.Exchange{RequestHeaders: h}})
 	return ex.RequestHeaders
 }

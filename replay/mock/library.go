@@ -85,6 +85,9 @@ type tape struct {
 	// schedules the recorded responses like requests.
 	swapped *decode.Exchange
 
+	// links are the relations between the messages of swapped. They are only compared with requests.
+	links *live.Links
+
 	// target is the path and the query of the request's URL as a message; nil for an RPC.
 	target *decode.Frame
 
@@ -305,7 +308,7 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 		case f.Dir == captures.Down:
 			answered = true
 		case live.IsMessage(f):
-			t.up, t.ids = append(t.up, &t.swapped.Frames[i]), append(t.ids, live.MessageIDs(f))
+			t.up, t.ids = append(t.up, &t.swapped.Frames[i]), append(t.ids, live.MessageIDs(&t.swapped.Frames[i]))
 			if !answered {
 				t.first++
 			}
@@ -317,6 +320,7 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 	t.noteMessages()
 	t.swapped.ResponseHeaders = requestHead(&ex.Exchange)
 	t.head = live.HeaderIDs(t.swapped.ResponseHeaders)
+	t.links = live.NewServerLinks(t.swapped, noTypes)
 	return t, nil
 }
 

@@ -18,12 +18,8 @@ import (
 
 // play sends the recorded answer.
 func (x *session) play() {
-	recorded := live.NewServerLinks(x.tape.swapped, noTypes)
-	learned := x.learnIDs(recorded, -1)
-	ex, links := x.s.ids.toClient(x.tape), recorded
-	if ex != x.tape.swapped {
-		links = live.NewServerLinks(ex, noTypes)
-	}
+	ex := x.s.ids.toClient(x.tape)
+	links := live.NewServerLinks(ex, noTypes)
 	p := newPlayer(x, ex, links)
 	x.connect(links)
 	p.warn()
@@ -56,22 +52,22 @@ func (x *session) play() {
 	default:
 		p.end()
 	}
-	x.learnIDs(recorded, learned)
+	x.learnIDs(x.tape)
 }
 
-// learnIDs stores the identifiers that this request has in place of recorded ones, for this answer and later requests.
-// links are those of the recorded exchange. It returns the number of messages that have arrived, and does nothing if
-// these are only the ones that were compared before.
-func (x *session) learnIDs(links *live.Links, before int) int {
+// learnIDs stores the identifiers that this request has in place of those of t, for this answer and later requests. It
+// does nothing if no messages have arrived since it was called before.
+func (x *session) learnIDs(t *tape) {
 	x.mu.Lock()
 	request := &decode.Exchange{Exchange: x.ex, Call: x.call, Frames: slices.Clone(x.messages)}
+	known := x.learned == len(x.messages)+1
+	x.learned = len(x.messages) + 1
 	x.mu.Unlock()
-	if len(request.Frames) == before {
-		return before
+	if known {
+		return
 	}
 	request.RequestHeaders = requestHead(&x.ex)
-	x.s.ids.learn(links, request)
-	return len(request.Frames)
+	x.s.ids.learn(t.links, request)
 }
 
 // A player sends a recorded answer.

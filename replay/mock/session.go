@@ -44,7 +44,7 @@ type session struct {
 	// stream decodes the request's body into frames.
 	stream *decode.Stream
 
-	// mu guards the fields from frames to links.
+	// mu guards the fields from frames to dialogue.
 	mu sync.Mutex
 	// frames are all frames of the request that have arrived.
 	frames []decode.Frame
@@ -62,6 +62,9 @@ type session struct {
 	links *live.Links
 	// dialogue has the messages that the client has sent so far, for the schedule of the response.
 	dialogue *live.Dialogue
+
+	// learned is one more than the number of messages whose identifiers are known; 0 before the first.
+	learned int
 
 	// read is closed when the body was read.
 	read chan struct{}
@@ -259,11 +262,17 @@ func (x *session) choose(q *query, list []*candidate) (*candidate, *envelope.Err
 // of the request may change the choice. refusal is the RPC error to answer with if no candidate may answer.
 // hesitated means that the client has not sent a message for hesitation.
 func (x *session) pick(list []*candidate, q *query, hesitated bool) (lead *candidate, due bool, refusal *envelope.Error) {
-	group := alike(list)
-
-	// Which recorded calls were used is only known under the lock, so that two requests do not get the same one.
+	// Which recorded calls were used, and which recorded identifiers are taken, is only known under the lock, so that
+	// two requests do not get the same ones.
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
+	if v := x.s.ids.version.Load(); v != q.version {
+		for _, c := range list {
+			c.compareAllIDs(x.s.ids, q)
+		}
+		q.version = v
+	}
+	group := alike(list)
 	c := next(group, x.s.o.Repeat, x.s.uses)
 	if lead = c; c == nil {
 		lead = group[0]
@@ -280,6 +289,7 @@ func (x *session) pick(list []*candidate, q *query, hesitated bool) (lead *candi
 	}
 	x.noteRepeat(c, group)
 	x.s.use(c)
+	x.learnIDs(c.tape)
 	return c, true, nil
 }
 
