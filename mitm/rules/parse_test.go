@@ -93,7 +93,7 @@ var faulty = []struct {
 	{"rules:\n  - match: host:a method:X\n    map: https://b\n", "only terms host:", true},
 	{"rules:\n  - match: host:a\n    map: https://b/path\n", "the URL of a server", false},
 	{"rules:\n  - match: host:a\n    map: https://b\n    drop: true\n", "cannot be combined", true},
-	{"rules:\n  - match: host:a\n    map: https://b\n  - match: host:b\n    map: https://a\n", "r.yaml:2: rule 1 maps to https://b, which the rule rule 2 maps again", true},
+	{"rules:\n  - match: host:a\n    map: https://b\n  - match: host:b\n    map: https://a\n", "r.yaml:2: the rule \"rule 1\" maps to https://b, which the rule \"rule 2\" maps again", true},
 	{"rules:\n  - match: host:*\n    map: https://b\n", `the rule "rule 1" maps to https://b, which the rule "rule 1" maps again: the requests would go in a loop`, true},
 	{"rules:\n  - &a {match: host:a, drop: true}\n  - *a\n", "anchors", true},
 	{"rules:\n  - !!map {match: host:a, drop: true}\n", "tags", true},

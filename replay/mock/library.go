@@ -137,7 +137,8 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 			return nil, err
 		}
 		if ex.ChangedProtocol() == "websocket" && slices.Contains(opened, ex.ID) {
-			continue // the WebSocket answers
+			// The WebSocket answers.
+			continue
 		}
 		if reason := l.unplayable(ex); reason != "" {
 			l.skipped = append(l.skipped, Skipped{row.ID, reason})

@@ -199,7 +199,8 @@ func (p *player) endSocket() {
 	x.answer.Complete = true
 	switch {
 	case closed != nil && closed.Dir == captures.Down:
-		_ = x.socket.Close(websocket.StatusCode(closed.Close.Code), closed.Close.Reason) // the client may have gone
+		// The client may have gone.
+		_ = x.socket.Close(websocket.StatusCode(closed.Close.Code), closed.Close.Reason)
 	case closed != nil:
 		// The recorded client has ended the WebSocket.
 		x.untilRead(x.s.o.Wait)
@@ -226,12 +227,14 @@ func (x *session) refuseOpen(code, message string) {
 	if code == "resource_exhausted" {
 		status = websocket.StatusMessageTooBig
 	}
-	_ = x.socket.Close(status, reason) // the client may have gone
+	// The client may have gone.
+	_ = x.socket.Close(status, reason)
 }
 
 // closeSocket closes the connection of a WebSocket, if it is still open.
 func (s *Server) closeSocket(c *websocket.Conn) {
-	_ = c.CloseNow() // it may be closed already
+	// It may be closed already.
+	_ = c.CloseNow()
 	s.open.Done()
 }
 
