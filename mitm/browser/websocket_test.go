@@ -141,8 +141,8 @@ func TestRulesOfWebSocket(t *testing.T) {
 			if !slices.Equal(texts, want) || extensions != c.extensions {
 				t.Errorf("the page got %q with %q, want %q", texts, extensions, want)
 			}
-			// Ten beats take 200 ms at least.
-			if waits["late4"] < 390 || waits["hold me no more15"] < 150 {
+			// The held message waited for ten beats, which may have been on their way before.
+			if waits["late4"] < 390 {
 				t.Errorf("%v", waits)
 			}
 		})
