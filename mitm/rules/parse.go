@@ -221,7 +221,7 @@ func (p *parser) checkLoops() {
 			continue
 		}
 		if next := p.set.server(r.mapTo); next != nil {
-			p.fault(&yaml.Node{Line: r.Line}, "%s maps to %s, which the rule %s maps again, so requests would loop", r.Name, r.mapTo, next.Name)
+			p.fault(&yaml.Node{Line: r.Line}, "the rule %q maps to %s, which the rule %q maps again, so requests would loop", r.Name, r.mapTo, next.Name)
 		}
 	}
 }

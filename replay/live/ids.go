@@ -18,6 +18,9 @@ import (
 type IDs struct {
 	// values are the live identifiers by the captured ones.
 	values values.Replacements
+	// young and old are the captured identifiers that Update added last, and before those: when young has half of
+	// maxTokens, those that are only in old are forgotten.
+	young, old map[string]struct{}
 
 	// captured reports whether a live value occurs in the capture too; nil: none does.
 	captured func(id string) bool
@@ -200,13 +203,20 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 
 // Update adds the identifiers of other. They replace earlier ones.
 //
-// Limits: 200,000 identifiers; once there are more, the earlier ones are forgotten.
+// Limits: 200,000 identifiers; once there are more, those that were added first are forgotten.
 func (s *IDs) Update(other *IDs) {
-	if len(other.values) == 0 {
-		return
+	if len(other.values) > 0 && s.values == nil {
+		s.values, s.young = values.Replacements{}, map[string]struct{}{}
 	}
-	if s.values == nil || len(s.values)+len(other.values) > maxTokens {
-		s.values = values.Replacements{}
+	for captured, now := range other.values {
+		if len(s.young) >= maxTokens/2 {
+			for id := range s.old {
+				if _, again := s.young[id]; !again {
+					delete(s.values, id)
+				}
+			}
+			s.old, s.young = s.young, map[string]struct{}{}
+		}
+		s.values[captured], s.young[captured] = now, struct{}{}
 	}
-	maps.Copy(s.values, other.values)
 }

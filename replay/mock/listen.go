@@ -82,7 +82,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			all = errors.Join(all, err, h.Close())
 		}
 	}
-	return all
+	return errors.Join(all, s.endSockets(ctx))
 }
 
 // dispatch passes a new connection to the HTTP server with or without TLS, depending on its first byte.
