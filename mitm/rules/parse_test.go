@@ -94,7 +94,7 @@ var faulty = []struct {
 	{"rules:\n  - match: host:a\n    map: https://b/path\n", "the URL of a server", false},
 	{"rules:\n  - match: host:a\n    map: https://b\n    drop: true\n", "cannot be combined", true},
 	{"rules:\n  - match: host:a\n    map: https://b\n  - match: host:b\n    map: https://a\n", "r.yaml:2: the rule \"rule 1\" maps to https://b, which the rule \"rule 2\" maps again", true},
-	{"rules:\n  - match: host:*\n    map: https://b\n", `the rule "rule 1" maps to https://b, which the rule "rule 1" maps again: the requests would go in a loop`, true},
+	{"rules:\n  - match: host:*\n    map: https://b\n", `the rule "rule 1" maps to https://b, which the rule "rule 1" maps again, so requests would loop`, true},
 	{"rules:\n  - &a {match: host:a, drop: true}\n  - *a\n", "anchors", true},
 	{"rules:\n  - !!map {match: host:a, drop: true}\n", "tags", true},
 	{"rules:\n  - {name: x, match: host:a, drop: true}\n  - {name: x, match: host:b, drop: true}\n", "has the same name, \"x\"", true},
