@@ -45,6 +45,9 @@ var (
 	// Base64 contains the characters of base64, and its line breaks and their escapes.
 	Base64 = of(digits + letters + "+/=\r\n\\")
 
+	// Crypt contains the characters of hashes of passwords.
+	Crypt = of(digits + letters + "./$+=,-_")
+
 	Hex     = of("0123456789abcdef")
 	URLPath = of(digits + letters + "_-/")
 
@@ -114,6 +117,32 @@ func LooksKey(v []byte) bool {
 		last = class
 	}
 	return digit && (hex || 3*changes >= len(v))
+}
+
+// IsAddress reports whether a value is an address on a blockchain: "0x" and 40 hexadecimal digits.
+func IsAddress(v []byte) bool {
+	return len(v) == 42 && v[0] == '0' && v[1] == 'x' && IsHex(strings.ToLower(string(v[2:])))
+}
+
+// LooksCode reports whether a value looks like a code that a person types: 4 to 64 letters, digits and dashes, with
+// only capital letters or at least one digit.
+func LooksCode(v []byte) bool {
+	if len(v) < 4 || len(v) > 64 {
+		return false
+	}
+	digit, lower := false, false
+	for _, c := range v {
+		switch {
+		case c >= '0' && c <= '9':
+			digit = true
+		case c >= 'a' && c <= 'z':
+			lower = true
+		case c >= 'A' && c <= 'Z' || c == '-' || c == '_':
+		default:
+			return false
+		}
+	}
+	return digit || !lower
 }
 
 // IsHex reports whether s consists of hexadecimal digits in lower case only.
