@@ -39,6 +39,9 @@ var (
 	// Token contains the characters of bearer tokens (RFC 6750) and of other common tokens.
 	Token = of(digits + letters + "_-.~+/=%|:")
 
+	// Opaque contains the characters of tokens, including those that consist of several parts.
+	Opaque = of(digits + letters + "_-.~+/=%|:;@!*,")
+
 	// Login contains the characters of a user name and password joined by a colon.
 	Login = of(digits + letters + "_-.~+=%:@!")
 
@@ -79,7 +82,7 @@ var (
 func LooksRandom(v []byte) bool {
 	digit := false
 	for _, c := range v {
-		if !Token.Has(c) {
+		if !Opaque.Has(c) {
 			return false
 		}
 		digit = digit || c >= '0' && c <= '9'
@@ -119,9 +122,16 @@ func LooksKey(v []byte) bool {
 	return digit && (hex || 3*changes >= len(v))
 }
 
-// IsAddress reports whether a value is an address on a blockchain: "0x" and 40 hexadecimal digits.
-func IsAddress(v []byte) bool {
-	return len(v) == 42 && v[0] == '0' && v[1] == 'x' && IsHex(strings.ToLower(string(v[2:])))
+// IsIdentifier reports whether a value has the form of a public identifier: an address on a blockchain ("0x" and 40
+// hexadecimal digits), or two capital letters and 32 hexadecimal digits, as Twilio's identifiers.
+func IsIdentifier(v []byte) bool {
+	switch len(v) {
+	case 42:
+		return v[0] == '0' && v[1] == 'x' && IsHex(strings.ToLower(string(v[2:])))
+	case 34:
+		return v[0] >= 'A' && v[0] <= 'Z' && v[1] >= 'A' && v[1] <= 'Z' && IsHex(string(v[2:]))
+	}
+	return false
 }
 
 // LooksCode reports whether a value looks like a code that a person types: 4 to 64 letters, digits and dashes, with

@@ -76,11 +76,7 @@ var documentedShapes = []Shape{
 	{Prefix: "sk_", chars: charset.Hex, min: 48},
 	// JFrog
 	{Prefix: "AKCp", chars: charset.Alnum, min: 60, digit: true},
-	// Resend
-	{Prefix: "re_", chars: charset.Word, min: 30, digit: true},
 	{Prefix: "AGE-SECRET-KEY-", chars: charset.Upper, min: 50},
-	// Nostr
-	{Prefix: "nsec1", chars: charset.Alnum, min: 50},
 	// OAuth, RFC 9126
 	{Prefix: "urn:ietf:params:oauth:request_uri:", chars: charset.Word, min: 16, keep: true},
 	// Microsoft Entra: three characters and a digit precede

@@ -9,7 +9,7 @@ import (
 var headerNames = setOf("token apikey api-key x-auth authentication x-authentication x-authorization jwt dpop signature x-amzn-oidc-data " +
 	"x-ms-client-principal x-wsse set-cookie2 authentication-info proxy-authentication-info session key " +
 	"cst scnt verif-hash x-modhash x-honeycomb-team x-ovh-consumer x-pull x-jfrog-art-api x-ha-access x-identity-header x-wp-nonce " +
-	"x-ig-www-claim x-2fa-approval")
+	"x-ig-www-claim x-2fa-approval accesslicensenumber")
 
 // headerWords are words that denote a secret at the end of a header field's name.
 var headerWords = setOf("token secret password passwd passcode passphrase pwd credential credentials jwt authorization assertion sid " +

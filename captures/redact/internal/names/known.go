@@ -10,8 +10,8 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
-		"secretkeybase sapisid",
-	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign secrets userhash usersig xsig",
+		"secretkeybase sapisid bindcredentials",
+	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig",
 	PerhapsKey:     "key1 key2 keysbase64 seed",
 	Code:           "pin",
 	parameterOrKey: "key",
@@ -46,7 +46,7 @@ var families = [...]struct {
 	}},
 	{"key", []string{
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
-		"hmac", "consumer", "admin", "function", "sas", "application", "recovery",
+		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session",
 	}},
 	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth"}},
 	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
@@ -68,8 +68,8 @@ var endWords = []string{"pass", "pwd", "otp", "totp", "psk", "cvc", "cvv"}
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
 var afterWords = []string{"confirmation", "confirm", "again", "repeat", "1", "2"}
 
-// hashWords may follow a name that denotes a secret; the value is then a hash, and a secret if it looks random.
-var hashWords = []string{"hash", "digest"}
+// hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
+var hashWords = []string{"hash", "digest", "data"}
 
 // endings are endings of names that denote a secret only if the value looks random, with the kind of such
 // names.
@@ -85,8 +85,9 @@ var endings = [...]struct {
 	{"credentials", Perhaps},
 	{"assertion", Perhaps},
 	{"macaroon", Perhaps},
-	{"sessionticket", Perhaps},
-	{"authticket", Perhaps},
+	{"ticket", Perhaps},
+	{"captcharesponse", Perhaps},
+	{"turnstileresponse", Perhaps},
 	{"jwt", Perhaps},
 	{"key", PerhapsKey},
 }

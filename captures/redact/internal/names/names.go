@@ -51,7 +51,7 @@ func (k Kind) Fits(value []byte) bool {
 	case Secret:
 		return len(value) > 0 && !isStandIn(value)
 	case Perhaps:
-		return charset.LooksRandom(value) && !charset.IsAddress(value)
+		return charset.LooksRandom(value) && !charset.IsIdentifier(value)
 	case Code:
 		return charset.LooksCode(value)
 	case PerhapsKey, parameterOrKey:
@@ -69,7 +69,7 @@ func (k Kind) MayTell() bool {
 // name.
 func (k Kind) FitsParameter(value []byte) bool {
 	switch k {
-	case Parameter, PerhapsParameter, parameterOrKey:
+	case Parameter, PerhapsParameter, parameterOrKey, PerhapsKey:
 		return charset.LooksRandom(value)
 	case keyParameter:
 		return charset.LooksKey(value)
@@ -106,6 +106,8 @@ func isStandIn(value []byte) bool {
 	first, last := value[0], value[len(value)-1]
 	switch {
 	case len(value) < 12 && standIns[strings.ToLower(string(value))]:
+		return true
+	case string(value) == "Password", string(value) == "Secret", string(value) == "Token", bytes.HasPrefix(bytes.ToLower(value[:min(len(value), 5)]), []byte("your_")):
 		return true
 	case first == '{' && len(value) > 4 && value[1] == '{' && last == '}', first == '$' && len(value) > 3 && value[1] == '{' && last == '}':
 		return true

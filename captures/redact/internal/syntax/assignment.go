@@ -83,6 +83,9 @@ func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 	for end > 0 && i-end < 8 && (b[end-1] == ' ' || b[end-1] == '\t') {
 		end--
 	}
+	if end > 1 && b[end-1] == ']' && b[i] == '=' && (b[end-2] == '"' || b[end-2] == '\'') {
+		end-- // an element: config['password'] = 'x'
+	}
 	if end > 0 && (b[end-1] == '"' || b[end-1] == '\'') {
 		quoted = b[end-1] == '"'
 		end--

@@ -43,7 +43,7 @@ func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match
 		return match.Match{}, match.Nothing // no element
 	}
 	value := bytes.TrimRight(b[p:end], " \t\r\n")
-	if len(value) == 0 || !names.Secret.Fits(value) {
+	if len(value) == 0 || !f.names.Kind(name).Fits(value) {
 		return match.Match{}, match.Nothing
 	}
 	m := match.Match{Start: p, End: p + len(value), Secret: string(value), Learn: len(value) >= match.ShortSecret, Rule: match.Member, Name: string(name)}
@@ -100,9 +100,9 @@ func keyElement(b []byte) []byte {
 	return key[bytes.LastIndexByte(key, '>')+1:]
 }
 
-// isSecret reports whether a value with this name is always a secret.
+// isSecret reports whether a value with this name is a secret, always or if it looks like one.
 func (f *Finder) isSecret(name []byte) bool {
-	return len(name) > 0 && len(name) <= names.MaxLen && f.names.Kind(name) == names.Secret
+	return len(name) > 0 && len(name) <= names.MaxLen && f.names.Kind(name).MayTell()
 }
 
 // part finds the content of a multipart form part whose name denotes a secret. i is the index of the sign after
