@@ -39,8 +39,8 @@ var (
 	// Token contains the characters of bearer tokens (RFC 6750) and of other common tokens.
 	Token = of(digits + letters + "_-.~+/=%|:")
 
-	// Opaque contains the characters of tokens, including those that consist of several parts.
-	Opaque = of(digits + letters + "_-.~+/=%|:;@!*,")
+	// opaque contains the characters of tokens, including those that consist of several parts.
+	opaque = of(digits + letters + "_-.~+/=%|:;@!*,")
 
 	// Login contains the characters of a user name and password joined by a colon.
 	Login = of(digits + letters + "_-.~+=%:@!")
@@ -82,7 +82,7 @@ var (
 func LooksRandom(v []byte) bool {
 	digit := false
 	for _, c := range v {
-		if !Opaque.Has(c) {
+		if !opaque.Has(c) {
 			return false
 		}
 		digit = digit || c >= '0' && c <= '9'

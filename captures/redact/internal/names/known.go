@@ -12,12 +12,12 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
 		"secretkeybase sapisid bindcredentials",
 	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig",
-	PerhapsKey:     "key1 key2 keysbase64 seed",
-	Code:           "pin",
+	perhapsKey:     "key1 key2 keysbase64 seed",
+	code:           "pin",
 	parameterOrKey: "key",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
 		"accesskey samlart ticket",
-	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
+	perhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k appid",
 })
 
@@ -89,7 +89,7 @@ var endings = [...]struct {
 	{"captcharesponse", Perhaps},
 	{"turnstileresponse", Perhaps},
 	{"jwt", Perhaps},
-	{"key", PerhapsKey},
+	{"key", perhapsKey},
 }
 
 // notBefore are words before one of the endings with which a name denotes something else: a position in a list

@@ -29,19 +29,19 @@ const (
 	// Parameter means that the value is a secret in a URL; elsewhere the name has other meanings.
 	Parameter
 
-	// PerhapsParameter means that the value is a secret in a URL if it looks random.
-	PerhapsParameter
+	// perhapsParameter means that the value is a secret in a URL if it looks random.
+	perhapsParameter
 
-	// PerhapsKey means that the value is a secret if it looks like a random key.
-	PerhapsKey
+	// perhapsKey means that the value is a secret if it looks like a random key.
+	perhapsKey
 
-	// Code means that the value is a secret if it looks like a code of digits or capital letters.
-	Code
+	// code means that the value is a secret if it looks like a code of digits or capital letters.
+	code
 
 	// keyParameter means that the value is a secret in a URL if it looks like a random key.
 	keyParameter
 
-	// parameterOrKey is PerhapsParameter in a URL, and PerhapsKey elsewhere.
+	// parameterOrKey is perhapsParameter in a URL, and perhapsKey elsewhere.
 	parameterOrKey
 )
 
@@ -52,9 +52,9 @@ func (k Kind) Fits(value []byte) bool {
 		return len(value) > 0 && !isStandIn(value)
 	case Perhaps:
 		return charset.LooksRandom(value) && !charset.IsIdentifier(value)
-	case Code:
+	case code:
 		return charset.LooksCode(value)
-	case PerhapsKey, parameterOrKey:
+	case perhapsKey, parameterOrKey:
 		return charset.LooksKey(value)
 	}
 	return false
@@ -62,14 +62,14 @@ func (k Kind) Fits(value []byte) bool {
 
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
-	return k == Secret || k == Perhaps || k == PerhapsKey || k == parameterOrKey || k == Code
+	return k == Secret || k == Perhaps || k == perhapsKey || k == parameterOrKey || k == code
 }
 
 // FitsParameter reports whether the value of a URL parameter is a secret. k is the kind of the parameter's
 // name.
 func (k Kind) FitsParameter(value []byte) bool {
 	switch k {
-	case Parameter, PerhapsParameter, parameterOrKey, PerhapsKey:
+	case Parameter, perhapsParameter, parameterOrKey, perhapsKey:
 		return charset.LooksRandom(value)
 	case keyParameter:
 		return charset.LooksKey(value)
@@ -289,7 +289,7 @@ func (n *Names) whole(name string) Kind {
 		return Secret
 	}
 	if start, ok := strings.CutSuffix(name, "code"); ok && hasSuffixOf(start, codeFamily) {
-		return Code
+		return code
 	}
 	if kind := byAfterWord(name); kind != Other {
 		return kind

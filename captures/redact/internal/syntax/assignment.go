@@ -64,7 +64,8 @@ func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
 		return f.names.Kind(siblingName(b, at))
 	}
 	if b[i] == ':' && at > 0 && b[at-1] == ':' {
-		return names.Other // a part of a resource's name, as in arn:aws:secretsmanager:…:secret:x
+		// A part of a resource's name, as in arn:aws:secretsmanager:…:secret:x.
+		return names.Other
 	}
 	kind := f.names.Kind(name)
 	if kind == names.Other && b[i] == ':' && bytes.IndexByte(name, '-') > 0 && f.names.Header(string(bytes.ToLower(name))) {

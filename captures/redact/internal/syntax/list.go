@@ -88,21 +88,13 @@ func nameOf(b []byte) []byte {
 // second of a pair such as ["authorization", "…"], by the first. The same holds for the arguments of a call in source
 // code: put("password", "…"), setPassword("…"). It also returns that name.
 func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
-	window := b[max(0, i-lookBack):i]
-	n := len(window)
-	for n > 0 && (window[n-1] == ' ' || window[n-1] == '\n' || window[n-1] == '\\' || window[n-1] == '\t' || window[n-1] == '\r') {
-		n--
-	}
-	if n == 0 || window[n-1] != '[' && window[n-1] != ',' && window[n-1] != '(' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
-		return names.Other, nil
-	}
-	window = window[:n]
+	window := beforeItem(b[max(0, i-lookBack):i])
 	open := bytes.LastIndexAny(window, "[]{}()")
 	if open < 0 || window[open] != '[' && window[open] != '(' {
 		return names.Other, nil
 	}
 	if window[open] == '(' {
-		if open == n-1 {
+		if open == len(window)-1 {
 			return f.setterKind(window[:open])
 		}
 	} else if name = nameOf(window[:open]); len(name) > 0 {
@@ -118,6 +110,16 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	}
 	name = first[1 : len(first)-1]
 	return f.headerKind(name), name
+}
+
+// beforeItem returns what precedes a string without the white space before the string; nil if the string is not an item
+// of a list or an argument.
+func beforeItem(window []byte) []byte {
+	n := len(bytes.TrimRight(window, " \n\\\t\r"))
+	if n == 0 || window[n-1] != '[' && window[n-1] != ',' && window[n-1] != '(' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
+		return nil
+	}
+	return window[:n]
 }
 
 // setterKind classifies the argument of a call by the name of the function, if that sets a value: setPassword,

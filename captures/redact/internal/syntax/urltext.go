@@ -51,8 +51,14 @@ func userinfoAt(b []byte, i int, final bool) (match.Match, match.State) {
 	if n == maxUser || rest[n] != ':' {
 		return match.Match{}, match.Nothing
 	}
-	n++
-	from := n
+	return passwordAt(b, i, n+1, isToken, final)
+}
+
+// passwordAt finds the password at index from after the "://" at index i. isToken means that the user name before it is a
+// secret, too. final is as for Finder.At.
+func passwordAt(b []byte, i, from int, isToken, final bool) (match.Match, match.State) {
+	rest := b[i:]
+	n := from
 	for n < len(rest) && n < maxUserinfo && (charset.User.Has(rest[n]) || rest[n] == ':') {
 		n++
 	}
@@ -63,7 +69,7 @@ func userinfoAt(b []byte, i int, final bool) (match.Match, match.State) {
 		return match.Match{}, match.Nothing
 	}
 	if isToken {
-		from = 3 // both are secrets
+		from = len("://")
 	}
 	return match.Match{Start: i + from, End: i + n, Secret: string(rest[from:n]), Rule: match.URLPassword}, match.Found
 }
