@@ -9,7 +9,6 @@ import (
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
-	"unwire/captures/redact/internal/names"
 	"unwire/decode/envelope"
 )
 
@@ -129,14 +128,7 @@ func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	if err != nil || n == "" {
 		return name, false
 	}
-	kind := r.names.Kind([]byte(n))
-	switch kind {
-	case names.Other:
-		return n, false
-	case names.PerhapsParameter, names.PerhapsKey:
-		return n, kind.FitsParameter([]byte(value))
-	}
-	return n, true
+	return n, r.names.Kind([]byte(n)).FitsQuery(value)
 }
 
 // parameterValue replaces secrets inside v, a parameter's value at offset at, that percent-encoding, base64 or

@@ -35,6 +35,12 @@ type Shape struct {
 	dots bool
 	// colon means that the run must contain a colon, between a user name and a password.
 	colon bool
+	// mixed means that the run must contain a character that is not a letter, as passwords do and words do not.
+	mixed bool
+	// random means that the run must look like a random key.
+	random bool
+	// within means that the key may begin within a word.
+	within bool
 	// keep means that the prefix is not secret and is not replaced.
 	keep bool
 
@@ -104,11 +110,15 @@ func (s *Shape) fits(run []byte) bool {
 	if len(run) < s.min {
 		return false
 	}
-	digit, dot, colon := !s.digit, !s.dots, !s.colon
+	if s.random && !charset.LooksKey(run) {
+		return false
+	}
+	digit, dot, colon, mixed := !s.digit, !s.dots, !s.colon, !s.mixed
 	for i, c := range run {
+		mixed = mixed || c|0x20 < 'a' || c|0x20 > 'z'
 		digit = digit || c >= '0' && c <= '9'
 		colon = colon || c == ':' && i > 0 && i < len(run)-1 && run[i+1] != '/'
 		dot = dot || c == '.' && i >= 8 && i < len(run)-1
 	}
-	return digit && dot && colon
+	return digit && dot && colon && mixed
 }
