@@ -45,10 +45,14 @@ func mistralConversation(g *apiCall) {
 	at := 0
 	if g.answer != "" && g.chance(0.5) {
 		id := "tool_exec_" + g.padding()
-		send("tool.execution.started", object{"output_index": at, "id": id, "name": "web_search", "arguments": ""})
-		send("tool.execution.done", object{"output_index": at, "id": id, "name": "web_search", "info": object{}})
+		u := toolUse{name: "web_search", args: object{"query": "when does the train leave"}}
+		send("tool.execution.started", object{"output_index": at, "id": id, "name": u.name, "arguments": ""})
+		for _, p := range g.parts(u.json()) {
+			send("tool.execution.delta", object{"output_index": at, "id": id, "name": u.name, "arguments": p})
+		}
+		send("tool.execution.done", object{"output_index": at, "id": id, "name": u.name, "info": object{}})
 		at++
-		g.calls = append(g.calls, toolUse{name: "web_search", args: object{}})
+		g.calls = append(g.calls, u)
 	}
 	id := "msg_" + g.padding()
 	for i, p := range g.parts(g.answer) {

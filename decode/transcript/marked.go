@@ -104,6 +104,7 @@ func isMarked(p *part.Parts) bool {
 		{p.Model, 1},
 		{p.Asked, 1},
 		{p.Finished, 1},
+		{p.ModelStopped, 1},
 		{tier >= 2, 1},
 		{tier >= 3, 1},
 		{m.tokens, 2},

@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -222,11 +223,22 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	if out == nil {
 		return false
 	}
+	if isWrappedResult(out) {
+		sc.path = append(sc.path[:len(sc.path):len(sc.path)], out.Name)
+		return f.addResult(out, sc)
+	}
 	p := f.piece(sc)
 	p.Channel, p.ID, p.Name, p.Text, p.Tier = Result, id, name, resultText(out), max(sc.tier, 2)
 	p.Path = strings.Join(append(sc.path[:len(sc.path):len(sc.path)], out.Name), ".")
 	f.out.List = append(f.out.List, p)
 	return true
+}
+
+// isWrappedResult reports whether the member that contains a result is an object with the call's identifier and the
+// result proper.
+func isWrappedResult(out *event.Node) bool {
+	return out.Kind == jsontree.Object && resultNames[out.Fold] && slices.ContainsFunc(out.Items, func(m *event.Node) bool { return outputs[m.Fold] }) &&
+		slices.ContainsFunc(callIDs[:], func(name string) bool { return out.String(name) != "" })
 }
 
 // findResults returns the tool results inside the content of a message.

@@ -187,6 +187,9 @@ type Pieces struct {
 
 	// Finished means that the server reports why the model stopped, under a name such as "finish_reason".
 	Finished bool
+
+	// ModelStopped means that the reason is one that only models have, such as "tool_use".
+	ModelStopped bool
 }
 
 // maxPieces is the maximum number of pieces (texts, calls, results) that are found in an exchange.
@@ -437,7 +440,7 @@ func speakerOf(n *event.Node) Speaker {
 // isDiscriminator reports whether the value of a member with that name names the kind of an object.
 func isDiscriminator(fold string) bool {
 	switch fold {
-	case "kind", "event", "object", "sessionupdate", "typename":
+	case "kind", "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
 		return true
 	}
 	return strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
@@ -473,19 +476,58 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 	hasDelta := n.Member("delta") != nil
 	for _, m := range n.Items {
 		inner := sc
-		if hasDelta && m.Fold != "delta" {
+		switch {
+		case !hasDelta:
+		case m.Fold != "delta":
 			// What stands next to a delta is the whole so far.
 			inner.delta = false
+		case m.Kind == jsontree.String:
+			f.applyDescribed(n, &inner)
+		}
+		if isStatusText(n, m) {
+			inner.channel = ignored
 		}
 		f.visitMember(m, inner)
 	}
 }
 
+// applyDescribed updates the scope of a delta in object n by the one object next to the delta, which then describes the
+// part of the conversation that the delta continues.
+func (f *finder) applyDescribed(n *event.Node, sc *scope) {
+	var described *event.Node
+	for _, m := range n.Items {
+		if m.Kind != jsontree.Object {
+			continue
+		}
+		if described != nil {
+			return
+		}
+		described = m
+	}
+	if described != nil {
+		f.applyMarks(described, sc)
+	}
+}
+
+// isStatusText reports whether member m of object n is the text of a status: it is next to a numeric code.
+func isStatusText(n, m *event.Node) bool {
+	if m.Kind != jsontree.String || m.Fold != "message" && m.Fold != "msg" {
+		return false
+	}
+	code := n.Member("code")
+	return code != nil && code.Kind == jsontree.Number
+}
+
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	for _, m := range n.Items {
-		if m.Kind == jsontree.String && isDiscriminator(m.Fold) && naming.IsKind(m.Text) {
+		switch {
+		case m.Kind != jsontree.String:
+		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
 			sc.applyType(m.Text)
+		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
+			// A notification of JSON-RPC, such as item/agentMessage/delta.
+			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
 		}
 	}
 	sc.final = sc.final || f.event.Dir == captures.Down && hasEnded(n)
@@ -540,6 +582,7 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 	}
 	if f.event.Dir == captures.Down && isText && finishNames[name] && m.Text != "" {
 		f.out.Finished = true
+		f.out.ModelStopped = f.out.ModelStopped || modelStops[naming.Fold(m.Text)]
 	}
 	sc.path, sc.text = append(sc.path[:len(sc.path):len(sc.path)], m.Name), false
 
@@ -582,7 +625,12 @@ func (sc *scope) applyName(m *event.Node, bare string, c compound, dir captures.
 		sc.channel = Thought
 	case systemNames[name] && sc.message == 0 && dir == captures.Up:
 		sc.speaker = System
+	case c.speaker == System && (dir == captures.Up || !isText):
 	case !isText || c.channel == Thought || c.channel == Unmarked && c.text && !inCall:
+		if c.speaker == System {
+			// The system that answers a user is the model.
+			c.speaker = Assistant
+		}
 		sc.named(c)
 	}
 }
@@ -612,6 +660,9 @@ func (sc *scope) named(c compound) {
 
 // finishNames are names of members that contain the reason why a model stopped.
 var finishNames = set(`finishreason stopreason donereason stoptype completionreason`)
+
+// modelStops are reasons why a model stops, and hardly anything else.
+var modelStops = set(`endturn tooluse toolcalls maxtokens stopsequence functioncall contentfilter`)
 
 // visitText adds a string as a piece, if its name or the scope marks it as a text of the conversation.
 func (f *finder) visitText(n *event.Node, sc scope) {
@@ -658,7 +709,7 @@ func (f *finder) addQuestion(n *event.Node, sc scope) {
 // isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return thoughtNames[name] || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
+	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.
@@ -669,7 +720,8 @@ func isKeyword(s string) bool {
 // addText adds a piece of a text.
 func (f *finder) addText(text string, sc scope) {
 	p := f.piece(sc)
-	p.Text = text
+	// Some services pad each token with zeros, so that its size does not reveal it.
+	p.Text = strings.TrimRight(text, "\x00")
 	f.out.List = append(f.out.List, p)
 }
 

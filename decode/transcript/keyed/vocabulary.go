@@ -55,11 +55,11 @@ var (
 	// callArguments, callNamesOf and callIDs are the members of a call. The first of callIDs that is there counts.
 	callArguments = set(`arguments args input partialjson parameters params inputtextdelta argumentsdelta inputdelta delta toolinput rawinput inputjson
 		functionarguments argumentstext argstext inputtext kwargs toolargs toolarguments toolparameters`)
-	callNamesOf = set(`name toolname functionname toolcallname tool function functionid toolid recipient`)
-	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid"}
+	callNamesOf = set(`name toolname functionname toolcallname functioncallname tool function functionid toolid recipient`)
+	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid", "uuid"}
 
 	// callInner are members of a call that contain further members of it.
-	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom`)
+	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom state`)
 
 	// outputs are members with the result of a call, in the call itself or in a message about it.
 	outputs = set(`output result response observation outputs results tooloutput toolresult returnvalue rawoutput content json text errortext error value message`)
@@ -127,12 +127,12 @@ func typeOf(word string) typed {
 	p := naming.Parts(word)
 	fold := naming.Fold(word)
 	var t typed
-	t.delta = has(p, "delta", "chunk", "append", "partial", "token") || strings.HasSuffix(fold, "delta") || strings.HasSuffix(fold, "chunk")
+	t.delta = has(p, "delta", "chunk", "append", "partial", "token", "tokens") || strings.HasSuffix(fold, "delta") || strings.HasSuffix(fold, "chunk")
 	t.whole = !t.delta && has(p, "done", "completed", "complete", "final", "finish", "finished", "available", "snapshot", "end", "stop", "added", "created", "succeeded")
 	t.error = has(p, "error", "exception", "failed", "failure") || strings.HasSuffix(fold, "exception") || strings.HasSuffix(fold, "error")
 	t.replaces = has(p, "replace", "replacement")
 	t.speaker = speakers[fold]
-	t.text = has(p, "text", "message", "content", "answer", "completion", "generation", "output", "token", "markdown")
+	t.text = has(p, "text", "message", "content", "answer", "completion", "generation", "output", "token", "tokens", "markdown")
 
 	t.classify(p, fold)
 	if t.speaker == Tool {
@@ -150,7 +150,7 @@ func (t *typed) classify(p map[string]bool, fold string) {
 	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp", "action")
 	switch {
 	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
-		"safety", "moderation", "sources", "source", "redacted", "signature", "informative", "plan") && !tool,
+		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "informative", "plan") && !tool,
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored
 	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":

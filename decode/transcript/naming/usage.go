@@ -98,6 +98,9 @@ func UsageIn(enclosing, name string) int {
 	if f := Usage(name); f >= 0 {
 		return f
 	}
+	if f := Usage(enclosing); (f == Input || f == Output) && !strings.Contains(outer, "detail") && (name == "total" || name == "count") {
+		return f
+	}
 	if f, ok := plainUsage[Fold(name)]; ok && (strings.Contains(outer, "usage") || strings.Contains(outer, "token") || outer == "timings") {
 		return f
 	}

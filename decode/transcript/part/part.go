@@ -104,13 +104,16 @@ type Parts struct {
 	// Finished means that the server reported why the model stopped.
 	Finished bool
 
+	// ModelStopped means that the reason is one that only models have, such as "tool_use".
+	ModelStopped bool
+
 	// asked is the index of the event in which the user first spoke, if a text of the server follows; otherwise 0.
 	asked int
 }
 
 // Join joins the pieces of each text and each call.
 func Join(in *keyed.Pieces) *Parts {
-	out := &Parts{Errors: in.Errors, Messages: in.Messages, Model: in.Model, Asked: in.Asked, Finished: in.Finished}
+	out := &Parts{Errors: in.Errors, Messages: in.Messages, Model: in.Model, Asked: in.Asked, Finished: in.Finished, ModelStopped: in.ModelStopped}
 	var texts, calls []keyed.Piece
 	for _, p := range in.List {
 		switch p.Channel {
