@@ -54,6 +54,9 @@ type answerMarks struct {
 	// thoughts and calls mean that there is thinking, and a call of a tool.
 	thoughts, calls bool
 
+	// streamed means that thinking arrives in pieces, and identified that a call has an identifier and a name.
+	streamed, identified bool
+
 	// deltas means that the answer arrives in pieces, and others that only another text does.
 	deltas, others bool
 
@@ -70,13 +73,18 @@ func marksOf(p *part.Parts, tier int) (m answerMarks) {
 		}
 		isAnswer := p.IsAnswer(t, tier)
 		m.thoughts = m.thoughts || t.Thought
+		m.streamed = m.streamed || t.Thought && t.Events >= leastStreamed
 		m.tokens = m.tokens || isAnswer && t.Tokens
 		m.named = m.named || isAnswer && t.IsNamed()
 		m.deltas = m.deltas || isAnswer && (t.Events >= leastStreamed || t.Delta && t.Tier >= 2)
 		m.others = m.others || !isAnswer && t.Pieces >= leastStreamed && !t.Thought
 	}
 	m.others = m.others && !m.deltas
-	m.calls = slices.ContainsFunc(p.Calls, func(c part.Call) bool { return c.Dir == captures.Down })
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		m.calls = m.calls || c.Dir == captures.Down
+		m.identified = m.identified || c.Dir == captures.Down && c.ID != "" && c.Name != ""
+	}
 	return m
 }
 
@@ -100,6 +108,8 @@ func isMarked(p *part.Parts) bool {
 		{p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil, 2},
 		{m.thoughts, 1},
 		{m.calls, 1},
+		{m.streamed, 1},
+		{m.identified, 1},
 		{m.deltas, 1},
 		{p.Model, 1},
 		{p.Asked, 1},

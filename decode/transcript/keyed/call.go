@@ -13,10 +13,20 @@ import (
 // isCall reports whether an object is a call of a tool, judged by its own members only: it has the name of a tool
 // and arguments, and is not the definition of a tool.
 func isCall(n *event.Node) bool {
-	if n.Member("description") != nil || n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+	if n.Member("description") != nil {
 		return false
 	}
+	if n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
+		named := naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("functionname")) || naming.IsTool(n.String("functioncallname"))
+		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
+	}
 	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
+}
+
+// isCallID reports whether member m is the identifier of a call, judged by its name.
+func isCallID(m *event.Node) bool {
+	return m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid")
 }
 
 // isResult reports whether an object is the result of a call, judged by its own members only: it has the identifier
@@ -25,7 +35,7 @@ func isResult(n *event.Node) bool {
 	id, out := false, false
 	for _, m := range n.Items {
 		switch {
-		case m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid"):
+		case isCallID(m):
 			id = true
 		case ownOutputs[m.Fold] && m.Kind != jsontree.Null:
 			out = true

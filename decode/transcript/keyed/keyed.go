@@ -212,6 +212,9 @@ type finder struct {
 	// document is what patches have built so far.
 	document document
 
+	// authors are the authors of messages by their identifiers, for texts in other events that refer to a message.
+	authors map[string]Speaker
+
 	// compounds caches the meanings of names.
 	compounds map[string]compound
 }
@@ -270,7 +273,7 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}, compounds: make(map[string]compound)}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker)}
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
@@ -540,6 +543,9 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	if n.Is("thought") || n.Is("isthought") || n.Is("isthinking") || n.Is("isreasoning") {
 		sc.channel = Thought
 	}
+	if n.Is("partial") || n.Is("ispartial") {
+		sc.delta = true
+	}
 	f.identify(n, sc)
 	if isAside(n) {
 		sc.channel = ignored
@@ -563,12 +569,23 @@ func (f *finder) identify(n *event.Node, sc *scope) {
 			sc.choice = m.Text
 			continue
 		}
+		if isID && sc.speaker == Nobody && strings.HasSuffix(m.Fold, "messageid") {
+			sc.speaker = f.authors[m.Text]
+		}
+		if isID && m.Fold == "id" && len(f.authors) < maxAuthors {
+			if s := speakerOf(n); s != Nobody {
+				f.authors[m.Text] = s
+			}
+		}
 		if isIndex || isID {
 			keys = append(keys[:len(keys):len(keys)], Key{m.Fold, m.Text, isIndex})
 		}
 	}
 	sc.keys = keys
 }
+
+// maxAuthors is the maximum number of messages whose authors are kept.
+const maxAuthors = 10_000
 
 // maxID is the maximum size in bytes of an identifier.
 const maxID = 200

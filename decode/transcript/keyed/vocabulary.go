@@ -151,6 +151,7 @@ func (t *typed) classify(p map[string]bool, fold string) {
 	switch {
 	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
 		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "informative", "plan") && !tool,
+		strings.HasSuffix(fold, "status"), strings.HasSuffix(fold, "progress"),
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored
 	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":

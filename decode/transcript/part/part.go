@@ -412,16 +412,16 @@ func (p *Parts) IsAnswer(t *Text, tier int) bool {
 	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2) && t.Event >= p.asked
 }
 
-// Spoken reports whether the server sent a text that is marked as the user's and, in a later event, one that is marked
-// as the assistant's, or a call of a tool.
+// Spoken reports whether a text is marked as the user's and, in a later event, the server sent one that is marked as the
+// assistant's, or a call of a tool.
 func (p *Parts) Spoken() bool {
 	asked := false
 	for i := range p.Texts {
 		t := &p.Texts[i]
-		if t.Dir != captures.Down || t.Tier < 2 {
+		if t.Tier < 2 {
 			continue
 		}
-		if asked && t.Speaker == keyed.Assistant && t.Event > p.asked {
+		if asked && t.Dir == captures.Down && t.Speaker == keyed.Assistant && t.Event > p.asked {
 			return true
 		}
 		asked = asked || t.Speaker == keyed.User
