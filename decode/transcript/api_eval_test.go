@@ -28,6 +28,7 @@ func TestEvalAPIs(t *testing.T) {
 		{"written after these", secondBlindAPIs, 0.86, 0.87, 0.95, 0, 0.45},
 		{"in wide use", realAPIs, 0.97, 0.93, 0.97, 0.97, 0.85},
 		{"agent services", agentAPIs, 0, 0, 0, 0, 0},
+		{"products", productAPIs, 0, 0, 0, 0, 0},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
@@ -67,7 +68,7 @@ func apiRounds() uint64 {
 
 // everyAPI returns the APIs of all sets.
 func everyAPI() []api {
-	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs)
+	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs)
 }
 
 // judgeAPI reads n exchanges of an API.
