@@ -64,7 +64,7 @@ func watsonStream(g *apiCall) {
 }
 
 func botpressListen(g *apiCall) {
-	before := g.realistic()
+	g.realistic()
 	g.thinking, g.noUsage = "", true
 	g.withoutTools()
 	g.ex.URL, g.ex.Method = "https://chat.example/w1/conversations/c1/listen", "GET"
@@ -74,14 +74,6 @@ func botpressListen(g *apiCall) {
 		g.sse("message", object{"type": "message_created", "data": object{"id": "msg_" + g.padding(), "createdAt": "2026-11-20T10:12:13.123Z", "conversationId": "c1", "userId": by, "isBot": by == bot, "payload": object{"type": "text", "text": text}}})
 	}
 	g.sse("message", object{"type": "init"})
-	for _, b := range before {
-		message(user, b.question)
-		message(bot, b.answer)
-		g.answer = b.answer
-	}
-	if len(before) > 0 {
-		return
-	}
 	message(user, g.question)
 	g.sse("message", object{"type": "event_created", "data": object{"id": nil, "createdAt": "2026-11-20T10:12:14.123Z", "conversationId": "c1", "userId": bot, "payload": object{"type": "typing_started"}}})
 	message(bot, g.answer)

@@ -432,6 +432,14 @@ func speakerOf(n *event.Node) Speaker {
 			return s
 		}
 	}
+	for _, m := range n.Items {
+		if m.Kind == jsontree.Bool && (assistantFlags[m.Fold] || userFlags[m.Fold]) {
+			if assistantFlags[m.Fold] == (m.Text == "true") {
+				return Assistant
+			}
+			return User
+		}
+	}
 	// LangChain has the speaker as the type of a message.
 	switch t := naming.Fold(n.String("type")); t {
 	case "human", "ai", "aimessage", "aimessagechunk", "humanmessage", "systemmessage", "toolmessage":

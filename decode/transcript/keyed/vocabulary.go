@@ -32,7 +32,7 @@ var (
 	systemNames = set(`system systemprompt systeminstruction systeminstructions systemmessage preamble instructions developer persona`)
 
 	// thoughtNames are members that contain thinking.
-	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought rationale
+	thoughtNames = set(`think thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought rationale
 		reasoningdetails reasoningsummary reasoningdelta thinkingdelta thoughtsummary analysis cot thoughtcontent`)
 
 	// callNames are members that contain calls of tools, and resultNames their results.
@@ -85,6 +85,12 @@ func SpeakerOf(word string) Speaker { return speakers[naming.Fold(word)] }
 
 // speakerMembers are the names of members whose value is a role.
 var speakerMembers = set(`role author sender from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
+
+// assistantFlags and userFlags are names of flags that say who the author of a text is, of only two.
+var (
+	assistantFlags = set(`isbot frombot isfrombot isassistant fromassistant isai fromai`)
+	userFlags      = set(`isuser fromuser isfromuser iscreatedbyuser isfromself fromself isfromme fromme`)
+)
 
 // A typed has the properties of an object that the value of its discriminator (a member such as "type") implies.
 type typed struct {
@@ -156,7 +162,7 @@ func (t *typed) classify(p map[string]bool, fold string) {
 		t.channel = ignored
 	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":
 		t.channel = Result
-	case has(p, "thinking", "reasoning", "thought", "thoughts", "plan"):
+	case has(p, "think", "thinking", "reasoning", "thought", "thoughts", "plan"):
 		t.channel = Thought
 	case tool && (t.speaker == Nobody || p["tool"] && p["call"]), has(p, "arguments", "args"), p["json"] && has(p, "input", "partial"):
 		t.channel = Call

@@ -12,6 +12,13 @@ var usageNames = [...]struct {
 	// field is Input or another of these constants; -1 means that the number does not count tokens of these kinds.
 	field int
 }{
+	{"totalinput token", Input},
+	{"totalprompt token", Input},
+	{"totaloutput token", Output},
+	{"totalcompletion token", Output},
+	{"totalcached token", Cached},
+	{"totalreasoning token", reasoned},
+	{"totalthought token", reasoned},
 	{"total token", Total},
 	{"cachecreation", -1},
 	{"cachewrite", -1},
