@@ -29,6 +29,7 @@ func TestEvalAPIs(t *testing.T) {
 		{"in wide use", realAPIs, 0.97, 0.93, 0.97, 0.97, 0.85},
 		{"agent services", agentAPIs, 0, 0, 0, 0, 0},
 		{"products", productAPIs, 0, 0, 0, 0, 0},
+		{"other assistants", assistantAPIs, 0, 0, 0, 0, 0},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
@@ -68,7 +69,7 @@ func apiRounds() uint64 {
 
 // everyAPI returns the APIs of all sets.
 func everyAPI() []api {
-	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs)
+	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs)
 }
 
 // judgeAPI reads n exchanges of an API.
