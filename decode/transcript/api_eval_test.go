@@ -27,9 +27,9 @@ func TestEvalAPIs(t *testing.T) {
 		{"as different as possible", blindAPIs, 0.93, 0.97, 0.95, 0.95, 0.80},
 		{"written after these", secondBlindAPIs, 0.86, 0.87, 0.95, 0, 0.45},
 		{"in wide use", realAPIs, 0.97, 0.93, 0.97, 0.97, 0.85},
-		{"agent services", agentAPIs, 0, 0, 0, 0, 0},
-		{"products", productAPIs, 0, 0, 0, 0, 0},
-		{"other assistants", assistantAPIs, 0, 0, 0, 0, 0},
+		{"agent services", agentAPIs, 0.96, 0.95, 0.92, 0.97, 0.97},
+		{"products", productAPIs, 0.97, 0.97, 0.97, 0, 0.97},
+		{"other assistants", assistantAPIs, 0.93, 0.97, 0.97, 0.97, 0.97},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {

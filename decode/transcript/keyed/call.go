@@ -302,7 +302,7 @@ func resultText(n *event.Node) string {
 				if m.Kind == jsontree.String && (m.Fold == "text" || m.Fold == "content" || m.Fold == "value" && n.Member("type") != nil) {
 					return m.Text
 				}
-				if n.Member("type") != nil && m.Fold == "value" {
+				if (n.Member("type") != nil || n.Member("status") != nil) && m.Fold == "value" {
 					return resultText(m)
 				}
 			}

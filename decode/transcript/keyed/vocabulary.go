@@ -20,7 +20,7 @@ func set(list string) map[string]bool {
 
 var (
 	// textNames are names of members that contain a text of the conversation.
-	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part`)
+	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part chunk`)
 
 	// weakNames are names of members that may contain such a text if nothing else does.
 	weakNames = set(`message output result value item token data bytes v parts outputs msg`)
@@ -48,7 +48,7 @@ var (
 	skippedNames = set(`tools toolchoice toolconfig functions functiondeclarations responseformat generationconfig inferenceconfig safetysettings
 		safetyratings metadata logprobs toplogprobs annotations citations groundingmetadata citationmetadata promptfeedback generationsettings
 		config configuration options settings schema inputschema jsonschema format signature thoughtsignature encryptedcontent redactedcontent
-		searchresults sources documents document snippet snippets connectors references attachments tags additionalkwargs responsemetadata providermetadata
+		searchresults hits sources documents document snippet snippets connectors references attachments tags additionalkwargs responsemetadata providermetadata
 		contentfilterresults promptfilterresults stop stopsequences finishreason stopreason title suggestions relatedquestions followups
 		errors warnings headers context environment`)
 
@@ -59,7 +59,7 @@ var (
 	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid", "uuid"}
 
 	// callInner are members of a call that contain further members of it.
-	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom state`)
+	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom state value`)
 
 	// outputs are members with the result of a call, in the call itself or in a message about it.
 	outputs = set(`output result response observation outputs results tooloutput toolresult returnvalue rawoutput content json text errortext error value message`)
@@ -84,7 +84,7 @@ var speakers = map[string]Speaker{
 func SpeakerOf(word string) Speaker { return speakers[naming.Fold(word)] }
 
 // speakerMembers are the names of members whose value is a role.
-var speakerMembers = set(`role author sender from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
+var speakerMembers = set(`role author sender source from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
 
 // assistantFlags and userFlags are names of flags that say who the author of a text is, of only two.
 var (
@@ -153,10 +153,10 @@ func typeOf(word string) typed {
 // classify sets the channel or the speaker by the words p of a discriminator's value. fold is the value in lower
 // case without separators.
 func (t *typed) classify(p map[string]bool, fold string) {
-	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp", "action")
+	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp") || p["action"] && !p["user"]
 	switch {
 	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
-		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "informative", "plan") && !tool,
+		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "attachment", "attachments", "informative", "plan") && !tool,
 		strings.HasSuffix(fold, "status"), strings.HasSuffix(fold, "progress"),
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored

@@ -12,13 +12,14 @@ var usageNames = [...]struct {
 	// field is Input or another of these constants; -1 means that the number does not count tokens of these kinds.
 	field int
 }{
-	{"totalinput token", Input},
-	{"totalprompt token", Input},
-	{"totaloutput token", Output},
-	{"totalcompletion token", Output},
-	{"totalcached token", Cached},
-	{"totalreasoning token", reasoned},
-	{"totalthought token", reasoned},
+	{"total input token", Input},
+	{"total prompt token", Input},
+	{"total output token", Output},
+	{"total completion token", Output},
+	{"total generated token", Output},
+	{"total cached token", Cached},
+	{"total reasoning token", reasoned},
+	{"total thought token", reasoned},
 	{"total token", Total},
 	{"cachecreation", -1},
 	{"cachewrite", -1},
