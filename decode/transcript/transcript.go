@@ -252,19 +252,10 @@ func askedBefore(streams []*stream) map[string]int {
 	return asked
 }
 
-// repeats reports whether the server repeats in s, as it is or as a whole line more than once, a text that the client
-// sent before.
+// repeats reports whether the server repeats in s a text that the client sent before.
 func (s *stream) repeats(asked map[string]int) bool {
-	text := strings.TrimSpace(s.text)
-	if s.dir != captures.Down || text == "" {
-		return false
-	}
-	if first, ok := asked[text]; ok {
-		return first < s.pieces[0].frame
-	}
-	line, _, _ := strings.Cut(text, "\n")
-	first, ok := asked[line]
-	return ok && first < s.pieces[0].frame && strings.Trim(strings.ReplaceAll(text, line, ""), "\n") == ""
+	first, ok := asked[strings.TrimSpace(s.text)]
+	return ok && s.dir == captures.Down && first < s.pieces[0].frame
 }
 
 // answeredQuestions returns the number of questions of the user that were answered in the

@@ -59,6 +59,17 @@ func hasContent(n *event.Node) bool {
 	return false
 }
 
+// applyDelta updates the scope of member m of object n, which has a delta.
+func (f *finder) applyDelta(n, m *event.Node, sc *scope) {
+	switch {
+	case m.Fold != "delta":
+		// What stands next to a delta is the whole so far.
+		sc.delta = false
+	case m.Kind == jsontree.String:
+		f.applyDescribed(n, sc)
+	}
+}
+
 // applyDescribed updates the scope of a delta in object n by the one object next to the delta, which then describes the
 // part of the conversation that the delta continues.
 func (f *finder) applyDescribed(n *event.Node, sc *scope) {

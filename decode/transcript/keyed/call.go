@@ -298,11 +298,12 @@ func resultText(n *event.Node) string {
 	case jsontree.Object:
 		// An object that only wraps one text.
 		if len(n.Items) <= 2 {
+			typed := n.Member("type") != nil || n.Member("status") != nil
 			for _, m := range n.Items {
-				if m.Kind == jsontree.String && (m.Fold == "text" || m.Fold == "content" || m.Fold == "value" && n.Member("type") != nil) {
+				if m.Kind == jsontree.String && (m.Fold == "text" || m.Fold == "content") {
 					return m.Text
 				}
-				if (n.Member("type") != nil || n.Member("status") != nil) && m.Fold == "value" {
+				if typed && m.Fold == "value" {
 					return resultText(m)
 				}
 			}

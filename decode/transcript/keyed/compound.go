@@ -3,6 +3,7 @@ package keyed
 import (
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode/transcript/event"
 	"unwire/decode/transcript/naming"
 )
@@ -131,6 +132,19 @@ func compoundOf(name string) compound {
 	c.text = c.text || c.speaker != Nobody && all&entire != 0
 	if all&inThought != 0 {
 		c.channel = Thought
+	}
+	return c
+}
+
+// inDirection returns c for a name in messages of that direction. The system that answers a user with a text is the
+// model; any other is not an author.
+func (c compound) inDirection(dir captures.Direction, isText bool) compound {
+	switch {
+	case c.speaker != System:
+	case dir == captures.Down && isText:
+		c.speaker = Assistant
+	default:
+		return compound{}
 	}
 	return c
 }

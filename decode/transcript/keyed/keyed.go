@@ -434,13 +434,8 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 	hasDelta := n.Member("delta") != nil
 	for _, m := range n.Items {
 		inner := sc
-		switch {
-		case !hasDelta:
-		case m.Fold != "delta":
-			// What stands next to a delta is the whole so far.
-			inner.delta = false
-		case m.Kind == jsontree.String:
-			f.applyDescribed(n, &inner)
+		if hasDelta {
+			f.applyDelta(n, m, &inner)
 		}
 		if isStatusText(n, m) {
 			inner.channel = ignored
@@ -570,13 +565,8 @@ func (sc *scope) applyName(m *event.Node, bare string, c compound, dir captures.
 		sc.channel = Thought
 	case systemNames[name] && sc.message == 0 && dir == captures.Up:
 		sc.speaker = System
-	case c.speaker == System && (dir == captures.Up || !isText):
 	case !isText || c.channel == Thought || c.channel == Unmarked && c.text && !inCall:
-		if c.speaker == System {
-			// The system that answers a user is the model.
-			c.speaker = Assistant
-		}
-		sc.named(c)
+		sc.named(c.inDirection(dir, isText))
 	}
 }
 

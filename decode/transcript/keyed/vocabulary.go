@@ -153,11 +153,11 @@ func typeOf(word string) typed {
 // classify sets the channel or the speaker by the words p of a discriminator's value. fold is the value in lower
 // case without separators.
 func (t *typed) classify(p map[string]bool, fold string) {
-	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp") || p["action"] && !p["user"]
+	tool := isToolWord(p)
 	switch {
 	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
 		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "attachment", "attachments", "informative", "plan") && !tool,
-		strings.HasSuffix(fold, "status"), strings.HasSuffix(fold, "progress"),
+		isStatus(fold),
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored
 	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":
@@ -171,4 +171,14 @@ func (t *typed) classify(p map[string]bool, fold string) {
 	case t.speaker == Nobody && has(p, "assistant", "agent", "bot", "ai"):
 		t.speaker = Assistant
 	}
+}
+
+// isStatus reports whether a folded discriminator names a report about the state of the server.
+func isStatus(fold string) bool {
+	return strings.HasSuffix(fold, "status") || strings.HasSuffix(fold, "progress")
+}
+
+// isToolWord reports whether the words of a discriminator are about a tool. An action of the user is not.
+func isToolWord(p map[string]bool) bool {
+	return has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp") || p["action"] && !p["user"]
 }
