@@ -241,11 +241,8 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 func askedBefore(streams []*stream) map[string]int {
 	asked := make(map[string]int)
 	for _, s := range streams {
-		if s.dir != captures.Up {
-			continue
-		}
 		text := strings.TrimSpace(s.text)
-		if first, ok := asked[text]; !ok || s.pieces[0].frame < first {
+		if first, ok := asked[text]; s.dir == captures.Up && (!ok || s.pieces[0].frame < first) {
 			asked[text] = s.pieces[0].frame
 		}
 	}
