@@ -76,7 +76,7 @@ func classOf(k protoreflect.Kind) wireClass {
 func jsonForm(k protoreflect.Kind) string {
 	switch k {
 	case protoreflect.Int64Kind, protoreflect.Uint64Kind, protoreflect.Sint64Kind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
-		return "JSON writes the number as a string"
+		return "number in a string"
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return "float"
 	case protoreflect.BoolKind, protoreflect.StringKind, protoreflect.BytesKind, protoreflect.EnumKind, protoreflect.MessageKind:
