@@ -354,8 +354,8 @@ func TestJoinIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]decode.Options{
-		"more than 30 frames":                                {MaxFrames: 30},
-		"decompresses to more bytes than the limit":          {MaxTotal: 10 << 20},
+		"more than 30 frames":                                                {MaxFrames: 30},
+		"decompresses to more bytes than the limit":                          {MaxTotal: 10 << 20},
 		"of its exchanges are not decoded, because the conversation exceeds": {MaxNodes: 220},
 	} {
 		c, err := all.Decode(t.Context(), p, 1, o)

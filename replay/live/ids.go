@@ -13,6 +13,10 @@ import (
 	"unwire/replay/live/values"
 )
 
+// longestCarried is the largest length in bytes of an identifier, such as one in base64. A longer text
+// may be content.
+const longestCarried = 96
+
 // IDs maps the identifiers in a capture to those that the live server returned when the calls that
 // issued them were sent again. The zero value is empty.
 type IDs struct {

@@ -117,14 +117,7 @@ type probeFlags struct {
 	timeout time.Duration
 }
 
-// probeCommand returns the command 'unwire probe', which finds the fields of a request by the errors of
-// the server's parser.
-func probeCommand(a *app.App) *cobra.Command {
-	var f probeFlags
-	cmd := &cobra.Command{
-		Use:   "probe --to URL --method /pkg.Service/Method",
-		Short: "Find a request's fields through a server's parse errors",
-		Long: `probe finds the field numbers, types and names of a method's request from the parse
+const probeHelp = `probe finds the field numbers, types and names of a method's request from the parse
 errors of a server. probe sends malformed messages, which every parser rejects, so that
 the server does not execute the method. For client-streaming and bidirectional methods,
 the server starts the method's handler before it parses a message; the handler then gets
@@ -159,7 +152,16 @@ times. Secrets come from the environment or from --credentials, as in 'unwire re
 are never stored.
 
 The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing,
-and 2 if unwire does not allow the host.`,
+and 2 if unwire does not allow the host.`
+
+// probeCommand returns the command 'unwire probe', which finds the fields of a request by the errors of
+// the server's parser.
+func probeCommand(a *app.App) *cobra.Command {
+	var f probeFlags
+	cmd := &cobra.Command{
+		Use:   "probe --to URL --method /pkg.Service/Method",
+		Short: "Find a request's fields through a server's parse errors",
+		Long:  probeHelp,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl

@@ -64,14 +64,7 @@ type verifyFlags struct {
 	rate float64
 }
 
-// verifyCommand returns the command 'unwire replay verify', which checks definitions against the errors
-// of a server's parser.
-func verifyCommand(a *app.App) *cobra.Command {
-	var f verifyFlags
-	cmd := &cobra.Command{
-		Use:   "verify --proto DIR F.uwc [ID]",
-		Short: "Check request definitions against a server's protobuf parser",
-		Long: `verify checks the definitions of the requests in a capture against a server's protobuf
+const verifyHelp = `verify checks the definitions of the requests in a capture against a server's protobuf
 parser, which reveals in its error messages how it reads a field. Each field is confirmed,
 contradicted or undecided. verify sends malformed messages, which every parser rejects,
 so that the server does not execute the method. For client-streaming and bidirectional
@@ -94,7 +87,16 @@ unauthenticated.
 
 The exit status is 0 if no field is contradicted, and 2 if unwire does not allow the
 host. It is 1 if a field is contradicted, if the run stopped early, or if no server
-revealed parser errors.`,
+revealed parser errors.`
+
+// verifyCommand returns the command 'unwire replay verify', which checks definitions against the errors
+// of a server's parser.
+func verifyCommand(a *app.App) *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify --proto DIR F.uwc [ID]",
+		Short: "Check request definitions against a server's protobuf parser",
+		Long:  verifyHelp,
 		Example: `  unwire replay verify --proto proto/ F.uwc
   unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
   unwire replay verify --proto proto/ F.uwc 2 --live --allow-host api.example.com --journal asked.jsonl`,
