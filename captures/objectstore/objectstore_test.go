@@ -260,7 +260,7 @@ func TestOpenErrors(t *testing.T) {
 		"s3://bucket":   {Options{}, "no HTTP transport"},
 		"s3://bucket/e": {Options{Transport: transport, Endpoint: "ftp://x"}, "is not a URL such as"},
 		"s3://bucket/k": {Options{Transport: transport, Encryption: "rot13"}, "unknown encryption"},
-		"ftp://x":       {Options{}, "unknown scheme"},
+		"ftp://x":       {Options{}, "the scheme is unknown"},
 		"file://x":      {Options{}, "absolute path"},
 	} {
 		if _, _, err := Open(url, c.o); err == nil || !strings.Contains(err.Error(), c.text) {

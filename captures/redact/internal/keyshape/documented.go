@@ -80,8 +80,8 @@ var documentedShapes = []Shape{
 	// OAuth, RFC 9126
 	{Prefix: "urn:ietf:params:oauth:request_uri:", chars: charset.Word, min: 16, keep: true},
 	// Microsoft Entra: three characters and a digit precede
-	{Prefix: "7Q~", chars: charset.Token, min: 31, within: true},
-	{Prefix: "8Q~", chars: charset.Token, min: 31, within: true},
+	{Prefix: "Q~", chars: charset.Token, min: 31, after: '7'},
+	{Prefix: "Q~", chars: charset.Token, min: 31, after: '8'},
 	// Hashes of passwords, as in /etc/shadow and .htpasswd
 	{Prefix: "$apr1$", chars: charset.Crypt, min: 24},
 	{Prefix: "$2a$", chars: charset.Crypt, min: 50},
