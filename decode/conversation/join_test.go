@@ -217,7 +217,7 @@ func TestJoin(t *testing.T) {
 			p.head(0)
 			p.append(1, say("b"), 0)
 			p.append(5, say("f"), ms)
-		}, "up/0 b, up/1 f, (gap: number 0 is missing), (gap: numbers 2 to 4 are missing)"},
+		}, "up/0 b, up/1 f, (the client's message number 0 is missing), (the client's messages with the numbers 2 to 4 are missing)"},
 		"a repeated one and another with its number": {func(p *pieces) {
 			p.head(0)
 			p.append(0, say("a"), 0)
@@ -242,7 +242,7 @@ func TestJoin(t *testing.T) {
 			p.head(0)
 			p.append(1<<63-1, say("z"), 0)
 			p.append(1<<64-1, say("minus one"), 0)
-		}, "up/0 z, up/1 minus one, (gap: numbers 0 to 9223372036854775806 are missing)"},
+		}, "up/0 z, up/1 minus one, (the client's messages with the numbers 0 to 9223372036854775806 are missing)"},
 		"bytes, gzip and an envelope": {func(p *pieces) {
 			p.head(0)
 			id := stringField(2, string(stringField(1, "r")))

@@ -146,7 +146,7 @@ func makeFolder(dir string) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return fmt.Errorf("with the mode %[2]04o of the folder %[1]s, other users can replace the CA: run 'chmod go-w' on the folder, and 'unwire ca new' if somebody may have replaced the CA", dir, mode)
+		return fmt.Errorf("other users can replace the CA in the folder %s (mode %04o): run 'chmod go-w' on the folder, and 'unwire ca new' if somebody may have replaced the CA", dir, mode)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	}
 	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("with the mode %[2]04o of the file %[1]s, other users can read the key: run 'chmod 600' on the file, or, if somebody may have read the key, delete the file to get a new CA", file, mode)
+		return nil, fmt.Errorf("other users can read the key in the file %s (mode %04o): run 'chmod 600' on the file, or, if somebody may have read the key, delete the file to get a new CA", file, mode)
 	}
 	der, err := readPEM(file, pemKey)
 	if err != nil {

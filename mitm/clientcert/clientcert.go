@@ -168,7 +168,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	}
 	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return none, fmt.Errorf("with the mode %[2]04o of the client key %[1]s, other users can read it: run 'chmod 600' on the file", keyFile, mode)
+		return none, fmt.Errorf("other users can read the client key %s (mode %04o): run 'chmod 600' on the file", keyFile, mode)
 	}
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
