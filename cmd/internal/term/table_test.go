@@ -96,8 +96,8 @@ func TestDetailsAreBelowTheTable(t *testing.T) {
 	table := Table{
 		Columns: []Column{{Name: "FIELD"}, {Name: "VERDICT"}, {Name: "WHY", Shorten: End, Min: 10}, {Name: "FROM", Drop: 1}},
 		Rows: [][]string{
-			{"a.one", "confirmed", "the server parses the field as a message of this very type", "a definition"},
-			{"a.two", "contradicted", "the server parses the field as text, which is something else", "a guess that was made earlier"},
+			{"a.one", "confirmed", "the server reads it as a message of this very type", "a definition"},
+			{"a.two", "contradicted", "the server reads it as text, which is something else", "a guess that was made earlier"},
 		},
 	}
 	table.Detail = func(i int) bool { return i == 1 }
@@ -107,7 +107,7 @@ a.one  confirmed     the server reads…
 a.two  contradicted  the server reads…
 
 a.two
-  WHY: the server parses the field as text,
+  WHY: the server reads it as text,
     which is something else
   FROM: a guess that was made earlier
 (hidden at this width: FROM)`
@@ -199,7 +199,7 @@ func TestShorten(t *testing.T) {
 
 func TestParagraphBreaksAtWords(t *testing.T) {
 	var b strings.Builder
-	(&Output{Width: 24}).Paragraph(&b, "  ", "\x1b[1mWHY:\x1b[0m ", "the server parses the field as 漢字かな and/or/a/very/long/path/of/a/file.proto\x07")
+	(&Output{Width: 24}).Paragraph(&b, "  ", "\x1b[1mWHY:\x1b[0m ", "the server reads it as 漢字かな and/or/a/very/long/path/of/a/file.proto\x07")
 	want := `  ` + "\x1b[1mWHY:\x1b[0m" + ` the server reads
     it as 漢字かな
     and/or/a/very/long/p

@@ -25,7 +25,7 @@ func TestChangesMarkdown(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	if s := ChangesSummary(changes); s != "3 changes: 1 break the wire format, 0 JSON, 0 source code, 2 nothing" {
+	if s := ChangesSummary(changes); s != "3 changes: 1 break the wire format, 0 break JSON, 0 break source code, 2 break nothing" {
 		t.Error(s)
 	}
 	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed elements") {
