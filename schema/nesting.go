@@ -32,7 +32,7 @@ func checkNesting(name, text string) error {
 			}
 		case '{', '[', '(':
 			if depth++; depth > maxProtoNesting {
-				return fmt.Errorf("%s:%d: messages are nested more than %d levels deep", name, strings.Count(text[:i], "\n")+1, maxProtoNesting)
+				return fmt.Errorf("%s:%d: brackets are nested more than %d levels deep", name, strings.Count(text[:i], "\n")+1, maxProtoNesting)
 			}
 		case '}', ']', ')':
 			depth = max(depth-1, 0)

@@ -103,7 +103,7 @@ func TestCheckContradictions(t *testing.T) {
 		number int32
 		reason string
 	}{
-		{"wire type", schematest.Tags(nil).Varint(1, 5), 1, "wire type varint, declared string"},
+		{"wire type", schematest.Tags(nil).Varint(1, 5), 1, "the wire type is varint, but the field is declared as string"},
 		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "declared as bool, but has a value above 1"},
 		{"int32", schematest.Tags(nil).Varint(7, 1<<40), 7, "declared as int32, but has a value outside 32 bits"},
 		{"sint32", schematest.Tags(nil).Varint(13, 1<<33), 13, "declared as sint32, but has a value outside 32 bits"},
@@ -116,7 +116,7 @@ func TestCheckContradictions(t *testing.T) {
 		{"packed fixed", schematest.Tags(nil).Text(10, "12345"), 10, "the size of the packed payload is not a multiple of 4"},
 		{"no message", schematest.Tags(nil).Text(6, "\xff"), 6, "the payload does not parse as a message"},
 		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "declared as bool, but has a value above 1"},
-		{"malformed", []byte{0xff}, 0, "malformed: cut off after 1 bytes"},
+		{"malformed", []byte{0xff}, 0, "malformed: the tag is truncated after 1 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := checkOne(t, talk("proto", c.data))
@@ -194,7 +194,7 @@ func TestCheckJSON(t *testing.T) {
 		got = append(got, c.Name+": "+c.Reason)
 	}
 	want := []string{
-		"text: JSON number, declared string", `mode: name "MODE_WILD" is not in chat.v1.Mode`, "fast: JSON number, declared bool",
+		"text: JSON number, declared string", `mode: the enum chat.v1.Mode has no value named "MODE_WILD"`, "fast: JSON number, declared bool",
 		"picks: JSON object, declared repeated", "raw: JSON string, declared bytes",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -286,7 +286,7 @@ func TestCheckInside(t *testing.T) {
 		{"required", schematest.Tags(nil).Varint(8, 1), []string{"in.v1.Req.id: missing, declared required"}, ""},
 		{"in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(1, 7)), []string{"in.v1.Held.ok: declared as bool, but has a value above 1"}, ""},
 		{"no message in an Any", holds("in.v1.Held", []byte{0xff}), []string{"google.protobuf.Any.value: payload is no in.v1.Held"}, ""},
-		{"an Any of its own", holds("google.protobuf.Duration", schematest.Tags(nil).Text(1, "x")), []string{"google.protobuf.Duration.seconds: wire type len, declared int64"}, ""},
+		{"an Any of its own", holds("google.protobuf.Duration", schematest.Tags(nil).Text(1, "x")), []string{"google.protobuf.Duration.seconds: the wire type is len, but the field is declared as int64"}, ""},
 		{"a field in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(9, 7)), []string{}, "in.v1.Held"},
 		{"an unknown Any", holds("in.v1.Nothing", []byte{0xff}), []string{}, ""},
 		{"a key twice", append(bytes.Clone(id), schematest.Tags(nil).Text(3, entry).Text(3, entry)...), []string{"in.v1.Req.names: a key occurs more than once in the map"}, ""},
@@ -295,7 +295,7 @@ func TestCheckInside(t *testing.T) {
 		{"an entry of more", append(bytes.Clone(id), schematest.Tags(nil).Text(3, entry+string(schematest.Tags(nil).Varint(3, 1)))...), []string{}, "in.v1.Req.NamesEntry"},
 		{"a group", group(schematest.Tags(nil).Varint(1, 1)), []string{}, ""},
 		{"in a group", group(schematest.Tags(nil).Varint(1, 2)), []string{"in.v1.Req.Part.on: declared as bool, but has a value above 1"}, ""},
-		{"a message for a group", append(bytes.Clone(id), schematest.Tags(nil).Text(4, "")...), []string{"in.v1.Req.part: wire type len, declared group"}, ""},
+		{"a message for a group", append(bytes.Clone(id), schematest.Tags(nil).Text(4, "")...), []string{"in.v1.Req.part: the wire type is len, but the field is declared as group"}, ""},
 	} {
 		r := checkInner(t, "proto", nil, c.data)
 		if d := cmp.Diff(c.want, reasons(r)); d != "" {

@@ -209,7 +209,7 @@ func (d *jsonCheck) checkJSONValue(m *messageInfo, f *fieldInfo, fd protoreflect
 		d.contradict(m, f, reason)
 	}
 	if name, isName := tok.(string); isName && fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByName(protoreflect.Name(name)) == nil {
-		d.contradict(m, f, fmt.Sprintf("the enum %[2]s has no value named %[1]q", name[:min(len(name), infer.MaxName)], fd.Enum().FullName()))
+		d.contradict(m, f, fmt.Sprintf("the enum %s has no value named %q", fd.Enum().FullName(), name[:min(len(name), infer.MaxName)]))
 	}
 	return nil
 }

@@ -225,7 +225,7 @@ func number(v uint64, f *fieldInfo) string {
 		return fmt.Sprintf("declared as %s, but has a value outside 32 bits", f.kind)
 	}
 	if f.kind == protoreflect.EnumKind && f.fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(v))) == nil {
-		return fmt.Sprintf("the enum %[2]s has no value %[1]d", int32(v), f.fd.Enum().FullName())
+		return fmt.Sprintf("the enum %s has no value %d", f.fd.Enum().FullName(), int32(v))
 	}
 	return ""
 }
