@@ -78,7 +78,7 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	}
 	doc, err := read(b)
 	if err == nil && doc.Format != evidenceFormat {
-		err = fmt.Errorf("the evidence has format %d, but this version of unwire reads format %d", doc.Format, evidenceFormat)
+		err = fmt.Errorf("its format is %d, but this version of unwire reads format %d", doc.Format, evidenceFormat)
 	}
 	var e *Evidence
 	if err == nil {

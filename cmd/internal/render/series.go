@@ -51,5 +51,5 @@ func SeriesCount(s *query.Series) string {
 		count[s.Variations[i].Class]++
 	}
 	return fmt.Sprintf("compared %d messages or exchanges, with %d field paths: %d vary, %d differ in every run (IDs, times), %d are constant (--show-ignored lists them)",
-		len(s.Variations), s.Length, count[diff.Varies], count[diff.Volatile], count[diff.Constant])
+		s.Length, len(s.Variations), count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

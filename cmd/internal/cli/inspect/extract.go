@@ -275,7 +275,7 @@ func parseLabel(s string, args []string) (query.Label, error) {
 	l := query.Label{Path: s[:cut]}
 	var err error
 	if l.Role, err = transcript.ParseRole(s[cut+1:]); err != nil {
-		return bad(err.Error())
+		return bad(app.PlainText(err))
 	}
 
 	// Without arguments, the label itself names the exchange.

@@ -33,7 +33,7 @@ func Exported(format, out string, e formats.ExportResult) string {
 		text += fmt.Sprintf("; %s without HTTP left out because a HAR cannot contain them (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
 	}
 	if e.NoHandshake > 0 {
-		text += fmt.Sprintf("; %s left out because their handshake was not recorded (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
+		text += fmt.Sprintf("; %s left out because the handshake was not recorded (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
 	}
 	if e.WithoutProcess > 0 {
 		text += fmt.Sprintf("; the program names of %s are left out because packets cannot include them", app.Counted(e.WithoutProcess, "exchange"))
