@@ -33,6 +33,18 @@ var (
 	ErrFull = errors.New("the capture is full")
 )
 
+// NoExchange returns an error that wraps ErrNoExchange and has the ID of the exchange.
+func NoExchange(id int64) error { return noExchange(id) }
+
+// noExchange is the ID of an exchange that does not exist.
+type noExchange int64
+
+// Error names the exchange.
+func (id noExchange) Error() string { return fmt.Sprintf("exchange %d does not exist", int64(id)) }
+
+// Unwrap returns ErrNoExchange.
+func (noExchange) Unwrap() error { return ErrNoExchange }
+
 // Damaged returns an error that wraps ErrDamaged. The format and its arguments describe where in the capture
 // the damage is, and what is wrong.
 func Damaged(format string, args ...any) error {

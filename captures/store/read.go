@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -366,7 +365,7 @@ func (s *Store) receivedExchange(ctx context.Context, id int64) (*captures.Excha
 	case err != nil:
 		return nil, err
 	case e == nil:
-		return nil, pathError(s.Path, fmt.Errorf("exchange %d: %w", id, captures.ErrNoExchange))
+		return nil, pathError(s.Path, captures.NoExchange(id))
 	}
 	return e, nil
 }

@@ -90,7 +90,7 @@ func (w *writer) note(t *captures.Note) (n int64, err error) {
 	case err != nil:
 		return 0, err
 	case !known:
-		return 0, fmt.Errorf("%w: exchange %d", captures.ErrNoExchange, t.Exchange)
+		return 0, captures.NoExchange(t.Exchange)
 	}
 
 	// The direction of a note on the exchange as a whole is stored as -1.
