@@ -363,7 +363,7 @@ func TestMCPErrors(t *testing.T) {
 		{"show", arguments{"adress": "1"}, `there is no argument "adress"; the arguments are address,`},
 		{"explain", arguments{"address": "demo.uwc#2", "path": 7.2}, `the argument "path" must be a string, not number`},
 		{"show", arguments{"address": true}, `the argument "address" must be a string, not bool`},
-		{"show", arguments{"address": "demo.uwc#9"}, "the exchange does not exist"},
+		{"show", arguments{"address": "demo.uwc#9"}, "exchange 9 does not exist"},
 		{"show", arguments{"address": "demo.uwc#2/up/99"}, "hint: show with the address demo.uwc#2 lists the frames"},
 		{"show", arguments{"address": "demo.uwc"}, "does not name an exchange"},
 		{"show", arguments{"address": "2"}, "hint: name one of demo.uwc, missing.uwc"},

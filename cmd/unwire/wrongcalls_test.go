@@ -45,7 +45,7 @@ var wrongCalls = []wrongCall{
 	{"standin --script text.txt", 3, "text.txt: script: line 1", "'unwire standin --print-script' prints a valid script"},
 
 	// Numbers, addresses and names that do not exist.
-	{"show json.uwc 99", 3, "json.uwc: exchange 99: the exchange does not exist", "'unwire ls F.uwc' lists the exchanges"},
+	{"show json.uwc 99", 3, "json.uwc: exchange 99 does not exist", "'unwire ls F.uwc' lists the exchanges"},
 	{"show json.uwc abc", 2, `"abc" is not an exchange number`, "'unwire ls json.uwc' lists the exchanges"},
 	{"show json.uwc", 2, "json.uwc: the exchange number is missing", "give the number of an exchange"},
 	{"show json.uwc#1/up/99", 3, "json.uwc#1/up/99: no such frame", "lists the frames, which are numbered from 0"},
@@ -53,7 +53,7 @@ var wrongCalls = []wrongCall{
 	{"completion tcsh", 2, `unwire completion: unknown command "tcsh"`, "unwire completion --help"},
 	{"schema ifner", 2, `unknown command "ifner"`, "did you mean 'unwire schema infer'?"},
 	{"doctor --nosuchflag", 2, "unknown flag: --nosuchflag", "see 'unwire doctor --help'"},
-	{"note json.uwc 99 hi", 3, "json.uwc: exchange 99: the exchange does not exist", "lists the exchanges"},
+	{"note json.uwc 99 hi", 3, "json.uwc: exchange 99 does not exist", "lists the exchanges"},
 	{"show json.uwc 1 --explain 9", 2, "--explain 9: no message of the exchange has this field", "a path is field numbers joined by dots"},
 	{"credentials nosuch", 4, "open nosuch: no such file", "'unwire credentials --help' lists the forms of REFERENCE"},
 
