@@ -55,7 +55,7 @@ func NewJournal(f io.ReadWriteSeeker, capture string) (*Journal, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("clientprobe: the journal cannot be written: %w", err)
+		return nil, fmt.Errorf("clientprobe: the journal cannot be read: %w", err)
 	}
 	return j, nil
 }
