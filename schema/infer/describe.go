@@ -59,7 +59,7 @@ func (d *declared) describe(v kind.Judgement, verbose bool) []string {
 		list = append(list, UpperFirst(d.couldBe)+".")
 	}
 	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
-		list = append(list, fmt.Sprintf("Ambiguous type. This would decide it: %s.", d.Settle))
+		list = append(list, fmt.Sprintf("Ambiguous declaration. This would decide it: %s.", d.Settle))
 	}
 
 	if v.Odd > 0 {

@@ -203,7 +203,7 @@ func TestTextIsForReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if long := must(verbose.Text()); 4*len(long) < 5*len(text) || !strings.Contains(long, "varint 1.00") {
+	if long := must(verbose.Text()); 4*len(long) < 5*len(text) || !strings.Contains(long, "varint with probability 1.00") {
 		t.Errorf("verbose\n%s\nis hardly longer than\n%s", long, text)
 	}
 	if _, err := exec.LookPath("protoc"); err != nil {

@@ -53,7 +53,7 @@ func TestMapOfOneEntry(t *testing.T) {
 	if f := inferOf(t, object("tier-of-service"))[30]; f.Label != Map || f.LabelP > 0.8 || !strings.Contains(f.Settle, "several entries") {
 		t.Errorf("of a key that is nowhere else: %+v", f)
 	}
-	if f := inferOf(t, object("text of field 7"))[30]; f.Label != Singular || f.LabelP > 0.8 || !strings.Contains(f.Settle, "a list, or a map") {
+	if f := inferOf(t, object("text of field 7"))[30]; f.Label != Singular || f.LabelP > 0.8 || !strings.Contains(f.Settle, "repeated, or a map") {
 		t.Errorf("of a key that is another field's text: %+v", f)
 	}
 }

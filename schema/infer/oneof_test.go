@@ -30,9 +30,9 @@ func TestChoices(t *testing.T) {
 		{"fields that meet once", append(cycle(20, []int32{1}, []int32{2}), []int32{1, 2}), "[]"},
 		{"two kinds of messages", cycle(24, []int32{1, 2, 3, 4}, []int32{1, 5, 6, 7}), "[]"},
 		{"two kinds of messages, parts left out", cycle(60, []int32{1, 2, 3}, []int32{1, 5, 6}, []int32{1, 2}, []int32{1, 6}, []int32{1, 3}, []int32{1, 5, 6}), "[]"},
-		{"a oneof, and a field that comes with one of them", cycle(60, []int32{1, 2}, []int32{1, 3}, []int32{1, 4, 9}, []int32{1, 2}, []int32{1, 4}, []int32{1, 3}), "[] Fields 2, 3, 4 never met"},
+		{"a oneof, and a field that comes with one of them", cycle(60, []int32{1, 2}, []int32{1, 3}, []int32{1, 4, 9}, []int32{1, 2}, []int32{1, 4}, []int32{1, 3}), "[] Fields 2, 3, 4; probability of a oneof"},
 		{"behind the others, as Go writes them", cycle(4, []int32{5, 2}, []int32{5, 3}, []int32{5, 2}, []int32{5}), "[[2 3]]"},
-		{"two oneofs", cycle(24, []int32{1, 3}, []int32{1, 4}, []int32{2, 3}, []int32{2, 4}), "[[3 4]] Fields 1, 2 never met"},
+		{"two oneofs", cycle(24, []int32{1, 3}, []int32{1, 4}, []int32{2, 3}, []int32{2, 4}), "[[3 4]] Fields 1, 2; probability of a oneof"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ev := NewEvidence()

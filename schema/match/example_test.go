@@ -35,5 +35,5 @@ func ExampleMatcher_Match() {
 	}
 	// Output:
 	// match chat.v1.Message
-	// not chat.v1.User [1: wire type len, declared int32]
+	// not chat.v1.User [1: the wire type is len, but the field is declared as int32]
 }

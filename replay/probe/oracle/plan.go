@@ -84,7 +84,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 		{probe.ES1, esRequests, "the number and wire type of every field, which fields are repeated or maps, and the name of the request type"},
 		{probe.ES2, esRequests, "the number and wire type of every field, which numbers are repeated, and the name of the request type"},
 		{probe.ConnectGo, fmt.Sprintf("about %d for each field that can be found", bits(all.Numbers.Count())-2), "strings, messages and repeated numbers; bytes and single numbers cannot be found"},
-		{probe.GRPCGo, "the same", "the same"},
+		{probe.GRPCGo, "the same as from connect-go", "as for connect-go"},
 	}
 
 	// Names need JSON, whose parsers run the handler if they refuse nothing.
@@ -154,10 +154,14 @@ func (p *Plan) Text() string {
 	}
 	fmt.Fprintf(&b, "; the first request has %d bytes\n", len(p.Body))
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
+		from := string(s.Runtime)
+		if s.Runtime == probe.Unknown {
+			from = "any server"
+		}
+		fmt.Fprintf(&b, "from %s, probe finds: %s\n  number of requests: %s\n", from, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
-		fmt.Fprintf(&b, "effects: %s\n", e)
+		fmt.Fprintf(&b, "possible effect on the server: %s\n", e)
 	}
 	return b.String()
 }
