@@ -82,7 +82,7 @@ func openJournal(o *Options, headers []string) (*journal, error) {
 		return j, nil
 	}
 	if err := j.load(o.Journal); err != nil {
-		return j, fmt.Errorf("probe: the journal cannot be written: %w", err)
+		return j, fmt.Errorf("probe: the journal cannot be read: %w", err)
 	}
 	j.w = o.Journal
 	return j, nil
