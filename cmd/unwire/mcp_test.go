@@ -376,7 +376,7 @@ func TestMCPErrors(t *testing.T) {
 		{"list", arguments{"captures": []string{"missing.uwc"}}, "hint: record it with 'unwire capture -o missing.uwc"},
 		{"list", arguments{"captures": []string{"demo.uwc"}, "filter": "code:"}, "filter: column 6"},
 		{"decode", arguments{}, "either the address of a frame or data"},
-		{"decode", arguments{"address": "demo.uwc#2"}, "names no frame"},
+		{"decode", arguments{"address": "demo.uwc#2"}, "names an exchange, but no frame"},
 		{"decode", arguments{"data": "zz", "encoding": "hex"}, "hex"},
 		{"explain", arguments{"address": "demo.uwc#2", "path": "1..2"}, "path must be field numbers"},
 		{"explain", arguments{"address": "demo.uwc#2", "path": "999"}, "has the field 999"},

@@ -32,14 +32,14 @@ var wrongCalls = []wrongCall{
 	{"ls zero.bin", 3, "zero.bin: the file is not an unwire capture: the file is empty", "records a capture"},
 	{"show text.txt 1", 3, "text.txt: the file is not an unwire capture", "records a capture"},
 	{"decode missing.bin", 3, "missing.bin: no such file", "check the file name"},
-	{"decode json.uwc", 2, "json.uwc is a capture, but decode needs one frame", "name a frame, such as 'json.uwc#1/up/0'"},
+	{"decode json.uwc", 2, "json.uwc is a capture, but decode needs a frame of it", "name a frame, such as 'json.uwc#1/up/0'"},
 	{"import text.txt -o z.uwc", 3, "text.txt: the file has none of the formats that unwire imports", "supported formats: pcap and pcapng, HAR"},
 	{"import json.uwc -o z.uwc", 3, "json.uwc is an unwire capture already", "'unwire ls FILE' lists its exchanges"},
 	{"import missing.pcap -o z.uwc", 3, "missing.pcap: no such file", "check the file name"},
 	{"schema extract text.txt", 3, "text.txt: unsupported file type", "supported types: JavaScript"},
 	{"schema extract missing.js", 3, "missing.js: no such file", "check the file name"},
 	{"drift missing1 missing2", 3, "missing1: no such file", "check the file name"},
-	{"use folder json.uwc", 3, "folder: neither a folder of .proto files", "writes a descriptor set"},
+	{"use folder json.uwc", 3, "folder: the input is neither a folder of .proto files", "writes a descriptor set"},
 	{"schema update --proto folder --from json.uwc", 3, "no .proto file was found (below folder)", "name a folder with .proto files"},
 	{"schema check --proto missing/ json.uwc", 3, "missing/: no such file", "check the file name"},
 	{"standin --script text.txt", 3, "text.txt: script: line 1", "'unwire standin --print-script' prints a valid script"},
@@ -72,7 +72,7 @@ var wrongCalls = []wrongCall{
 	{"schema check --proto none json.uwc", 2, "--proto none", "check needs definitions"},
 	{"schema match json.uwc", 3, "no definitions found", "'unwire schema extract' extracts definitions"},
 	{"align json.uwc", 3, "no call in json.uwc was recorded both in protobuf and in JSON", "'unwire replay F.uwc ID --codec json -o F2.uwc'"},
-	{"replay json.uwc 1 --codec proto --to http://127.0.0.1:1", 3, "the type of the message is not defined", "name definitions with --proto"},
+	{"replay json.uwc 1 --codec proto --to http://127.0.0.1:1", 3, "definitions lack the type of the message", "name definitions with --proto"},
 
 	// Servers that cannot be reached.
 	{"replay json.uwc 1 --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running"},
@@ -81,7 +81,7 @@ var wrongCalls = []wrongCall{
 	{"probe --to http://127.0.0.1:1", 2, "the server or the method to probe is missing", "give --to URL and --method"},
 
 	// Values that flags do not take, and missing arguments.
-	{"export json.uwc", 2, "--format is missing", "use --format har|jsonl|raw|parquet|pcapng"},
+	{"export json.uwc", 2, "the format is unknown", "name the format with --format har|jsonl|raw|parquet|pcapng"},
 	{"export json.uwc --format xml", 2, `--format must be one of har, jsonl, raw, parquet, pcapng, not "xml"`, "parquet"},
 	{"export json.uwc --format raw", 2, "--format raw writes a folder", "name the folder with -o FOLDER"},
 	{"export json.uwc --format jsonl -o /dev/full", 3, "/dev/full: no space left on device", "free some space"},
@@ -90,7 +90,7 @@ var wrongCalls = []wrongCall{
 	{"ls --sort foo json.uwc", 2, `not "foo"`, "--sort must be one of time, size, duration"},
 	{"diff json.uwc", 2, "missing argument B", "usage: unwire diff A B"},
 	{"redact json.uwc", 2, "missing -o CLEAN.uwc", "name a new file with -o"},
-	{"redact json.uwc -o json.uwc", 2, "json.uwc exists", "name a new file"},
+	{"redact json.uwc -o json.uwc", 2, "the file json.uwc exists already", "name a file that does not exist yet"},
 	{"grep [ json.uwc", 2, "missing closing ]", "use -F to search for literal text"},
 	{"replay json.uwc 1 --set 999=1 --to http://127.0.0.1:1", 3, "--set 999=1: ", "--set"},
 }

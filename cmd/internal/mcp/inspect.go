@@ -237,7 +237,7 @@ func decodeBytes(c *call, in decodeArguments) error {
 // they are decoded.
 func (c *call) frameData(at query.Address, o *text.Options) (address string, data []byte, err error) {
 	if at.Frame < 0 {
-		return "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the capture has no frame with this address", at), fmt.Sprintf("name a frame, such as %s/down/0", at))
+		return "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names an exchange, but no frame of it", at), fmt.Sprintf("name a frame, such as %s/down/0", at))
 	}
 	defs, err := c.definitions(at.File)
 	if err != nil {
