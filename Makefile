@@ -156,10 +156,13 @@ node-deps: $(NODE_DIRS:%=%node_modules/.installed)
 test-deps: node-deps mitm/launch/testdata/runtimes/node_modules/.installed captures/parquet/testdata/duckdb/node_modules/.installed \
 	replay/gateway/testdata/sdk/node_modules/.installed cmd/unwire/testdata/serve/node_modules/.installed cmd/unwire/testdata/mcp/node_modules/.installed grpcurl
 
+# make demo runs one Node client; the packages of the tests are 600 MB.
+DEMO_CLIENT = cmd/internal/demo/node/node_modules/.installed
+
 node-deps-if-possible:
 	@if command -v npm >/dev/null; then \
-	  $(MAKE) --no-print-directory -q node-deps || echo "installing the Node client with npm" >&2; \
-	  $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \
+	  $(MAKE) --no-print-directory -q $(DEMO_CLIENT) || echo "installing the Node client with npm" >&2; \
+	  $(MAKE) --no-print-directory $(DEMO_CLIENT) >/dev/null 2>&1 \
 	  || echo "(npm could not install the Node client: the demo runs without it)"; fi
 
 %/node_modules/.installed: %/package.json %/package-lock.json

@@ -73,6 +73,10 @@ type connectionState struct {
 	// codec is the codec of the messages so far: mixedCodec if they differ, and "" before the first.
 	codec string
 
+	// proto means that a binary message so far was protobuf and no text. Later binary messages that parse as
+	// protobuf are protobuf too, even if they are text by chance.
+	proto bool
+
 	// close is the content of the first WebSocket close frame; nil if there is none so far.
 	close *Close
 
@@ -130,7 +134,7 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	// A fragment that begins a message ends the previous one, and a continuation may lack its beginning if
 	// recording started late.
 	if op.Kind() != captures.OpContinuation {
-		out = s.endMessage(out, c.Dir, fmt.Errorf("another message begins before this one has ended: %w", io.ErrUnexpectedEOF))
+		out = s.endMessage(out, c.Dir, fmt.Errorf("the next message begins before this message has ended: %w", io.ErrUnexpectedEOF))
 		m.opcode = op &^ captures.OpFinal
 	} else if !m.begun {
 		m.opcode = op &^ captures.OpFinal
@@ -150,7 +154,7 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	// The last fragment completes the message.
 	var err error
 	if m.opcode.Kind() == captures.OpContinuation {
-		err = fmt.Errorf("it continues a message whose beginning was not recorded: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the beginning of the message was not recorded: %w", io.ErrUnexpectedEOF)
 	}
 	return s.endMessage(out, c.Dir, err)
 }
@@ -170,7 +174,7 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 	case m.size > int64(len(m.data)):
 		f.Raw = bytes.Clone(m.data[:min(len(m.data), keptOfTooLarge)])
 		f.Data = f.Raw
-		f.Err = fmt.Errorf("message at %#x: length %d is %w of %d bytes", f.Offset, m.size, envelope.ErrTooLarge, s.o.MaxFrame)
+		f.Err = fmt.Errorf("message at %#x: the length %d is %w of %d bytes", f.Offset, m.size, envelope.ErrTooLarge, s.o.MaxFrame)
 	case err != nil:
 		f.Partial, f.Err = true, fmt.Errorf("message at %#x: %w", f.Offset, err)
 	default:
@@ -199,7 +203,7 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	case len(data) >= 2:
 		f.Close.Code, f.Close.Reason = int(binary.BigEndian.Uint16(data)), strings.ToValidUTF8(string(data[2:]), "\uFFFD")
 	case len(data) == 1:
-		f.Err = fmt.Errorf("close frame at %#x: the payload has 1 byte, but a close code has 2", offset)
+		f.Err = fmt.Errorf("close frame at %#x: the payload has 1 byte, but a close code needs 2", offset)
 	}
 	return f
 }
@@ -297,7 +301,7 @@ func (s *Stream) closeConnection() []Frame {
 	for dir := range s.dirs {
 		if d := &s.dirs[dir]; !d.done {
 			d.done = true
-			out = s.endMessage(out, captures.Direction(dir), fmt.Errorf("the recording ends before the message does: %w", io.ErrUnexpectedEOF))
+			out = s.endMessage(out, captures.Direction(dir), fmt.Errorf("the recording ends inside the message: %w", io.ErrUnexpectedEOF))
 			out = append(out, s.closeSplit(captures.Direction(dir))...)
 		}
 	}
@@ -370,14 +374,20 @@ func (s *Stream) messageCodec(f *Frame) string {
 		return "json"
 	case s.o.Split != "":
 		return "proto"
-	case IsText(f.Data):
+	}
+	text, binary := IsText(f.Data), f.Opcode.Kind() == captures.OpBinary && f.Encoding == ""
+	if text && !(binary && s.conn.proto) {
 		return "text"
 	}
 
 	// A payload that parses as protobuf without any error is protobuf, unless it was sent as text.
 	s.scratch.Reset(f.Data, s.o.Wire)
 	if s.scratch.Err() == nil && len(f.Data) > 0 && (f.Opcode.Kind() != captures.OpText || f.Encoding != "") {
+		s.conn.proto = s.conn.proto || binary && !text
 		return "proto"
+	}
+	if text {
+		return "text"
 	}
 	if utf8.Valid(f.Data) && f.Opcode.Kind() == captures.OpText {
 		return "text"

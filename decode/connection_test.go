@@ -324,3 +324,27 @@ func BenchmarkWebSocketFrames(b *testing.B) {
 		}
 	}
 }
+
+// On a connection with protobuf, a binary message that is text by chance is protobuf too: the tag and the length of
+// its only field are printable.
+func TestProtobufLikeText(t *testing.T) {
+	t.Parallel()
+	up, op := captures.Up, captures.OpBinary|final
+	likeText := string(protowire.AppendString([]byte{0x52}, strings.Repeat("id", 21)))
+	ex, err := Decode(t.Context(), connection(captures.WebSocket, "wss://h/chat",
+		sent(up, op, likeText),
+		sent(up, op, string(protowire.AppendString([]byte{0x12}, "begins"))),
+		sent(up, op, likeText),
+		sent(up, op, "It is a plain text, whatever came before."),
+		sent(up, captures.OpText|final, likeText),
+	), 7, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []bool{false, true, true, false, false}
+	for i, f := range ex.Frames {
+		if (f.Tree != nil) != want[i] {
+			t.Errorf("message %d, %q, is protobuf: %v, want %v", i, f.Data, f.Tree != nil, want[i])
+		}
+	}
+}

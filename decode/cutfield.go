@@ -16,33 +16,34 @@ import (
 const maxCuts = 100
 
 // cutField decodes the available part of node c of t, if that is a length-delimited field that extends beyond the
-// end of the data. It returns nil if the node is something else, or if no byte of the field's value is available.
+// end of the data, without the fields inside of it. It returns nil if the node is something else, or if no byte of the
+// field's value is available. fields are the fields inside of the part; nil if it is not a message.
 //
 // Shape: the field is a message if md, the declared type of the enclosing message or nil, declares that, or if the
 // available part parses as one apart from its missing end. It is a string if the available part is text, up to the
 // last whole character. Otherwise it is bytes.
-func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) *field.Field {
+func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) (f *field.Field, fields *undecoded) {
 	var e *wire.Error
 	n := t.Node(c)
 	if !errors.As(n.Err, &e) || e.Reason != wire.LengthRange || v.cuts >= maxCuts {
-		return nil
+		return nil, nil
 	}
 	data := t.Payload(c)
 	tag, tagLen := wire.ConsumeVarint(data)
 	if tagLen <= 0 || tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
-		return nil
+		return nil, nil
 	}
 	_, lengthLen := wire.ConsumeVarint(data[tagLen:])
 	if lengthLen <= 0 {
-		return nil
+		return nil, nil
 	}
 	head := tagLen + lengthLen
 	if head == len(data) {
-		return nil
+		return nil, nil
 	}
 
 	// The tag is sound, so number and type are known. Only the value is incomplete.
-	f := &field.Field{
+	f = &field.Field{
 		N: tag >> 3, Wire: wire.Len.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Off + head,
 		P: 1, Alternatives: []field.Alternative{},
 	}
@@ -65,13 +66,13 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 			held, f.Type = fd.Message(), string(fd.Message().FullName())
 		}
 		v.base, v.cuts, v.Evidence, v.Choices = f.Val, v.cuts+1, nil, nil
-		f.Fields = collect(v.fieldsOf(sub, kind.NewReader(sub, nil), 0, held))
+		fields = &undecoded{v: v, t: sub, r: kind.NewReader(sub, nil), md: held}
 	case IsText(words):
 		f.Kind, f.Type, f.Value = string(wire.KindString), string(wire.KindString), string(words)
 	default:
 		f.Kind, f.Type, f.Value = string(wire.KindBytes), string(wire.KindBytes), there
 	}
-	return f
+	return f, fields
 }
 
 // wholeRunes returns b without an incomplete UTF-8 character at its end.

@@ -19,6 +19,9 @@ func setReadings(f *field.Field, r *kind.Reader, i int32) {
 	types := r.Types(i)
 	best := types[0]
 	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), field.JSONValue(r.Value(i, best.Type))
+	if len(types) > 1 {
+		f.Alternatives = make([]field.Alternative, 0, len(types)-1)
+	}
 	for _, other := range types[1:] {
 		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(other.Kind), Type: other.Type, P: round(other.P)})
 	}

@@ -279,8 +279,8 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		t.Fatalf("%v, %v", ex, err)
 	}
 	for _, want := range []string{
-		"decode: exchange 7: up frame 1: wire: field 13 at 0x0: length 912, 0 bytes left",
-		"down frame 0: envelope: frame at 0x0: the header has 5 bytes, but only 3 arrived", "disk on fire",
+		"decode: exchange 7: up frame 1: field 13 at 0x0: the length is 912, but only 0 bytes are left",
+		"down frame 0: frame at 0x0: the header has 5 bytes, but only 3 arrived", "disk on fire",
 	} {
 		if !strings.Contains(ex.Err.Error(), want) {
 			t.Errorf("%v\nhas no %s", ex.Err, want)
@@ -355,7 +355,7 @@ func TestFrameLimit(t *testing.T) {
 	c := h("content-type", "application/connect+proto")
 	o := call("POST", run, c, c, 200, "<"+strings.Repeat("00 00000000", 50))
 	ex, err := Decode(context.Background(), o, 7, Options{MaxFrames: 10})
-	if err != nil || len(ex.Frames) != 10 || ex.Err == nil || !strings.Contains(ex.Err.Error(), "down frame 10: more than 10 frames") {
+	if err != nil || len(ex.Frames) != 10 || ex.Err == nil || !strings.Contains(ex.Err.Error(), "down frame 10: the exchange has more than 10 frames") {
 		t.Errorf("%d frames, %v, %v", len(ex.Frames), ex.Err, err)
 	}
 }
@@ -441,7 +441,7 @@ func TestFieldsAsJSON(t *testing.T) {
 	for _, want := range []string{
 		`{"n":1,"wire":"len","off":0,"len":5,"val":2,"kind":"string","type":"string","value":"abc"`,
 		`"wire":"i32","off":11,"len":5,"val":12,"kind":"fixed32","type":"float","value":2.5`,
-		`"value":9223372036854775807`, `"wire":"garbage"`, `"error":"wire: field 1 at`,
+		`"value":9223372036854775807`, `"wire":"garbage"`, `"error":"field 1 at`,
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%s\nhas no %s", got, want)

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"unwire/captures"
-	"unwire/decode/field"
 )
 
 // A Line is the JSON form of a frame; see cmd/unwire/JSON.md.
@@ -56,7 +55,7 @@ type Line struct {
 	Data []byte `json:"data"`
 
 	// Tree are the decoded fields of the frame.
-	Tree []*field.Field `json:"tree"`
+	Tree *fieldTree `json:"tree"`
 
 	// Inner are the messages that were found inside the values of fields, for example in base64.
 	Inner []innerLine `json:"inner,omitempty"`
@@ -77,7 +76,7 @@ type innerLine struct {
 	Data []byte `json:"data"`
 
 	// Tree are the decoded fields of the message.
-	Tree []*field.Field `json:"tree,omitempty"`
+	Tree *fieldTree `json:"tree,omitempty"`
 }
 
 // Line returns the JSON form of f, with fields decoded as v determines.
@@ -86,7 +85,7 @@ func (v View) Line(f *Frame) Line {
 		V: 1, Dir: f.Dir.String(), Seq: f.Seq, TMs: float64(f.T.Nanoseconds()) / 1e6,
 		Flags: int(f.Flags), Compressed: f.Compressed(), End: f.End != nil, Off: f.Offset, Len: len(f.Raw),
 		Encoding: f.Encoding, Event: f.Event, Partial: f.Partial,
-		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: []*field.Field{},
+		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: &fieldTree{},
 	}
 
 	// Members that only some frames have are left out otherwise.
@@ -100,11 +99,11 @@ func (v View) Line(f *Frame) Line {
 	if f.Tree == nil {
 		return l
 	}
-	l.Tree = v.Fields(f.Tree)
+	l.Tree = &fieldTree{of: v.undecoded(f.Tree)}
 	for _, in := range f.Inner {
 		line := innerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
 		if in.Tree != nil {
-			line.Tree = View{}.Fields(in.Tree)
+			line.Tree = &fieldTree{of: View{}.undecoded(in.Tree)}
 		}
 		l.Inner = append(l.Inner, line)
 	}

@@ -110,7 +110,7 @@ func (s *Stream) feedEnvelopes(dir captures.Direction, p []byte) []Frame {
 // unsplit returns a frame, with an error, for bytes that cannot be divided into messages.
 func (s *Stream) unsplit(sp *splitter, p []byte) Frame {
 	f := Frame{Frame: envelope.Frame{Offset: sp.off, Len: len(p), Raw: p, Data: p}}
-	f.Err = fmt.Errorf("at %#x: the bytes are not length-prefixed messages (%s): %w", sp.lost, s.o.Split, errUnsplit)
+	f.Err = fmt.Errorf("at %#x: the bytes are not messages with a length prefix (%s): %w", sp.lost, s.o.Split, errUnsplit)
 	sp.off += int64(len(p))
 	return f
 }

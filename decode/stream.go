@@ -346,7 +346,7 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	d := &s.dirs[dir]
 	if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
 		if !s.full {
-			s.recordError(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
+			s.recordError(fmt.Errorf("%s frame %d: the exchange has more than %d frames; the rest is not decoded", dir, d.seq, s.o.MaxFrames))
 		}
 		s.full = true
 		return out
@@ -521,7 +521,7 @@ func trailerEnd(data []byte) (*envelope.End, error) {
 	})
 	if end == nil {
 		end = &envelope.End{}
-		serr = errors.New("envelope: trailer without grpc-status")
+		serr = errors.New("the trailer frame has no grpc-status")
 	}
 	end.Metadata = map[string][]string{}
 	for _, f := range fields {
@@ -541,7 +541,7 @@ func (s *Stream) queryFrame() []Frame {
 	if q.Get("base64") == "1" {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(raw), "="))
 		if err != nil {
-			s.recordFault(captures.Up, fmt.Errorf("envelope: message of the query: %w", err))
+			s.recordFault(captures.Up, fmt.Errorf("the message in the URL's query is not base64: %w", err))
 		}
 		raw = b
 	}
@@ -582,7 +582,7 @@ func (s *Stream) err() error {
 		return nil
 	}
 	if s.more > 0 {
-		return fmt.Errorf("decode: exchange %d: %w\nand %d more", s.ex.ID, err, s.more)
+		return fmt.Errorf("decode: exchange %d: %w\nand %d more errors", s.ex.ID, err, s.more)
 	}
 	return fmt.Errorf("decode: exchange %d: %w", s.ex.ID, err)
 }

@@ -62,7 +62,7 @@ func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientCo
 	}
 	if r.Method != method {
 		w.Header().Set("Allow", method)
-		http.Error(w, "want "+method, http.StatusMethodNotAllowed)
+		http.Error(w, "the request method must be "+method, http.StatusMethodNotAllowed)
 		return
 	}
 	switch r.URL.Path {

@@ -159,7 +159,7 @@ type proxyRingError struct{}
 
 // Error describes the loop.
 func (proxyRingError) Error() string {
-	return "it is a reverse proxy that leads back to itself: point one of the ring at a server"
+	return "a chain of reverse proxies leads back to this one: point one of the proxies at a server"
 }
 
 // Is reports whether target is upstream.ErrLoop.

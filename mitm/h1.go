@@ -79,7 +79,7 @@ func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
 	}
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &h1.Malformed{Status: http.StatusBadRequest, Reason: "the request's target is no URL of a server"}
+		return nil, &h1.Malformed{Status: http.StatusBadRequest, Reason: "the request target is not the URL of a server"}
 	}
 	t := targetOf(u)
 	t.via = q.Header.Get(upstream.ViaHeader)
@@ -334,15 +334,15 @@ func (p *Proxy) failureAnswer(to *h1.Route, rec captures.Recording, err error, c
 
 // failureText returns the status and the text of the response if the server could not be connected to.
 func failureText(host string, err error) (status int, text string) {
-	text = fmt.Sprintf("unwire: no connection to %s: %v\n", host, err)
+	text = fmt.Sprintf("unwire: cannot connect to %s: %v\n", host, err)
 	if errors.As(err, new(*upstream.ConnectError)) {
 		text = fmt.Sprintf("unwire: %v\n", err)
 	}
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
+		text += "unwire: hint: if you trust the server, name its CA with --upstream-ca\n"
 	case errors.As(err, new(*untrustedCertificateError)):
-		text += "unwire: hint: --upstream-insecure goes on all the same, and each exchange says so\n"
+		text += "unwire: hint: --upstream-insecure connects without this check, and marks each exchange\n"
 	}
 	if errors.Is(err, upstream.ErrLoop) {
 		return http.StatusLoopDetected, text

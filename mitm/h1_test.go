@@ -86,7 +86,7 @@ func TestRefusedRequestsAreRecorded(t *testing.T) {
 				t.Errorf("%q, %v", answer, err)
 			}
 			ex := b.one()
-			if ex.Outcome != captures.Failed || ex.Error != "refused: the message has both Content-Length and Transfer-Encoding" ||
+			if ex.Outcome != captures.Failed || ex.Error != "unwire refused the request: the message has both Content-Length and Transfer-Encoding" ||
 				ex.Method != "POST" || ex.URL != "http://"+v.addr+"/x" || ex.RequestHeaders.Get("x-y") != "z" || ex.Status != 0 {
 				t.Errorf("recorded %+v", ex)
 			}

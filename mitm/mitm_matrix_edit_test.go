@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
+
 	"unwire/decode/envelope"
 )
 
@@ -42,16 +44,20 @@ var editBodies = []struct {
 }{
 	{"JSON", "application/json", func(text string) []byte { return fmt.Appendf(nil, `{ "a": [1], "t": %q }`, text) }},
 	{"protobuf", "application/proto", oneField},
-	{"envelopes", "application/connect+proto", func(text string) []byte {
-		var out []byte
-		for _, one := range []string{"before", text, "after"} {
-			out = envelope.Append(out, 0, oneField(one))
-		}
-		return out
-	}},
+	{"envelopes", "application/connect+proto", threeEnvelopes},
+	{"gRPC", "application/grpc+proto", threeEnvelopes},
+	{"gRPC-Web", "application/grpc-web+proto", threeEnvelopes},
 	{"events", "text/event-stream", func(text string) []byte {
 		return fmt.Appendf(nil, "event: a\ndata: {\"t\":\"before\"}\n\ndata: {\"t\":%q}\n\n", text)
 	}},
+}
+
+// threeEnvelopes are three envelopes, with a text in the one in the middle.
+func threeEnvelopes(text string) (out []byte) {
+	for _, one := range []string{"before", text, "after"} {
+		out = envelope.Append(out, 0, oneField(one))
+	}
+	return out
 }
 
 // editRow sends a body, or asks for one, with a text in it, and returns what client and server have seen.
@@ -160,7 +166,7 @@ func TestMatrixWithEdits(t *testing.T) {
 	for _, row := range editRows {
 		for _, body := range editBodies {
 			// Streams that are compressed as a whole are not changed.
-			if (body.name == "events" || body.name == "envelopes") && row.name == "gzip" {
+			if body.contentType != "application/json" && body.contentType != "application/proto" && row.name == "gzip" {
 				continue
 			}
 			t.Run(row.name+"/"+body.name, func(t *testing.T) {
@@ -190,6 +196,56 @@ func TestMatrixWithEdits(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWebSocketMatrixWithEdits is TestMatrixWithEdits for the messages of a WebSocket, compressed and not.
+func TestWebSocketMatrixWithEdits(t *testing.T) {
+	t.Parallel()
+	origin := newMatrixOrigin(t)
+	ways := append([]way(nil), editWays...)
+	for i := range ways {
+		if ways[i].name != directWay {
+			ways[i].rules = fmt.Sprintf(editRules, grown)
+		}
+	}
+	lanes := newLanes(t, origin, newIdentity(t), ways)
+	for _, mode := range []websocket.CompressionMode{websocket.CompressionDisabled, websocket.CompressionContextTakeover, websocket.CompressionNoContextTakeover} {
+		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) {
+			t.Parallel()
+			var want string
+			for i, l := range lanes {
+				grow, shrink := "grow me", "shrink this text"
+				if i == 0 {
+					grow, shrink = grown, "x"
+				}
+				var got strings.Builder
+				ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
+				c, _, err := websocket.Dial(ctx, l.base+"/websocket", &websocket.DialOptions{HTTPClient: l.client(false), CompressionMode: mode, CompressionThreshold: 1})
+				if err != nil {
+					t.Fatal(l.name, err)
+				}
+				c.SetReadLimit(-1)
+				for _, text := range []string{"before", grow, "between", shrink, "after"} {
+					_ = c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{ "a": [1], "t": %q }`, text))
+					_ = c.Write(ctx, websocket.MessageBinary, oneField(text))
+					for range 2 {
+						kind, p, err := c.Read(ctx)
+						fmt.Fprintf(&got, "%v %q %v\n", kind, p, err)
+					}
+				}
+				_ = c.CloseNow()
+				cancel()
+				switch {
+				case i == 0 && strings.Count(got.String(), grown) != 2:
+					t.Fatalf("directly: %s", got.String())
+				case i == 0:
+					want = got.String()
+				case got.String() != want:
+					t.Errorf("%s:\n%.1500s\nwant\n%.1500s", l.name, got.String(), want)
+				}
+			}
+		})
 	}
 }
 

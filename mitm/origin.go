@@ -48,7 +48,7 @@ const (
 )
 
 // errOwnAddress is the error for a request whose destination is the proxy itself.
-var errOwnAddress = errors.New("the request is for the proxy itself")
+var errOwnAddress = errors.New("the request is addressed to the proxy itself")
 
 // errNoHTTP2 is the error for an HTTP/2 connection to a server that does not support HTTP/2.
 var errNoHTTP2 = errors.New("does not support HTTP/2")
@@ -382,7 +382,7 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, er
 	case errors.As(refused, new(*certificateError)):
 		return nil, refused
 	}
-	return nil, fmt.Errorf("TLS with %s: %w", o.target.addr, err)
+	return nil, fmt.Errorf("TLS with %s failed: %w", o.target.addr, err)
 }
 
 // close closes all unused connections.

@@ -95,7 +95,7 @@ func (o *origin) dialAs(ctx context.Context, offer []string, pick string) (net.C
 	if got := conn.ConnectionState().NegotiatedProtocol; got != pick {
 		_ = conn.Close()
 		o.forgetNegotiated()
-		return nil, fmt.Errorf("%s has picked %q from the client's protocols before, and picks %q now", o.target.addr, pick, got)
+		return nil, fmt.Errorf("the server %s negotiated the protocol %q before (ALPN), but negotiates %q now", o.target.addr, pick, got)
 	}
 	return conn, nil
 }

@@ -73,7 +73,7 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	}
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBody)).Decode(&want)
 	if _, _, splitErr := net.SplitHostPort(want.To); err != nil || splitErr != nil {
-		http.Error(w, "no such address", http.StatusBadRequest)
+		http.Error(w, "the address is not HOST:PORT", http.StatusBadRequest)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

@@ -46,7 +46,7 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 // it also returns an error if the server cannot be connected to.
 func (p *Proxy) admitSOCKS(t target) error {
 	if p.dialer.hasPassed(t.via) {
-		return &socks.Error{Reply: socks.NotAllowed, Text: "the connection has passed this proxy before"}
+		return &socks.Error{Reply: socks.NotAllowed, Text: "the connection passed through this proxy before"}
 	}
 	if err := p.connectBeforeAnswer(p.ctx, t); err != nil {
 		return &socks.Error{Reply: socksReplyFor(err), Text: err.Error()}

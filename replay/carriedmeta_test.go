@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/replay/live"
 )
@@ -187,6 +189,68 @@ func TestIdentifiersInMetadata(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// halvesOf is an identifier as two numbers.
+func halvesOf(id []byte) (message []byte) {
+	message = protowire.AppendFixed64(protowire.AppendTag(nil, 3, protowire.Fixed64Type), binary.BigEndian.Uint64(id))
+	return protowire.AppendFixed64(protowire.AppendTag(message, 4, protowire.Fixed64Type), binary.BigEndian.Uint64(id[8:]))
+}
+
+// fromHalves is the identifier in a message of halvesOf.
+func fromHalves(message []byte) []byte {
+	const field = 9 // bytes with the tag
+	if len(message) != 2*field {
+		return nil
+	}
+	first, _ := protowire.ConsumeFixed64(message[1:])
+	second, _ := protowire.ConsumeFixed64(message[1+field:])
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, first), second)
+}
+
+// Numbers and compressed tokens are followed to later requests.
+func TestNumbersAndTokensOfEarlierCalls(t *testing.T) {
+	numbers := metaSource{"numbers", func(id []byte, r *connect.Response[raw]) { r.Msg.b = halvesOf(id) }, func(r *connect.Response[raw]) []byte { return fromHalves(r.Msg.b) }}
+	unpack := func(s string) []byte {
+		b, _ := base64.StdEncoding.DecodeString(s)
+		id, _ := hex.DecodeString(strings.TrimSuffix(strings.TrimPrefix(unpacked("gzip", b), `{"id":"`), `"}`))
+		return id
+	}
+	// Each compression of the same token differs, so that only the server's own text counts.
+	var mu sync.Mutex
+	texts := map[string]string{}
+	token := metaSource{"token", func(id []byte, r *connect.Response[raw]) {
+		text := base64.StdEncoding.EncodeToString(packedIn("gzip", `{"id":"`+hex.EncodeToString(id)+`"}`))
+		mu.Lock()
+		texts[string(id)] = text
+		mu.Unlock()
+		r.Msg.b = textField(nil, 1, text)
+	}, func(r *connect.Response[raw]) []byte { return unpack(get(r.Msg.b, 1)) }}
+	for _, c := range []struct {
+		source metaSource
+		sink   metaSink
+	}{
+		{numbers, metaSink{"numbers", false, func(id []byte, _ http.Header, _ *url.URL) []byte { return halvesOf(id) }, func(_ *http.Request, m []byte) []byte { return fromHalves(m) }}},
+		{numbers, metaSinks()[2]},
+		{token, metaSink{"token", false, func(id []byte, _ http.Header, _ *url.URL) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			return textField(nil, 1, texts[string(id)])
+		}, func(_ *http.Request, m []byte) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			id := unpack(get(m, 1))
+			if texts[string(id)] != get(m, 1) {
+				return nil
+			}
+			return id
+		}}},
+	} {
+		t.Run(c.source.name+" to "+c.sink.name, func(t *testing.T) {
+			t.Parallel()
+			followMetadata(t, c.source, c.sink, nil)
+		})
 	}
 }
 

@@ -129,7 +129,7 @@ func TestUnansweredEdit(t *testing.T) {
 			got := l.got
 			edits := []string{content + "=Please read omega"}
 			r := l.replay(t, edits, nil)
-			if r.Code != "aborted" || r.Origin != FromLocal || !strings.Contains(r.Message, "the capture has no answer") {
+			if r.Code != "aborted" || r.Origin != FromLocal || !strings.Contains(r.Message, "the capture contains no answer") {
 				t.Errorf("%s %s %s %q", r.Comparison, r.Origin, r.Code, r.Message)
 			}
 			l.awaitMessage(t, got+1)
@@ -170,9 +170,9 @@ func TestAnswerErrors(t *testing.T) {
 	}
 	l := recordLoop(t, causalTransports()[0], formNamed(t, "uuid"), nil)
 	for text, want := range map[string]string{
-		"9=@down/4":       "no 9",
+		"9=@down/4":       "the captured frame up/6 has no field 9",
 		"@77 4=@down/4":   "frame up/77 does not exist",
-		"4=@down/13":      "no frame of the server with 13",
+		"4=@down/13":      "no frame of the server that contains 13",
 		"@2 4=@down/55/4": "no frame down/55",
 	} {
 		a, err := live.ParseAnswer(text)

@@ -61,6 +61,10 @@ type form struct {
 	get func(m *toolloop.Message) string
 	is  func(i issue) string
 
+	// pieces divides the text of a question into messages that come before it; nil: the question has it.
+	pieces func(text string) []string
+	heard  string // the pieces that the client has received of the next question
+
 	parses bool // the raw bytes of the captured run parse as a message
 	header bool // the server issues it in the headers of its answer
 }

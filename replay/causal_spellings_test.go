@@ -1,10 +1,15 @@
 package replay
 
 import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -302,7 +307,62 @@ func spelledForms() []form {
 			get:   func(m *toolloop.Message) string { return m.Text },
 		},
 	}
-	return list
+	for _, f := range []form{
+		spelling("JSON in pieces", func(i issue) string { return `{"id":"` + i.hex + `","path":"a.go"}` }, func(s string) string { return "for " + word(s) }),
+		spelling("id in pieces", func(i issue) string { return i.name }, func(s string) string { return s }),
+		spelling("prefix and suffix in pieces", uuid, func(s string) string { return "[" + s + "]" }),
+	} {
+		f.pieces = inPieces
+		list = append(list, f)
+	}
+	return append(list, derivedForms()...)
+}
+
+// inPieces divides a text into pieces of 3 to 12 bytes, which differ from text to text.
+func inPieces(text string) (out []string) {
+	sum := sha256.Sum256([]byte(text))
+	for i := 0; text != ""; i++ {
+		n := min(3+int(sum[i%len(sum)]%10), len(text))
+		out = append(out, text[:n])
+		text = text[n:]
+	}
+	return out
+}
+
+// numberForm is a form in which the question has a number, and the answer the text that follows from it.
+func numberForm(name string, number func(i issue) uint64, text func(n uint64) string) form {
+	return form{
+		name:  name,
+		put:   func(m *toolloop.Message, i issue) { m.Fixed = number(i) },
+		carry: func(a, q *toolloop.Message) { a.Text = text(q.Fixed) },
+		get:   func(m *toolloop.Message) string { return m.Text },
+		is:    func(i issue) string { return text(number(i)) },
+	}
+}
+
+// derivedForms are forms in which the client computes something from the identifier.
+func derivedForms() []form {
+	fixed := func(i issue) uint64 { return i.fixed }
+	doubleBits := func(i issue) uint64 { return math.Float64bits(float64(i.fixed >> 12)) }
+	return []form{
+		numberForm("sint64 as text", fixed, func(n uint64) string { return fmt.Sprint(int64(n>>1) ^ -int64(n&1)) }),
+		numberForm("negative number as text", func(i issue) uint64 { return -i.fixed }, func(n uint64) string { return fmt.Sprint(int64(n)) }),
+		numberForm("double as text", doubleBits, func(n uint64) string { return fmt.Sprintf("%.0f", math.Float64frombits(n)) }),
+		numberForm("next number", func(i issue) uint64 { return i.fixed >> 30 }, func(n uint64) string { return fmt.Sprint(n + 1) }),
+		numberForm("half of a hexadecimal number", fixed, func(n uint64) string { return fmt.Sprintf("%016x00000000000000a1", n) }),
+		spelling("short hash", func(i issue) string { return i.hex }, func(s string) string { return s[:8] }),
+		spelling("short id of a container", func(i issue) string { return i.hex + i.hex }, func(s string) string { return s[:12] }),
+		spelling("first part of a uuid", func(i issue) string { return i.uuid }, func(s string) string { return "run " + s[:8] }),
+		spelling("upper hex with 0x in lower case", func(i issue) string { return strings.ToUpper(i.hex[:24]) }, func(s string) string { return "0x" + strings.ToLower(s) }),
+		spelling("md5", func(i issue) string { return i.uuid }, func(s string) string { return fmt.Sprintf("%x", md5.Sum([]byte(s))) }),
+		spelling("sha1", func(i issue) string { return i.uuid }, func(s string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) }),
+		{
+			name: "base32 as bytes", is: func(i issue) string { return i.hex },
+			put:   func(m *toolloop.Message, i issue) { m.Text = base32.StdEncoding.EncodeToString(i.raw) },
+			carry: func(a, q *toolloop.Message) { a.Raw, _ = base32.StdEncoding.DecodeString(q.Text) },
+			get:   func(m *toolloop.Message) string { return hex.EncodeToString(m.Raw) },
+		},
+	}
 }
 
 // letters is a made-up word.

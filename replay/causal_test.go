@@ -120,6 +120,14 @@ func (s *toolLoopServer) ask(all []issue, receive func() (*toolloop.Message, err
 		if s.echo != nil {
 			s.echo(q, begin)
 		}
+		if s.form.pieces != nil {
+			for _, piece := range s.form.pieces(q.Text) {
+				if err := send(&toolloop.Message{Tool: "piece", Text: piece}); err != nil {
+					return err
+				}
+			}
+			q.Text = ""
+		}
 		if err := send(q); err != nil {
 			return err
 		}
@@ -190,8 +198,14 @@ func (s *toolLoopServer) check(a *toolloop.Message, call [2]string, of issue) (e
 
 // answer is the client's answer to a question; nil where the server is done.
 func (f *form) answer(q *toolloop.Message, conversation string) *toolloop.Message {
-	if q.GetTool() == "done" {
+	switch {
+	case q.GetTool() == "done":
 		return nil
+	case q.GetTool() == "piece":
+		f.heard += q.GetText()
+		return nil
+	case f.pieces != nil:
+		q.Text, f.heard = f.heard, ""
 	}
 	a := &toolloop.Message{Tool: q.GetTool(), Content: "content of " + q.GetPath()}
 	if f.header {
@@ -344,8 +358,9 @@ func replayToolLoop(t *testing.T, s *toolLoopServer, file *store.Store, id int64
 func TestSwappedQuestions(t *testing.T) {
 	for _, transport := range causalTransports()[:2] {
 		for _, f := range append(causalForms(), spelledForms()...) {
-			if f.header {
-				continue // one identifier for all of them
+			// One identifier for all of them; or texts in pieces, of which the order counts.
+			if f.header || f.pieces != nil {
+				continue
 			}
 			t.Run(transport.name+"/"+f.name, func(t *testing.T) {
 				t.Parallel()

@@ -113,7 +113,7 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	case e.ReplacesMessage():
 		f.unread = nil
 	case f.unread != nil:
-		return false, fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
+		return false, fmt.Errorf("frame up/%d cannot be edited, only sent unchanged or replaced as a whole: %w", f.Seq, f.unread)
 	}
 	data, inserted, err := e.Apply(f.Data, p.isJSON(f), p.types[captures.Up])
 	if err != nil {

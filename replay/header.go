@@ -198,10 +198,10 @@ func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(
 		c.Method, c.URL, c.Time = p.shown.Method, p.shown.URL, now
 		value, err := m.MakeHeader(ctx, c)
 		if err == nil && strings.ContainsAny(value, "\r\n\x00") {
-			err = fmt.Errorf("its value has a control character")
+			err = fmt.Errorf("the value has a control character")
 		}
 		if err != nil && *failed == nil {
-			*failed = fmt.Errorf("header %s: %w", c.Name, err)
+			*failed = fmt.Errorf("the header %s cannot be created: %w", c.Name, err)
 		}
 		return value, true
 	}

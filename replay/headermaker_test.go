@@ -50,7 +50,7 @@ func TestHeaderMakers(t *testing.T) {
 		}
 	}
 	o.Headers = map[string]HeaderMaker{"x-new": signer{fail: errors.New("no key")}}
-	if _, err := newPlan(t.Context(), l.store, id, o); err == nil || !strings.Contains(err.Error(), "header x-new: no key") {
+	if _, err := newPlan(t.Context(), l.store, id, o); err == nil || !strings.Contains(err.Error(), "the header x-new cannot be created: no key") {
 		t.Errorf("got %v", err)
 	}
 }

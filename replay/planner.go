@@ -55,10 +55,10 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 		p.types[captures.Down] = o.Schema.FrameType(ex.Call, captures.Down)
 	}
 	if r.Codec != "" && r.conversation != nil {
-		return nil, fmt.Errorf("replay: exchange %d: a conversation that is split across calls can only be sent in its captured codec", r.id)
+		return nil, fmt.Errorf("replay: exchange %d belongs to a stream that is split across several calls: it can be sent only in its captured codec", r.id)
 	}
 	if r.Codec != "" && ex.Transport != captures.HTTP {
-		return nil, fmt.Errorf("replay: exchange %d: the messages of a connection without HTTP can only be sent in their captured codec", r.id)
+		return nil, fmt.Errorf("replay: exchange %d is a connection without HTTP: its messages can be sent only in their captured codec", r.id)
 	}
 	p.captured, p.liveNames, p.liveAt = r.Issued.Apply(ex)
 	for _, name := range p.liveNames {

@@ -28,7 +28,7 @@ func (p *planner) buildSplit(r *refresher) error {
 		}
 		a, err := p.call(pieces[id], 0, r)
 		if err != nil {
-			return fmt.Errorf("poll in exchange %d: %w", id, err)
+			return fmt.Errorf("the poll call in exchange %d cannot be sent again: %w", id, err)
 		}
 		p.split.polls = append(p.split.polls, a)
 	}
@@ -41,7 +41,7 @@ func (p *planner) buildSplit(r *refresher) error {
 		}
 		a, err := p.call(pieces[o.Exchange], o.Seq, r)
 		if err != nil {
-			return fmt.Errorf("exchange %d, which appends to the stream: %w", o.Exchange, err)
+			return fmt.Errorf("exchange %d, which appends to the stream, cannot be sent again: %w", o.Exchange, err)
 		}
 		p.split.appends[f.Seq] = a
 	}
@@ -83,7 +83,7 @@ func (p *planner) number() error {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
 		if f.Append = p.split.appends[f.Seq]; f.Append == nil {
-			return fmt.Errorf("no call that appends frame up/%d was recorded", f.Seq)
+			return fmt.Errorf("the capture lacks the call that sent frame up/%d", f.Seq)
 		}
 		f.Append.Number = int64(i)
 	}

@@ -85,7 +85,7 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 			return nil, err
 		}
 		if p.shown.Effects != EffectsNone && !p.isLocal() {
-			return nil, fmt.Errorf("replay: %w: %s/%s may have side effects, so it is not sent twice to find volatile values", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
+			return nil, fmt.Errorf("replay: %w: %s/%s may have side effects, so unwire does not send it twice to find values that differ in every run", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
 		}
 		if runs[i], err = p.Send(ctx, out); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 		case got.Comparison == NotSent:
 			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, got.Message)
 		case got.Status == 0:
-			return nil, fmt.Errorf("replay: the unedited request got no answer, so volatile values are unknown: %s", got.Message)
+			return nil, fmt.Errorf("replay: the unedited request got no answer, so unwire cannot tell which values differ in every run: %s", got.Message)
 		}
 	}
 	l := &Lesson{volatile: map[string]bool{}, steady: map[string][]diff.Change{}}

@@ -44,7 +44,7 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 		return body, nil
 	}
 	if p.shown.Codec != CodecJSON && p.shown.Codec != CodecProto {
-		return nil, fmt.Errorf("the request is %s, which is neither json nor proto", p.shown.Codec)
+		return nil, fmt.Errorf("the request has the codec %s, which is neither json nor proto", p.shown.Codec)
 	}
 	ex := *p.captured
 	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
@@ -63,7 +63,7 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 				f.Tree = wire.Parse(data, wire.Options{})
 			}
 		case f.Dir == captures.Up:
-			return nil, fmt.Errorf("up/%d in %s: %w", f.Seq, to, err)
+			return nil, fmt.Errorf("frame up/%d cannot be converted to %s: %w", f.Seq, to, err)
 		default:
 			p.across = true
 		}
@@ -137,7 +137,7 @@ func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	case to == CodecProto && string(bytes.TrimSpace(f.Data)) == "{}":
 		return nil, nil
 	}
-	return nil, errors.New("the type of the message is not defined: name definitions with --proto, or a body to send with --json-body")
+	return nil, errors.New("the definitions lack the type of the message: name definitions with --proto, or a body with --json-body")
 }
 
 // recodeMessage transcodes one message of type md from JSON to protobuf or, if to is CodecJSON, the

@@ -97,7 +97,7 @@ func TestHowAServerEnds(t *testing.T) {
 		{"no end of stream", "application/connect+proto", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: stream(h), EndHeaders: true})
 			_ = f.WriteData(id, true, message)
-		}, Differs, FromLocal, "unavailable", "the answer has no status"},
+		}, Differs, FromLocal, "unavailable", "the answer has no status: its end-of-stream message or trailers are missing"},
 		{"trailers only", "application/grpc", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: h(":status", "200", "content-type", "application/grpc", "grpc-status", "7", "grpc-message", "not%20you"), EndHeaders: true, EndStream: true})
 		}, Rejected, FromServer, "permission_denied", "not you"},
@@ -109,7 +109,7 @@ func TestHowAServerEnds(t *testing.T) {
 		{"trailers without a status", "application/grpc", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers("application/grpc")(h), EndHeaders: true})
 			_ = f.WriteData(id, true, message)
-		}, Differs, FromLocal, "unavailable", "the answer has no status"},
+		}, Differs, FromLocal, "unavailable", "the answer has no status: its end-of-stream message or trailers are missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ import (
 const readSize = 64 << 10
 
 // errLeft is the cause of cancelling an exchange because the captured client cancelled it, too.
-var errLeft = errors.New("ended the stream where the captured client ended it")
+var errLeft = errors.New("unwire ended the stream where the captured client ended it")
 
 // Send sends a plan and compares the response with the captured one. Each call sends the plan once.
 //

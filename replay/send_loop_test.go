@@ -338,7 +338,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		{"", Same, FromServer, "ok", ""},
 		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames to which the client answers, so 2 client frames were not sent"},
 		{"more", Differs, FromServer, "ok", "it got the same answer as down/1"},
-		{"other", Differs, FromLocal, "aborted", "the capture has no answer: the server asks down/3"},
+		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a question of the server: the server asks down/3"},
 		{"reversed", Differs, FromServer, "ok", "the server asks its questions in another order"},
 		{"reset", Differs, FromLocal, "unavailable", ""},
 		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame like down/1"},
@@ -392,7 +392,7 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		says  string
 	}{
 		{[]string{"src/one.go", "src/two.go"}, "aborted", `(2.7.1="src/two.go"`},
-		{[]string{"src/two.go"}, "aborted", "the capture has no answer"},
+		{[]string{"src/two.go"}, "aborted", "the capture contains no answer to a question of the server"},
 		{[]string{"src/one.go", "src/one.go"}, "ok", "the server repeated the question"},
 	} {
 		live := newAgent(t, script(c.paths...))
@@ -461,7 +461,7 @@ func TestCutFrameIsNotSent(t *testing.T) {
 	}
 	r := l.replay(rec.ID(), o)
 	l.expect(r, Differs, FromLocal, "aborted")
-	if r.Sent != 3 || !strings.Contains(r.Message, "the capture has no answer: the server asks down/2") {
+	if r.Sent != 3 || !strings.Contains(r.Message, "the capture contains no answer to a question of the server: the server asks down/2") {
 		t.Errorf("%d sent: %s", r.Sent, r.Message)
 	}
 }

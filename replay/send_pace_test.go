@@ -65,7 +65,7 @@ func TestPace(t *testing.T) {
 	}
 	r := l.replay(id, o)
 	l.expect(r, Refused, FromLocal, "")
-	if !strings.Contains(r.Message, "the budget of 3 requests is used up") || l.server.requests.Load()-before != 3 {
+	if !strings.Contains(r.Message, "the limit of 3 requests (--budget, --live-budget) is reached") || l.server.requests.Load()-before != 3 {
 		t.Errorf("%s, %d requests", r.Message, l.server.requests.Load()-before)
 	}
 	journal, err := os.ReadFile(path)

@@ -353,7 +353,7 @@ func TestEditErrors(t *testing.T) {
 		"del @0":         "the request consists of one message, which cannot be deleted",
 		"set 2=x":        "has no field 2",
 		"set 1:int32=x":  `"x" is not a valid int32`,
-		"set value=x":    "field names need definitions of the message",
+		"set value=x":    `the field name "value" needs definitions of the message`,
 		"add 2.1:bool=1": "",
 	} {
 		o := l.options(edit)

@@ -73,7 +73,7 @@ func (s *Schema) Text(d protoreflect.Descriptor) (string, error) {
 	p := protoprint.Printer{SortElements: true, Indent: "  "}
 	text, err := p.PrintProtoToString(d)
 	if err != nil {
-		return "", fmt.Errorf("schema: print %s: %w", d.FullName(), err)
+		return "", fmt.Errorf("schema: %s cannot be printed: %w", d.FullName(), err)
 	}
 	return strings.TrimRight(text, "\n") + "\n", nil
 }

@@ -34,7 +34,7 @@ import (
 const maxParentFolders = 12
 
 // ErrNoSource is wrapped by the error for a file from which no definitions can be loaded.
-var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor shipped code that contains definitions")
+var ErrNoSource = errors.New("the input is neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor shipped code that contains definitions")
 
 // LoadSource loads definitions from any source: a folder of .proto files, one .proto file with its imports, a
 // serialized FileDescriptorSet, or shipped code, which package extract searches: scripts, archives, executables,
@@ -179,7 +179,7 @@ func loadSet(ctx context.Context, name string) (*Schema, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxProtoBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("schema: read %s: %w", name, err)
+		return nil, fmt.Errorf("schema: cannot read %s: %w", name, err)
 	}
 	if len(data) > maxProtoBytes {
 		return nil, fmt.Errorf("schema: %s is larger than %d bytes", name, maxProtoBytes)
@@ -222,7 +222,7 @@ func linkSet(ctx context.Context, set *descriptorpb.FileDescriptorSet) (*Schema,
 // Errors: files that appear twice or do not link.
 func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	if len(set.File) > maxProtoFiles {
-		return nil, fmt.Errorf("schema: more than %d files", maxProtoFiles)
+		return nil, fmt.Errorf("schema: the set has more than %d files", maxProtoFiles)
 	}
 	own := map[string]bool{}
 	for _, f := range set.File {

@@ -28,11 +28,11 @@ func checkNesting(name, text string) error {
 				imports++
 			}
 			if imports > maxProtoImports {
-				return fmt.Errorf("%s:%d: more than %d imports", name, strings.Count(text[:i], "\n")+1, maxProtoImports)
+				return fmt.Errorf("%s:%d: the file has more than %d imports", name, strings.Count(text[:i], "\n")+1, maxProtoImports)
 			}
 		case '{', '[', '(':
 			if depth++; depth > maxProtoNesting {
-				return fmt.Errorf("%s:%d: nested more than %d levels deep", name, strings.Count(text[:i], "\n")+1, maxProtoNesting)
+				return fmt.Errorf("%s:%d: brackets are nested more than %d levels deep", name, strings.Count(text[:i], "\n")+1, maxProtoNesting)
 			}
 		case '}', ']', ')':
 			depth = max(depth-1, 0)

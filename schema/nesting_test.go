@@ -20,7 +20,7 @@ func TestNestingOfProtoFiles(t *testing.T) {
 		}
 	}
 	imports := head + strings.Repeat("import \"google/protobuf/any.proto\";\n", maxProtoImports+1)
-	if _, err := FromTexts(map[string]string{"a.proto": imports}); err == nil || !strings.Contains(err.Error(), "a.proto:4099: more than 4096 imports") {
+	if _, err := FromTexts(map[string]string{"a.proto": imports}); err == nil || !strings.Contains(err.Error(), "a.proto:4099: the file has more than 4096 imports") {
 		t.Errorf("imports: %v", err)
 	}
 	for name, text := range map[string]string{
@@ -29,7 +29,7 @@ func TestNestingOfProtoFiles(t *testing.T) {
 		"lists":    head + "option (x) = " + strings.Repeat("{a:[", 60) + "1",
 	} {
 		_, err := FromTexts(map[string]string{"a.proto": text})
-		if err == nil || !strings.Contains(err.Error(), "a.proto:3: nested more than 100 levels deep") {
+		if err == nil || !strings.Contains(err.Error(), "a.proto:3: brackets are nested more than 100 levels deep") {
 			t.Errorf("%s: %.300v", name, err)
 		}
 	}

@@ -52,7 +52,7 @@ const (
 )
 
 // ErrNoFiles is wrapped by the error for a folder without .proto files.
-var ErrNoFiles = errors.New("no .proto file found")
+var ErrNoFiles = errors.New("no .proto file was found")
 
 // A Schema is a set of protobuf definitions that are linked with each other. Make one with LoadSource, Load or
 // FromFiles. It is safe for concurrent use once SetBase has been called. A nil Schema has no messages and
@@ -145,7 +145,7 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 		}
 
 		if len(names) == maxProtoFiles {
-			return fmt.Errorf("more than %d .proto files", maxProtoFiles)
+			return fmt.Errorf("the folder has more than %d .proto files", maxProtoFiles)
 		}
 		f, err := fsys.Open(name)
 		if err != nil {
@@ -160,7 +160,7 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 		// The limits protect from folders that contain more than definitions.
 		total += int64(len(text))
 		if len(text) > maxProtoFileBytes || total > maxProtoBytes {
-			return fmt.Errorf("%s: definitions larger than %d bytes per file or %d bytes in total", name, maxProtoFileBytes, maxProtoBytes)
+			return fmt.Errorf("%s: the definitions are larger than %d bytes per file, or %d bytes in total", name, maxProtoFileBytes, maxProtoBytes)
 		}
 		sources[name] = string(text)
 		names = append(names, name)
@@ -212,7 +212,7 @@ func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) 
 		lock.Lock()
 		defer lock.Unlock()
 		if len(text) > maxProtoFileBytes || len(sources) == maxProtoFiles {
-			return nil, fmt.Errorf("more than %d files, or one larger than %d bytes", maxProtoFiles, maxProtoFileBytes)
+			return nil, fmt.Errorf("the definitions have more than %d files, or a file is larger than %d bytes", maxProtoFiles, maxProtoFileBytes)
 		}
 		sources[file] = string(text)
 		return io.NopCloser(bytes.NewReader(text)), nil

@@ -47,7 +47,7 @@ func FromStored(ctx context.Context, texts map[string]string, sets map[string][]
 	// The stored texts come from a file that others may have written, so they have limits too.
 	for name, text := range texts {
 		if size += int64(len(text)); len(texts) > maxProtoFiles || len(text) > maxProtoFileBytes || size > maxProtoBytes {
-			return nil, fmt.Errorf("schema: %s: definitions larger than %d bytes per file or %d bytes in total, or more than %d files", name, maxProtoFileBytes, maxProtoBytes, maxProtoFiles)
+			return nil, fmt.Errorf("schema: %s: the definitions are larger than %d bytes per file or %d bytes in total, or have more than %d files", name, maxProtoFileBytes, maxProtoBytes, maxProtoFiles)
 		}
 	}
 

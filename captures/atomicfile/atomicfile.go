@@ -148,7 +148,7 @@ func CreateFolder(target string) (*Folder, error) {
 	case err == nil && info.IsDir():
 		in, f.existing = target, true
 	case err == nil:
-		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("not a folder")}
+		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("a file already has this name, so no folder can be created")}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (n *dictReader) address(members ...string) string {
 func (c *conversion) convert(v any) error {
 	members, ok := v.(map[string]any)
 	if !ok {
-		return errors.New("not a dictionary")
+		return errors.New("the flow is not a dictionary")
 	}
 	flow := &dictReader{values: members}
 	if err := c.version(flow); err != nil {
@@ -185,7 +185,7 @@ func (c *conversion) convert(v any) error {
 	case "websocket":
 		return c.separateWebSocket(flow)
 	default:
-		return fmt.Errorf("a flow of type %q: only http, tcp and websocket are read", transfer.Clip(kind))
+		return fmt.Errorf("the flow has the type %q, but unwire reads only flows of the types http, tcp and websocket", transfer.Clip(kind))
 	}
 }
 
@@ -193,11 +193,11 @@ func (c *conversion) convert(v any) error {
 func (c *conversion) http(flow *dictReader) error {
 	request := flow.dict("request")
 	if request == nil {
-		return errors.Join(flow.err, errors.New("no request"))
+		return errors.Join(flow.err, errors.New("the flow has no request"))
 	}
 	start, known := request.seconds("timestamp_start")
 	if !known {
-		c.rep.Problem(c.place, "request.timestamp_start: missing: 1970 is used instead")
+		c.rep.Problem(c.place, "request.timestamp_start is missing; the year 1970 is used instead")
 		// 0 would mean that the time is unknown.
 		start = 1
 	}
@@ -225,9 +225,9 @@ func (c *conversion) version(flow *dictReader) error {
 	n, ok := v.(int64)
 	switch {
 	case !ok || n < oldestVersion:
-		return errors.New("written by a mitmproxy older than 4: convert it by `mitmdump -r OLD -w NEW`")
+		return errors.New("a mitmproxy older than version 4 wrote the flow: convert the file with `mitmdump -r OLD -w NEW`")
 	case n > newestVersion:
-		c.rep.Problem(c.place, "version: %d is newer than what is known, %d: read as far as it is alike", n, newestVersion)
+		c.rep.Problem(c.place, "the flow has format version %d, newer than the latest known version, %d; unwire reads the parts that it knows", n, newestVersion)
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func (c *conversion) body(n *dictReader, dir captures.Direction, start float64) 
 	// A content of null was streamed through mitmproxy without being stored.
 	switch content, known := n.values["content"]; {
 	case content == nil && known:
-		c.rep.Problem(c.place, "%scontent: missing: mitmproxy has streamed it through", n.name)
+		c.rep.Problem(c.place, "%scontent is missing, because mitmproxy streamed the body without storing it", n.name)
 	case content != nil:
 		body, ok := text(content)
 		if !ok {

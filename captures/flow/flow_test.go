@@ -76,12 +76,12 @@ func TestVariants(t *testing.T) {
 	}{
 		{name: "plain", flow: plain, url: "http://10.0.0.1:8080/agent.v1.AgentService/Run?a=1"},
 		{name: "old", flow: old, url: "https://named.example/agent.v1.AgentService/Run?a=1"},
-		{name: "newer", flow: sample().with("version", 99), problem: "version: 99 is newer"},
+		{name: "newer", flow: sample().with("version", 99), problem: "format version 99, newer than"},
 		{name: "no answer", flow: sample().with("response", nil), outcome: captures.Incomplete, duration: time.Millisecond},
 		{name: "failed", flow: failed, outcome: captures.Failed, errText: "connection lost", duration: 2 * time.Second},
 		{name: "reset", flow: reset, outcome: captures.Reset, errText: "reset", duration: 2 * time.Second},
-		{name: "streamed", flow: edit("response", "content", nil), problem: "response.content: missing"},
-		{name: "no time", flow: edit("request", "timestamp_start", nil), problem: "timestamp_start: missing", duration: -1},
+		{name: "streamed", flow: edit("response", "content", nil), problem: "response.content is missing"},
+		{name: "no time", flow: edit("request", "timestamp_start", nil), problem: "timestamp_start is missing", duration: -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, rep := load(t, dump(nil, c.flow))
@@ -113,10 +113,10 @@ func TestSkipped(t *testing.T) {
 		flow any
 		want string
 	}{
-		{sample().with("version", []any{0, 18}), "older than 4"},
+		{sample().with("version", []any{0, 18}), "older than version 4"},
 		{dict{"a": 1}, "no version"},
-		{[]any{}, "not a dictionary"},
-		{sample().with("type", str("udp")), `a flow of type "udp"`},
+		{[]any{}, "the flow is not a dictionary"},
+		{sample().with("type", str("udp")), `the flow has the type "udp"`},
 		{sample().with("websocket", dict{"messages": []any{[]any{3, true, "x", started}}}), "websocket.messages[0] is not a valid message"},
 		{sample().with("websocket", dict{"messages": []any{[]any{1, true, "x", "now"}}}), "websocket.messages[0] is not a valid message"},
 		{dict{"version": 21, "type": str("tcp"), "messages": 5}, "messages is not a valid list"},
@@ -150,22 +150,22 @@ func TestErrors(t *testing.T) {
 		in   []byte
 		want string
 	}{
-		{[]byte("nonsense"), fmt.Sprintf("flow 1 at byte %d: found 'n' instead of a length", n)},
+		{[]byte("nonsense"), fmt.Sprintf("flow 1 at byte %d: the length of a value is expected here, not 'n'", n)},
 		{good[:n-1], fmt.Sprintf("flow 1 at byte %d: a value of", n)},
 		{[]byte("12"), "unexpected EOF"},
 		{[]byte("999999999999:x"), "more than the limit"},
-		{[]byte("9999999999999:x"), "instead of a length"},
+		{[]byte("9999999999999:x"), "the length of a value is expected here"},
 		{[]byte("500000000:x,"), "is truncated after 2"},
-		{[]byte("3:1:a}"), "length 1, 1 bytes left"},
-		{[]byte("4:1:a?}"), `'?' is no type`},
-		{[]byte("3:0:~}"), "a key that is no text"},
-		{[]byte("1:x~"), "a null of 1 bytes"},
+		{[]byte("3:1:a}"), "a value claims to have 1 bytes, but only 1 bytes are left"},
+		{[]byte("4:1:a?}"), `'?' is not a known type of value`},
+		{[]byte("3:0:~}"), "a key of the dictionary is not text"},
+		{[]byte("1:x~"), "a null value must be empty, but has 1 bytes"},
 		{[]byte("1:x#"), `"x": invalid syntax`},
 		{[]byte("1:x!"), `"x": invalid syntax`},
 		{[]byte("1:x^"), `"x": invalid syntax`},
-		{append([]byte("70:"), strings.Repeat("1", 70)+"#"...), "a scalar of 70 bytes"},
+		{append([]byte("70:"), strings.Repeat("1", 70)+"#"...), "a number or boolean with 70 bytes is too long"},
 		{fmt.Appendf(nil, "3300000:%s]", strings.Repeat("0:~", 1_100_000)), "more than 1048576 values"},
-		{deep, "nested deeper than 64"},
+		{deep, "lists and dictionaries are nested more than 64"},
 	} {
 		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := flow.Import(context.Background(), bytes.NewReader(append(bytes.Clone(good), c.in...)), to)

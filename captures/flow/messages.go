@@ -72,7 +72,7 @@ func (c *conversion) connection(flow *dictReader) error {
 	// mitmproxy writes no start time for some failed connections; a capture needs one for each
 	// exchange.
 	if start == 0 {
-		c.rep.Problem(c.place, "client_conn.timestamp_start: missing: 1970 is used instead")
+		c.rep.Problem(c.place, "client_conn.timestamp_start is missing; the year 1970 is used instead")
 		start = 1 // 0 is no time to a capture
 	}
 
@@ -155,7 +155,7 @@ func (c *conversion) separateWebSocket(flow *dictReader) error {
 	if len(messages) > 0 {
 		start = messages[0].at
 	} else {
-		c.rep.Problem(c.place, "messages: there are no messages, so the time is unknown: 1970 is used instead")
+		c.rep.Problem(c.place, "the flow has no messages, so its time is unknown; the year 1970 is used instead")
 	}
 
 	// Such a flow has no URL, only an address.
@@ -204,10 +204,10 @@ func (c *conversion) addMessages(to *exchangeDraft, n *dictReader, start float64
 		}
 	}
 	if dropped > 0 {
-		c.rep.Problem(c.place, "%smessages: mitmproxy did not forward %d of them", n.name, dropped)
+		c.rep.Problem(c.place, "mitmproxy did not forward %[2]d of %[1]smessages", n.name, dropped)
 	}
 	if injected > 0 {
-		c.rep.Problem(c.place, "%smessages: mitmproxy made %d of them", n.name, injected)
+		c.rep.Problem(c.place, "mitmproxy itself sent %[2]d of %[1]smessages", n.name, injected)
 	}
 }
 

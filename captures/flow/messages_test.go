@@ -51,7 +51,7 @@ func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	got, rep := load(t, dump(nil, handshake()))
 	want := transfer.Report{Exchanges: 2, Problems: []string{
-		"flow 0: websocket.messages: mitmproxy did not forward 1 of them", "flow 0: websocket.messages: mitmproxy made 1 of them",
+		"flow 0: mitmproxy did not forward 1 of websocket.messages", "flow 0: mitmproxy itself sent 1 of websocket.messages",
 	}}
 	if d := cmp.Diff(want, rep); d != "" || len(got) != 2 {
 		t.Fatal(d)

@@ -69,7 +69,7 @@ func (s *scanner) length() (n int64, digits int, err error) {
 			return 0, 0, io.ErrUnexpectedEOF
 		case c == ':' && digits > 0:
 			if n > maxFlow {
-				return 0, 0, fmt.Errorf("%d bytes, more than the limit of %d", n, maxFlow)
+				return 0, 0, fmt.Errorf("the flow has %d bytes, more than the limit of %d", n, maxFlow)
 			}
 			return n, digits, nil
 		// Files may have line breaks between flows.
@@ -77,7 +77,7 @@ func (s *scanner) length() (n int64, digits int, err error) {
 			s.off++
 			continue
 		case c < '0' || c > '9' || digits == maxDigits:
-			return 0, 0, fmt.Errorf("found %q instead of a length", c)
+			return 0, 0, fmt.Errorf("the length of a value is expected here, not %q", c)
 		}
 		n = n*10 + int64(c-'0')
 		digits++
@@ -101,10 +101,10 @@ func (p *parser) errorAt(at int, format string, args ...any) error {
 // offset of b relative to base, for errors, and depth the number of enclosing lists and dictionaries.
 func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 	if p.valuesLeft--; p.valuesLeft < 0 {
-		return nil, p.errorAt(at, "more than %d values", maxValues)
+		return nil, p.errorAt(at, "the flow has more than %d values", maxValues)
 	}
 	if depth > maxDepth {
-		return nil, p.errorAt(at, "nested deeper than %d", maxDepth)
+		return nil, p.errorAt(at, "lists and dictionaries are nested more than %d deep", maxDepth)
 	}
 
 	// Types that contain bytes or other values.
@@ -119,14 +119,14 @@ func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 		return p.dict(b, at, depth)
 	case '~':
 		if len(b) > 0 {
-			return nil, p.errorAt(at, "a null of %d bytes", len(b))
+			return nil, p.errorAt(at, "a null value must be empty, but has %d bytes", len(b))
 		}
 		return nil, nil
 	}
 
 	// Scalars are short; check before converting.
 	if len(b) > maxNumber {
-		return nil, p.errorAt(at, "a scalar of %d bytes", len(b))
+		return nil, p.errorAt(at, "a number or boolean with %d bytes is too long", len(b))
 	}
 	var v any
 	var err error
@@ -141,7 +141,7 @@ func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 			err = strconv.ErrSyntax
 		}
 	default:
-		return nil, p.errorAt(at+len(b), "%q is no type", typ)
+		return nil, p.errorAt(at+len(b), "%q is not a known type of value", typ)
 	}
 	if err != nil {
 		return nil, p.errorAt(at, "%q: %w", b, strconv.ErrSyntax)
@@ -159,11 +159,11 @@ func (p *parser) element(b []byte, i, at, depth int) (v any, end int, err error)
 		digits++
 	}
 	if digits == 0 || i == len(b) || b[i] != ':' {
-		return nil, i, p.errorAt(at+i, "no length")
+		return nil, i, p.errorAt(at+i, "the length of a value is missing")
 	}
 	i++
 	if n >= len(b)-i {
-		return nil, i, p.errorAt(at+i, "length %d, %d bytes left", n, len(b)-i)
+		return nil, i, p.errorAt(at+i, "a value claims to have %d bytes, but only %d bytes are left", n, len(b)-i)
 	}
 	v, err = p.value(b[i:i+n], b[i+n], at+i, depth)
 	return v, i + n + 1, err
@@ -195,7 +195,7 @@ func (p *parser) dict(b []byte, at, depth int) (any, error) {
 		}
 		key, ok := text(k)
 		if !ok {
-			return nil, p.errorAt(at+i, "a key that is no text")
+			return nil, p.errorAt(at+i, "a key of the dictionary is not text")
 		}
 		v, next, err := p.element(b, end, at, depth+1)
 		if err != nil {

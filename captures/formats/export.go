@@ -104,7 +104,7 @@ func (e *Exporter) CheckFolder(dir string) error {
 		return nil
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s: the folder %s %w", e.Name, dir, raw.ErrNotEmpty)
+		return fmt.Errorf("the format %s needs an empty folder, but %s %w", e.Name, dir, raw.ErrNotEmpty)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 const HeadBytes = 4096
 
 // ErrUnknown is the error for a file in none of the formats.
-var ErrUnknown = errors.New("unknown file format")
+var ErrUnknown = errors.New("the file has none of the formats that unwire imports")
 
 // An importer detects and imports capture files of one foreign format, such as HAR.
 type importer struct {

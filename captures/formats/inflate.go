@@ -114,7 +114,7 @@ func (f *inflated) restart() error {
 // Read reads decompressed bytes. It fails beyond the limit, to stop decompression bombs.
 func (f *inflated) Read(p []byte) (int, error) {
 	if f.at >= f.limit {
-		return 0, fmt.Errorf("%s: more than %d bytes, decompressed", f.compression, f.limit)
+		return 0, fmt.Errorf("%s: the file decompresses to more than %d bytes", f.compression, f.limit)
 	}
 	if f.at >= max(minInflated, inflatedRatio*f.read.n) {
 		return 0, fmt.Errorf("%s: %w", f.compression, errBomb)
@@ -132,18 +132,18 @@ func (f *inflated) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case whence == io.SeekCurrent && offset == 0:
 		if _, ok := f.raw.(io.Seeker); !ok {
-			return 0, errors.New("a pipe")
+			return 0, errors.New("the input is a pipe, which can be read only once")
 		}
 		return f.at, nil
 	case whence == io.SeekStart && offset == 0:
 		s, ok := f.raw.(io.Seeker)
 		if !ok {
-			return 0, errors.New("a pipe")
+			return 0, errors.New("the input is a pipe, which can be read only once")
 		}
 		if _, err := s.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
 		return 0, f.restart()
 	}
-	return 0, errors.New("cannot seek in a compressed file, except to its beginning")
+	return 0, errors.New("a compressed file can be read only from its beginning")
 }

@@ -49,7 +49,7 @@ func (c *conversion) problem(member, format string, args ...any) {
 func (c *conversion) convert() bool {
 	e := c.e
 	if e.Unwire != nil && e.Unwire.V != extensionVersion {
-		c.problem("_unwire.v", "%d is not known: the extension is passed over", e.Unwire.V)
+		c.problem("_unwire.v", "the version %d of the extension is unknown, so the extension is ignored", e.Unwire.V)
 	} else if e.Unwire != nil {
 		c.hasExtension = true
 	}
@@ -126,7 +126,7 @@ func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) 
 func (c *conversion) status() int {
 	s := int(c.e.Response.Status)
 	if s < 0 || s > 999 {
-		c.problem("response.status", "%d is none", s)
+		c.problem("response.status", "%d is out of range", s)
 		return 0
 	}
 	return s
@@ -147,7 +147,7 @@ func (c *conversion) resolveURL(pseudo map[string]string) bool {
 			path = pseudo[":path"]
 		}
 		if host == "" || path == "" {
-			c.problem("request.url", "skipped: no URL, and no fields to tell it")
+			c.problem("request.url", "skipped: the URL is missing, and the header fields do not contain it")
 			return false
 		}
 		scheme := pseudo[":scheme"]
@@ -158,7 +158,7 @@ func (c *conversion) resolveURL(pseudo map[string]string) bool {
 	}
 	u, ok := parseURL(c.ex.URL)
 	if !ok {
-		c.problem("request.url", "skipped: not a URL")
+		c.problem("request.url", "skipped: the URL is malformed")
 		return false
 	}
 	switch u.Scheme {
@@ -235,7 +235,7 @@ func (c *conversion) started() time.Time {
 			return t
 		}
 	}
-	c.problem("startedDateTime", "%q is not a date: 1970 is used instead", transfer.Clip(s))
+	c.problem("startedDateTime", "%q is not a date; the year 1970 is used instead", transfer.Clip(s))
 	// 0 would mean that the time is unknown.
 	return time.Unix(1, 0).UTC()
 }
@@ -302,12 +302,12 @@ func (c *conversion) body(member, text, encoding string) []byte {
 	case encoding == "":
 		return []byte(text)
 	case !strings.EqualFold(encoding, "base64"):
-		c.problem(member+".encoding", "%q is not known: the text is taken as it is", transfer.Clip(encoding))
+		c.problem(member+".encoding", "the encoding %q is unknown, so the text is stored undecoded", transfer.Clip(encoding))
 		return []byte(text)
 	}
 	b, err := decodeBase64(text)
 	if err != nil {
-		c.problem(member+".text", "%v: taken up to there", err)
+		c.problem(member+".text", "%v; only the data before it is stored", err)
 	}
 	return b
 }
@@ -372,7 +372,7 @@ func (c *conversion) applyExtensionHead(member string, x *extension, to *exchang
 
 	// The file is not trusted: check values that a capture limits.
 	if ex.Process = x.Process; x.Process.PID < 0 || x.Process.PID > math.MaxInt32 {
-		c.problem(member+".process.pid", "%d is none", x.Process.PID)
+		c.problem(member+".process.pid", "%d is out of range", x.Process.PID)
 		ex.Process.PID = 0
 	}
 	if !x.Started.IsZero() && x.Started.Year() >= 1970 && x.Started.Year() < 2262 {
@@ -382,7 +382,7 @@ func (c *conversion) applyExtensionHead(member string, x *extension, to *exchang
 	if isKnownOutcome(x.Outcome) {
 		to.outcome = x.Outcome
 	} else {
-		c.problem(member+".outcome", "%q is none", transfer.Clip(string(x.Outcome)))
+		c.problem(member+".outcome", "%q is not a known outcome", transfer.Clip(string(x.Outcome)))
 	}
 
 	// Relations refer to exchanges by their numbers in the file.
@@ -413,11 +413,11 @@ func (c *conversion) applyExtension() {
 		c.bodies[captures.Down] = x.Down
 	}
 	if x.Omitted {
-		c.problem("_unwire.omitted", "the bodies were too large for the file")
+		c.problem("_unwire.omitted", "the file does not contain the bodies, because they were too large")
 		return
 	}
 	if chunks, err := c.cutChunks(x.Chunks); err != nil {
-		c.problem("_unwire.chunks", "%v: each body is one chunk", err)
+		c.problem("_unwire.chunks", "%v; each body is stored as one chunk", err)
 	} else {
 		c.chunks = chunks
 	}
@@ -433,10 +433,10 @@ func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 		if m.Dir == captures.Down.String() {
 			dir = captures.Down
 		} else if m.Dir != captures.Up.String() {
-			return nil, fmt.Errorf("chunk %d: dir must be up or down", i)
+			return nil, fmt.Errorf("chunk %d: the member dir must be up or down", i)
 		}
 		if m.Len < 0 || m.Len > len(rest[dir]) || m.TNS < 0 {
-			return nil, fmt.Errorf("chunk %d: its length is %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[dir]))
+			return nil, fmt.Errorf("chunk %d claims to have %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[dir]))
 		}
 		chunks = append(chunks, captures.Chunk{Dir: dir, T: time.Duration(m.TNS), Data: rest[dir][:m.Len]})
 		rest[dir] = rest[dir][m.Len:]
@@ -445,7 +445,7 @@ func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 	// Every byte must belong to a chunk.
 	for dir, b := range rest {
 		if len(b) > 0 {
-			return nil, fmt.Errorf("%d bytes of the %s body belong to no chunk", len(b), captures.Direction(dir))
+			return nil, fmt.Errorf("%d bytes of the body (%s) belong to no chunk", len(b), captures.Direction(dir))
 		}
 	}
 	return chunks, nil

@@ -110,11 +110,11 @@ func TestForeign(t *testing.T) {
 	}
 	wantProblems := []string{
 		"entries[1].response.content.text: missing: 10 bytes are not in the file",
-		`entries[2].startedDateTime: "" is not a date: 1970 is used instead`,
+		`entries[2].startedDateTime: "" is not a date; the year 1970 is used instead`,
 		"entries[3].request.url: skipped: data is not HTTP",
 		"entries[4].request.method: skipped: found number instead of string",
-		`entries[5].response.content.encoding: "rot13" is not known: the text is taken as it is`,
-		"entries[6].request.url: skipped: no URL, and no fields to tell it",
+		`entries[5].response.content.encoding: the encoding "rot13" is unknown, so the text is stored undecoded`,
+		"entries[6].request.url: skipped: the URL is missing, and the header fields do not contain it",
 	}
 	if d := cmp.Diff(transfer.Report{Exchanges: 4, Skipped: 3, Problems: wantProblems}, rep); d != "" {
 		t.Error(d)
@@ -198,12 +198,12 @@ func TestExtension(t *testing.T) {
 			`"response":{"status":200,"content":{"text":"hello"}},"_unwire":` + x + `}]}}`
 	}
 	for _, c := range []struct{ x, problem string }{
-		{`{"v":9}`, "entries[0]._unwire.v: 9 is not known"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":6}]}`, "entries[0]._unwire.chunks: chunk 0: its length is 6 bytes, but only 5 bytes of the body are left"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":-1}]}`, "entries[0]._unwire.chunks: chunk 0: its length is -1"},
-		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":4}]}`, "1 bytes of the down body belong to no chunk"},
+		{`{"v":9}`, "entries[0]._unwire.v: the version 9 of the extension is unknown"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":6}]}`, "entries[0]._unwire.chunks: chunk 0 claims to have 6 bytes, but only 5 bytes of the body are left"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":-1}]}`, "entries[0]._unwire.chunks: chunk 0 claims to have -1"},
+		{`{"v":1,"outcome":"complete","chunks":[{"dir":"down","len":4}]}`, "1 bytes of the body (down) belong to no chunk"},
 		{`{"v":1,"outcome":"complete","chunks":[{"dir":"left"}]}`, "dir"},
-		{`{"v":1,"outcome":"fine","chunks":[{"dir":"down","len":5}]}`, `entries[0]._unwire.outcome: "fine" is none`},
+		{`{"v":1,"outcome":"fine","chunks":[{"dir":"down","len":5}]}`, `entries[0]._unwire.outcome: "fine" is not a known outcome`},
 	} {
 		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := har.Import(context.Background(), strings.NewReader(entry(c.x)), to)
@@ -224,8 +224,8 @@ func TestErrors(t *testing.T) {
 		exchanges int
 	}{
 		{`{}`, "no log.entries, so it is not an HTTP Archive", 0},
-		{`{"log":{"entries":{}}}`, "log.entries: found { instead of [", 0},
-		{`[]`, "found [ instead of {", 0},
+		{`{"log":{"entries":{}}}`, "log.entries: found { where [ is expected", 0},
+		{`[]`, "found [ where { is expected", 0},
 		{``, "byte 0: unexpected EOF", 0},
 		{good, "unexpected EOF", 1},
 		{good + `,{"request":{"method":"GET","url":"https://h/"`, "entries[1]: unexpected EOF", 1},

@@ -219,14 +219,14 @@ func (c *conversion) exportedWebSocket(member string, x *extension) *exchangeDra
 		s.ex.URL = webSocketURL(c.e.Request.URL)
 	}
 	if x.Omitted {
-		c.problem(member+".omitted", "the messages were too large for the file")
+		c.problem(member+".omitted", "the file does not contain the messages, because they were too large")
 		return s
 	}
 
 	// The marks restore the original chunks. If they are invalid, each message is one chunk.
 	chunks, err := c.cutMessages(x.Chunks)
 	if err != nil {
-		c.problem(member+".chunks", "%v: each message is one chunk", err)
+		c.problem(member+".chunks", "%v; each message is stored as one chunk", err)
 		chunks = c.wholeMessages(s.ex.Started)
 	}
 	s.chunks = chunks
@@ -250,11 +250,11 @@ func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 		op := captures.Opcode(m.Opcode)
 		switch {
 		case m.Dir != dir.String():
-			return nil, fmt.Errorf("chunk %d: dir must be up or down", i)
+			return nil, fmt.Errorf("chunk %d: the member dir must be up or down", i)
 		case m.Message < 0 || m.Message >= len(rest):
-			return nil, fmt.Errorf("chunk %d: message %d does not exist", i, m.Message)
+			return nil, fmt.Errorf("chunk %d: the exchange has no WebSocket message %d", i, m.Message)
 		case m.Len < 0 || m.Len > len(rest[m.Message]) || m.TNS < 0:
-			return nil, fmt.Errorf("chunk %d: its length is %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[m.Message]))
+			return nil, fmt.Errorf("chunk %d claims to have %d bytes, but only %d bytes of the body are left", i, m.Len, len(rest[m.Message]))
 		case !op.Known():
 			return nil, fmt.Errorf("chunk %d: opcode %d is not a WebSocket opcode", i, m.Opcode)
 		}
@@ -328,14 +328,14 @@ func (c *conversion) wholeMessages(started time.Time) []captures.Chunk {
 		case messageError:
 			continue
 		default:
-			c.problem(fmt.Sprintf("_webSocketMessages[%d].type", i), "%q is not known: the message is left out", transfer.Clip(m.Type))
+			c.problem(fmt.Sprintf("_webSocketMessages[%d].type", i), "the type %q is unknown, so the message is left out", transfer.Clip(m.Type))
 			continue
 		}
 
 		// An invalid opcode is replaced, so that the data is not lost.
 		op := captures.Opcode(min(max(m.Opcode, 0), 255))
 		if number(op) != m.Opcode || !op.Known() {
-			c.problem(fmt.Sprintf("_webSocketMessages[%d].opcode", i), "%v is none: binary is taken", float64(m.Opcode))
+			c.problem(fmt.Sprintf("_webSocketMessages[%d].opcode", i), "the opcode %v is invalid; binary is used instead", float64(m.Opcode))
 			op = captures.OpBinary
 		}
 		chunk.Opcode = op | captures.OpFinal

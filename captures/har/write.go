@@ -2,6 +2,7 @@ package har
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -77,8 +78,6 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 
 	// Entries are written one by one, so the object around them is written by hand.
 	fmt.Fprintf(out, `{"log":{"version":"1.2","creator":{"name":"unwire","version":%s},"entries":[`, creator)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
 	s, err := indexWebSockets(ctx, src)
 	if err != nil {
 		return done, fmt.Errorf("har: %w", err)
@@ -94,10 +93,10 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 				// Flush returns the error.
 				_ = out.WriteByte(',')
 			}
-			err = enc.Encode(e)
+			err = writeEntry(out, e)
 		}
 		if err != nil {
-			return done, fmt.Errorf("har: after %d entries: %w", entries, err)
+			return done, fmt.Errorf("har: the export failed after %d entries: %w", entries, err)
 		}
 	}
 	_, _ = out.WriteString("]}}\n")
@@ -105,6 +104,26 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 		return done, fmt.Errorf("har: %w", err)
 	}
 	return done, nil
+}
+
+// writeEntry writes an entry. The fields of its frames are decoded while they are written.
+func writeEntry(out *bufio.Writer, e *entry) error {
+	var trees decode.DeferredTrees
+	for x := e.Unwire; x != nil; x = x.WebSocket {
+		for i := range x.Frames {
+			x.Frames[i].DeferTrees(&trees)
+		}
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return err
+	}
+	return trees.WriteJSON(text.Bytes(), func(piece []byte) error {
+		_, err := out.Write(piece)
+		return err
+	})
 }
 
 // entryOf returns the HAR entry of an exchange and counts it in done. It returns nil if the exchange has no

@@ -150,7 +150,7 @@ func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	op := captures.Opcode(c.Opcode)
 	switch {
 	case t != captures.WebSocket && (c.Opcode != 0 || c.Final || c.Compressed):
-		return 0, fmt.Errorf("opcode: allowed only if the transport of the exchange is %s", captures.WebSocket)
+		return 0, fmt.Errorf("opcode: this member is allowed only if the transport of the exchange is %s", captures.WebSocket)
 	case t != captures.WebSocket:
 		return 0, nil
 	case !op.Known():
@@ -212,9 +212,9 @@ func (h *head) check() error {
 	case h.Process.PID < 0 || h.Process.PID > math.MaxInt32:
 		return fmt.Errorf("process.pid: %d is out of range", h.Process.PID)
 	case len(h.Relations) > maxRelations:
-		return fmt.Errorf("relations: there are more than %d", maxRelations)
+		return fmt.Errorf("relations: the list has more than %d entries", maxRelations)
 	case len(h.Notes) > maxNotes:
-		return fmt.Errorf("notes: there are more than %d", maxNotes)
+		return fmt.Errorf("notes: the list has more than %d entries", maxNotes)
 	}
 
 	// Relations are checked before the exchange is begun.

@@ -70,7 +70,7 @@ func TestNotes(t *testing.T) {
 		`{"kind":"note","value":""},{"kind":"odd","value":"x"},{"kind":"mark","value":"two words"},{"kind":"note","dir":"left","frame":0,"value":"x"},` +
 		`{"kind":"note","frame":0,"value":"x"},{"kind":"note","dir":"up","frame":-1,"value":"x"},{"kind":"note","path":"1","value":"x"}],"chunks":[]}` + "\n"
 	rep, err := jsonl.Import(t.Context(), iotest.HalfReader(strings.NewReader(before+string(text))), to)
-	if err != nil || rep.Exchanges != 3 || len(rep.Problems) != 7 || !strings.HasPrefix(rep.Problems[6], "line 1: notes[6]: left out: ") {
+	if err != nil || rep.Exchanges != 3 || len(rep.Problems) != 7 || !strings.HasPrefix(rep.Problems[6], "line 1: notes[6] is left out: ") {
 		t.Fatalf("%+v, %v", rep, err)
 	}
 	got, err := to.Notes(t.Context(), 0)
@@ -142,7 +142,7 @@ func TestErrors(t *testing.T) {
 		{`{"v":2,"url":"https://h/"}`, "v is 2, but this version of unwire reads only version 1"},
 		{`{"url":"https://h/"}`, "no member v"},
 		{`{"v":1}`, "the member url is missing"},
-		{`[]`, "found [ instead of {"},
+		{`[]`, "found [ where { is expected"},
 		{`nonsense`, "line 2: byte"},
 		{`{"v":1,"url":"https://h/","outcome":"fine"}`, `outcome: "fine" is not a known outcome`},
 		{`{"v":1,"url":"https://h/","status":-1}`, "status: -1"},

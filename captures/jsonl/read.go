@@ -136,7 +136,7 @@ func (l *lineReader) readLine() error {
 			break
 		}
 		if n == maxMembers {
-			return fmt.Errorf("more than %d members", maxMembers)
+			return fmt.Errorf("the line has more than %d members", maxMembers)
 		}
 		name, err := l.v.MemberName()
 		if err != nil {

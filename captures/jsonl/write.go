@@ -38,7 +38,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 			}
 		}
 		if err != nil {
-			return n, fmt.Errorf("jsonl: after %d exchanges: %w", n, err)
+			return n, fmt.Errorf("jsonl: the export failed after %d exchanges: %w", n, err)
 		}
 		n++
 	}

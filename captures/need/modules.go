@@ -65,7 +65,7 @@ func checkModules(folder string) error {
 		return fmt.Errorf("%s/node_modules is missing: %s", folder, install)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "node_modules", ".package-lock.json")); err != nil {
-		return fmt.Errorf("%s/node_modules is incomplete, as npm has not finished it: %s", folder, install)
+		return fmt.Errorf("%s/node_modules is incomplete, because npm did not finish: %s", folder, install)
 	}
 
 	// families maps packages that differ only in the C library to whether one of them is installed.

@@ -73,7 +73,7 @@ func TestIncompleteModules(t *testing.T) {
 		"node_modules/c":{"optional":true,"os":["none"]},"node_modules/d":{"optional":true},"node_modules/e":{"optional":true,"os":["linux","darwin","win32"]}}}`)
 	missing("node_modules is missing")
 	write("node_modules/a/package.json", "{}")
-	missing("npm has not finished it")
+	missing("npm did not finish")
 	write("node_modules/.package-lock.json", "{}")
 	missing("node_modules/")
 	write("node_modules/e/package.json", "{}")

@@ -98,7 +98,7 @@ func parseEncryption(text string) (encrypt.ServerSide, error) {
 	case kind == "kms" && strings.HasPrefix(text, "aws:"):
 		return encrypt.NewSSEKMS(key, nil)
 	}
-	return nil, fmt.Errorf("unknown encryption %q: want AES256, aws:kms or aws:kms:KEY", text)
+	return nil, fmt.Errorf("unknown encryption %q: use AES256, aws:kms or aws:kms:KEY", text)
 }
 
 // URL returns the URL of an object, such as s3://bucket/key.
@@ -115,7 +115,7 @@ func (b *bucket) explain(key string, err error) error {
 	case minio.NoSuchBucket:
 		err = fmt.Errorf("the bucket does not exist: %w", err)
 	case minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch":
-		err = fmt.Errorf("the service refuses the credentials (of AWS_ACCESS_KEY_ID, ~/.aws/credentials or the machine's role): %w", err)
+		err = fmt.Errorf("the object store refuses the credentials (of AWS_ACCESS_KEY_ID, ~/.aws/credentials or the machine's role): %w", err)
 	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch":
 		err = fmt.Errorf("%w: %w", ErrIntegrity, err)
 	}
@@ -135,7 +135,7 @@ func unreachable(sent *url.Error) error {
 	if code, ok := errors.AsType[syscall.Errno](cause); ok {
 		cause = code
 	}
-	return fmt.Errorf("no answer from the service at %s: %w", at, cause)
+	return fmt.Errorf("the object store at %s does not answer: %w", at, cause)
 }
 
 // List returns the objects whose keys begin with a prefix.
@@ -186,7 +186,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.ReaderAt, size int64)
 	o := minio.PutObjectOptions{ServerSideEncryption: b.encryption, DisableContentSha256: true}
 	info, err := b.core.PutObject(ctx, b.name, key, io.NewSectionReader(r, 0, size), size, base64.StdEncoding.EncodeToString(sum), sha, o)
 	if err == nil && b.md5ETags && !sameETag(info.ETag, sum) {
-		err = fmt.Errorf("%w: the service reports the MD5 %s, but the sent data has %x", ErrIntegrity, info.ETag, sum)
+		err = fmt.Errorf("%w: the object store reports the MD5 %s, but the sent data has %x", ErrIntegrity, info.ETag, sum)
 	}
 	return b.explain(key, err)
 }
@@ -242,7 +242,7 @@ func (b *bucket) putParts(ctx context.Context, key string, r io.ReaderAt, size i
 			// The service returns the MD5 of what it received; a difference means that the part was
 			// damaged on its way.
 			if etag = sent.ETag; b.md5ETags && !sameETag(etag, sum) {
-				return fmt.Errorf("part %d: %w: the service reports the MD5 %s, but the sent data has %x", n, ErrIntegrity, etag, sum)
+				return fmt.Errorf("part %d: %w: the object store reports the MD5 %s, but the sent data has %x", n, ErrIntegrity, etag, sum)
 			}
 		}
 		done = append(done, minio.CompletePart{PartNumber: n, ETag: etag})
@@ -254,7 +254,7 @@ func (b *bucket) putParts(ctx context.Context, key string, r io.ReaderAt, size i
 
 	// Only the parts were compared so far.
 	if info, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{}); err != nil || info.Size != size {
-		return errors.Join(err, fmt.Errorf("%w: %d bytes of %d", ErrIntegrity, info.Size, size))
+		return errors.Join(err, fmt.Errorf("%w: it has %d bytes instead of %d", ErrIntegrity, info.Size, size))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (f files) Stat(_ context.Context, key string) (Object, error) {
 		return Object{}, err
 	}
 	if info.IsDir() {
-		return Object{}, &fs.PathError{Op: "read", Path: key, Err: errors.New("is a folder")}
+		return Object{}, &fs.PathError{Op: "read", Path: key, Err: errors.New("the path is a folder, not a file")}
 	}
 	return Object{Key: key, Size: info.Size()}, nil
 }

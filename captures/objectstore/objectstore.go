@@ -101,18 +101,18 @@ func Open(rawURL string, o Options) (Store, string, error) {
 	switch scheme {
 	case "file":
 		if !strings.HasPrefix(rest, "/") {
-			return nil, "", fmt.Errorf("%s: want file:///PATH with an absolute path", rawURL)
+			return nil, "", fmt.Errorf("%s: a file URL must have an absolute path, as in file:///PATH", rawURL)
 		}
 		return files{url: true}, path.Clean(rest), nil
 	case "s3", "gs":
 		bucket, key, _ := strings.Cut(rest, "/")
 		if !bucketName.MatchString(bucket) {
-			return nil, "", fmt.Errorf("%s: %q is not the name of a bucket: want %s://BUCKET/PREFIX", rawURL, bucket, scheme)
+			return nil, "", fmt.Errorf("%s: %q is not the name of a bucket: the URL must be %s://BUCKET/PREFIX", rawURL, bucket, scheme)
 		}
 		s, err := newBucket(scheme, bucket, o)
 		return s, key, err
 	}
-	return nil, "", fmt.Errorf("%s: unknown scheme: want s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH", rawURL)
+	return nil, "", fmt.Errorf("%s: the scheme is unknown: use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH", rawURL)
 }
 
 // bucketName matches the names of buckets.
@@ -197,7 +197,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	b.WriteString(`$`)
 	re, err := regexp.Compile(b.String())
 	if err != nil {
-		return nil, fmt.Errorf("the pattern %q: %w", pattern, err)
+		return nil, fmt.Errorf("the pattern %q is malformed: %w", pattern, err)
 	}
 	return re, nil
 }

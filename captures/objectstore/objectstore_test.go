@@ -180,7 +180,7 @@ func TestFaults(t *testing.T) {
 		"another MD5": {func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("ETag", `"00000000000000000000000000000000"`)
 			return true
-		}, ErrIntegrity, "the service reports the MD5 0000"},
+		}, ErrIntegrity, "the object store reports the MD5 0000"},
 		"refused": {func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(403)
 			fmt.Fprint(w, `<Error><Code>AccessDenied</Code><Message>m</Message></Error>`)
@@ -260,7 +260,7 @@ func TestOpenErrors(t *testing.T) {
 		"s3://bucket":   {Options{}, "no HTTP transport"},
 		"s3://bucket/e": {Options{Transport: transport, Endpoint: "ftp://x"}, "is not a URL such as"},
 		"s3://bucket/k": {Options{Transport: transport, Encryption: "rot13"}, "unknown encryption"},
-		"ftp://x":       {Options{}, "unknown scheme"},
+		"ftp://x":       {Options{}, "the scheme is unknown"},
 		"file://x":      {Options{}, "absolute path"},
 	} {
 		if _, _, err := Open(url, c.o); err == nil || !strings.Contains(err.Error(), c.text) {
@@ -279,7 +279,7 @@ func TestNoService(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Stat(t.Context(), "x/y.uwc")
-	if want := "s3://bucket/x/y.uwc: no answer from the service at http://127.0.0.1:1: connection refused"; err == nil || err.Error() != want {
+	if want := "s3://bucket/x/y.uwc: the object store at http://127.0.0.1:1 does not answer: connection refused"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

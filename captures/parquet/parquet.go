@@ -210,7 +210,7 @@ func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, 
 		err = errors.Join(e.frames.close(), e.fields.close())
 	}
 	if err != nil {
-		return e.done, fmt.Errorf("parquet: after %d exchanges: %w", e.done.Exchanges, err)
+		return e.done, fmt.Errorf("parquet: the export failed after %d exchanges: %w", e.done.Exchanges, err)
 	}
 	return e.done, nil
 }

@@ -3,8 +3,10 @@ package parquet
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"iter"
 	"math"
+	"slices"
+	"strconv"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -95,7 +97,12 @@ func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *deco
 		return nil
 	}
 	t := fieldWriter{e: e, common: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
-	return t.addFields(decode.View{Type: md}.Fields(f.Tree), "", -1)
+	// How often each field occurs is known before the fields are decoded, so they need not be in memory at once.
+	count := map[uint64]int{}
+	for c := range f.Tree.Children(0) {
+		count[f.Tree.Node(c).Number]++
+	}
+	return t.addFields(decode.View{Type: md}.Each(f.Tree), count, "", -1)
 }
 
 // setConnection sets the columns of the row about the transport and the client program.
@@ -131,22 +138,19 @@ type fieldWriter struct {
 	nextNode int32
 }
 
-// addFields writes rows for fields and those nested in them, depth first. prefix is the path of the enclosing
-// message, and parent its node number; -1 at the top level.
-func (t *fieldWriter) addFields(fields []*field.Field, prefix string, parent int32) error {
+// addFields writes rows for fields and those nested in them, depth first. count has the number of fields of each
+// number. prefix is the path of the enclosing message, and parent its node number; -1 at the top level.
+func (t *fieldWriter) addFields(fields iter.Seq[*field.Field], count map[uint64]int, prefix string, parent int32) error {
 	// Elements of a repeated field get an index in their path.
-	count, at := map[uint64]int{}, map[uint64]int{}
-	for i := range fields {
-		count[fields[i].N]++
-	}
-	for _, f := range fields {
+	at := map[uint64]int{}
+	for f := range fields {
 		row := t.common
 		row.Node, row.Parent = t.nextNode, parent
 		t.nextNode++
-		row.Path = fmt.Sprintf("%s%d", prefix, f.N)
+		row.Path = prefix + strconv.FormatUint(f.N, 10)
 		// The field is repeated.
 		if count[f.N] > 1 {
-			row.Path += fmt.Sprintf("[%d]", at[f.N])
+			row.Path += "[" + strconv.Itoa(at[f.N]) + "]"
 			at[f.N]++
 		}
 		row.Number, row.Name, row.Wire, row.Off, row.Len = int64(f.N), f.Name, f.Wire, int64(f.Off), int64(f.Len)
@@ -156,7 +160,14 @@ func (t *fieldWriter) addFields(fields []*field.Field, prefix string, parent int
 			return err
 		}
 		t.e.done.Fields++
-		if err := t.addFields(f.Fields, row.Path+".", row.Node); err != nil {
+		if len(f.Fields) == 0 {
+			continue
+		}
+		inside := map[uint64]int{}
+		for _, child := range f.Fields {
+			inside[child.N]++
+		}
+		if err := t.addFields(slices.Values(f.Fields), inside, row.Path+".", row.Node); err != nil {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func (f *folder) open(name string) (*os.File, error) {
 
 	// Check that the opened file is the one that was examined.
 	if after, err := file.Stat(); err != nil || !os.SameFile(before, after) {
-		return nil, errors.Join(fmt.Errorf("%s was replaced", f.file(name)), err, file.Close())
+		return nil, errors.Join(fmt.Errorf("another program replaced %s", f.file(name)), err, file.Close())
 	}
 	return file, nil
 }
@@ -231,11 +231,11 @@ func inspect(path string) (f *folder, why string, err error) {
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, "it is a symbolic link", nil
+		return nil, "the folder is a symbolic link", nil
 	case !info.IsDir():
-		return nil, "it is not a folder", nil
+		return nil, "the path is not a folder", nil
 	case !isOwn(info):
-		return nil, "it belongs to another user", nil
+		return nil, "the folder belongs to another user", nil
 	case info.Mode().Perm() != 0o700:
 		return nil, fmt.Sprintf("its mode is %04o, not 0700", info.Mode().Perm()), nil
 	}
@@ -248,7 +248,7 @@ func inspect(path string) (f *folder, why string, err error) {
 	f = &folder{path: path, root: root}
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(info, opened) {
-		why = "it was replaced"
+		why = "another program replaced the folder"
 	}
 
 	// The lock shows whether a recorder still uses the folder.
@@ -272,7 +272,7 @@ func (f *folder) lockLeftover(modified time.Time) (free bool, why string, err er
 	}
 	if !slices.Contains(names, lockName) {
 		if slices.Contains(names, keysFile) || slices.Contains(names, packetsFile) {
-			return false, "it has no lock file: another version of unwire may be recording to it", nil
+			return false, "the folder has no lock file: another version of unwire may be recording to it", nil
 		}
 		return time.Since(modified) > minLeftoverAge, "", nil
 	}
@@ -310,7 +310,7 @@ func (f *folder) checkFiles() (names []string, why string, err error) {
 		case !info.Mode().IsRegular():
 			return nil, fmt.Sprintf("%q in it is not a regular file", e.Name()), nil
 		case !isOwn(info):
-			return nil, fmt.Sprintf("%q in it belongs to another user", e.Name()), nil
+			return nil, fmt.Sprintf("%q in the folder belongs to another user", e.Name()), nil
 		case !slices.Contains(known, e.Name()):
 			return nil, fmt.Sprintf("it has %q, which unwire does not make", e.Name()), nil
 		}

@@ -127,13 +127,13 @@ func TestForgedFolders(t *testing.T) {
 			target := filepath.Join(t.TempDir(), "target")
 			rename(t, f.path, target)
 			symlink(t, target, f.path)
-		}, "it is a symbolic link"},
+		}, "the folder is a symbolic link"},
 		"a file": {func(t *testing.T, f *folder) {
 			if err := os.RemoveAll(f.path); err != nil {
 				t.Fatal(err)
 			}
 			write(t, f.path)
-		}, "it is not a folder"},
+		}, "the path is not a folder"},
 		"another mode": {func(t *testing.T, f *folder) {
 			if err := os.Chmod(f.path, 0o750); err != nil {
 				t.Fatal(err)
@@ -143,12 +143,12 @@ func TestForgedFolders(t *testing.T) {
 			if err := os.Chown(f.path, 12345, -1); err != nil {
 				t.Skip("only root can give a folder away")
 			}
-		}, "it belongs to another user"},
+		}, "the folder belongs to another user"},
 		"another owner of a file": {func(t *testing.T, f *folder) {
 			if err := os.Chown(f.file(keysFile), 12345, -1); err != nil {
 				t.Skip("only root can give a file away")
 			}
-		}, `"keys.txt" in it belongs to another user`},
+		}, `"keys.txt" in the folder belongs to another user`},
 		"a link within": {func(t *testing.T, f *folder) {
 			target := filepath.Join(t.TempDir(), "target")
 			rename(t, f.file(packetsFile), target)
@@ -169,7 +169,7 @@ func TestForgedFolders(t *testing.T) {
 			if err := os.Remove(f.file(lockName)); err != nil {
 				t.Fatal(err)
 			}
-		}, "it has no lock file"},
+		}, "the folder has no lock file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

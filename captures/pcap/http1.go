@@ -169,7 +169,7 @@ func (h *http1Layer) readElement(dir captures.Direction) error {
 		in.discard(n)
 		if d.state == afterChunk {
 			if len(line) > 0 {
-				return fmt.Errorf("invalid bytes %q after a chunk", excerpt(line))
+				return fmt.Errorf("the bytes %q follow a chunk, where CRLF is expected", excerpt(line))
 			}
 			d.state = atChunk
 			return nil
@@ -185,7 +185,7 @@ func (d *http1Direction) chunkLength(line []byte) error {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(digits)), 16, 64)
 	if err != nil || n < 0 {
-		return fmt.Errorf("invalid chunk length %q", excerpt(line))
+		return fmt.Errorf("%q is not the length of a chunk", excerpt(line))
 	}
 	d.bodyLeft, d.state = n, inChunk
 	if n == 0 {
@@ -244,10 +244,10 @@ func (h *http1Layer) readRequest() error {
 	method, rest, ok := strings.Cut(first, " ")
 	target, version, ok2 := cutLast(rest, " HTTP/")
 	if !ok || !ok2 || !isMethod([]byte(method+" ")) {
-		return fmt.Errorf("invalid request line %q", excerpt([]byte(first)))
+		return fmt.Errorf("%q is not a request line", excerpt([]byte(first)))
 	}
 	if len(h.waiting) == maxPipelined {
-		return fmt.Errorf("more than %d requests without a response", maxPipelined)
+		return fmt.Errorf("more than %d requests wait for a response", maxPipelined)
 	}
 	t := in.time(n)
 	in.discard(n)
@@ -305,7 +305,7 @@ func (h *http1Layer) readResponse() error {
 	}
 	version, status, ok := parseStatusLine(first)
 	if !ok {
-		return fmt.Errorf("invalid status line %q", excerpt([]byte(first)))
+		return fmt.Errorf("%q is not a status line", excerpt([]byte(first)))
 	}
 
 	t := in.time(n)

@@ -51,8 +51,8 @@ func TestHTTP1Faults(t *testing.T) {
 	}{
 		{"body cut", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nAA", "", captures.Reset},
 		{"request cut", "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nAA", "", "", captures.Canceled},
-		{"chunk", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", `HTTP/1: invalid chunk length "xyz"`, captures.Incomplete},
-		{"length", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nxyz\r\n", `content-length "6"`, captures.Incomplete},
+		{"chunk", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", `HTTP/1: "xyz" is not the length of a chunk`, captures.Incomplete},
+		{"length", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nxyz\r\n", `"6" is not a valid Content-Length`, captures.Incomplete},
 		{"status", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "status line", captures.Incomplete},
 		{"upgrade", "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\nraw up", "HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\nraw down", "", captures.Complete},
 		{"refused tunnel", "CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n", "HTTP/1.1 407 No\r\nContent-Length: 1\r\n\r\nx", "", captures.Complete},

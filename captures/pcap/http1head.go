@@ -34,7 +34,7 @@ func bodyLength(fields captures.Headers) (int64, error) {
 			// Contradicting lengths are an attack or damage.
 			n, err := strconv.ParseInt(strings.TrimSpace(f.Value), 10, 64)
 			if err != nil || n < 0 || length >= 0 && n != length {
-				return 0, fmt.Errorf("invalid content-length %q", excerpt([]byte(f.Value)))
+				return 0, fmt.Errorf("%q is not a valid Content-Length", excerpt([]byte(f.Value)))
 			}
 			length = n
 		}
@@ -76,7 +76,7 @@ func sectionEnd(p []byte) (end, sep int) {
 // tooLong returns an error if p, an incomplete header section or line, exceeds maxHead.
 func tooLong(p []byte) error {
 	if len(p) >= maxHead {
-		return fmt.Errorf("a header section of more than %d bytes", maxHead)
+		return fmt.Errorf("the header section has more than %d bytes", maxHead)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func parseFields(p []byte) (captures.Headers, error) {
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || len(name) == 0 {
-			return nil, fmt.Errorf("invalid header line %q", excerpt(line))
+			return nil, fmt.Errorf("%q is not a header line", excerpt(line))
 		}
 		h = append(h, captures.Header{Name: string(name), Value: string(bytes.TrimSpace(value))})
 	}

@@ -218,10 +218,10 @@ func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []
 	d := &l.dirs[dir]
 	b := &d.block
 	if !b.open {
-		return errors.New("a CONTINUATION frame without a preceding HEADERS frame")
+		return errors.New("a CONTINUATION frame does not follow a HEADERS frame")
 	}
 	if len(b.bytes)+len(p) > maxBlock {
-		return fmt.Errorf("a header section of more than %d bytes", maxBlock)
+		return fmt.Errorf("the header section has more than %d bytes", maxBlock)
 	}
 	b.bytes = append(b.bytes, p...)
 	if !whole {
@@ -298,7 +298,7 @@ func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block
 // beginExchange starts recording the exchange of a new HTTP/2 stream from its request headers b.
 func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
-		return fmt.Errorf("more than %d streams at once", maxStreams)
+		return fmt.Errorf("more than %d streams are open at once", maxStreams)
 	}
 	if dir == up {
 		l.highest = max(l.highest, b.stream)
@@ -329,7 +329,7 @@ func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block
 // headers b.
 func (l *http2Layer) beginOrphan(t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
-		return fmt.Errorf("more than %d streams at once", maxStreams)
+		return fmt.Errorf("more than %d streams are open at once", maxStreams)
 	}
 	x := l.session.conn.begin(t, "", l.session.scheme()+"://"+l.session.conn.host()+"/", "2", nil)
 	x.orphan, x.done[up] = true, true

@@ -105,7 +105,7 @@ func (k *KeyLog) addLine(line string) error {
 
 	// The limit bounds the memory that a log can take.
 	if len(k.sessions) == maxSessions && k.sessions[id] == nil {
-		return fmt.Errorf("more than %d sessions", maxSessions)
+		return fmt.Errorf("the key log has more than %d sessions", maxSessions)
 	}
 	if k.sessions == nil {
 		k.sessions = map[[32]byte]*sessionSecrets{}

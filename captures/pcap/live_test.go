@@ -173,7 +173,7 @@ func TestLiveWithoutKeys(t *testing.T) {
 	conns := runLive(t, func(f *liveFile) []liveStep {
 		return []liveStep{f.add(0, list), expect(time.Minute, "")}
 	})
-	if len(conns) != 1 || !conns[0].NoKey || len(conns[0].Undecoded) != 1 || !strings.Contains(conns[0].Undecoded[0].Reason, "no key for this session") {
+	if len(conns) != 1 || !conns[0].NoKey || len(conns[0].Undecoded) != 1 || !strings.Contains(conns[0].Undecoded[0].Reason, "no key for this TLS session") {
 		t.Errorf("%+v", conns)
 	}
 }

@@ -281,7 +281,7 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	case dir == up && p[0] == recordHandshake && p[5] == hello:
 		s.layer = newTLS(s)
 	default:
-		s.failBoth(dir, "handshake missing: the connection's beginning was not captured")
+		s.failBoth(dir, "the beginning of the connection, with the TLS handshake, was not recorded")
 	}
 }
 

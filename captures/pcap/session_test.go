@@ -82,17 +82,17 @@ func TestWithoutKeys(t *testing.T) {
 		ask(t, c, s.URL, 2)
 		list := p.packets(t, linkEthernet)
 		got := importFile(t, pcapng(t, linkEthernet, list, nil), nil)
-		expectReason(t, got, "no key for this session (client random ")
+		expectReason(t, got, "the key log has no key for this TLS session (client random ")
 		if len(got.exchanges) != 0 || len(got.conns) != 1 || got.conns[0].TLS != tr.version {
 			t.Errorf("%d exchanges, connections %+v", len(got.exchanges), got.conns)
 		}
 		// A capture that began too late.
 		got = importFile(t, pcapng(t, linkEthernet, list[9:], p.keys.Bytes()), nil)
-		expectReason(t, got, "handshake missing")
+		expectReason(t, got, "the beginning of the connection, with the TLS handshake, was not recorded")
 		// The server's side was not captured at all.
 		oneSide := slices.DeleteFunc(slices.Clone(list), func(pk rawPacket) bool { return pk.dir == captures.Down })
 		got = importFile(t, pcapng(t, linkEthernet, oneSide, p.keys.Bytes()), nil)
-		expectReason(t, got, "handshake missing: no ServerHello")
+		expectReason(t, got, "the server's part of the TLS handshake (ServerHello) was not recorded")
 		// A key that is not this session's.
 		keys := []byte(strings.NewReplacer("0", "1", "a", "b").Replace(lastFields(p.keys.String())))
 		got = importFile(t, pcapng(t, linkEthernet, list, nil), keys)

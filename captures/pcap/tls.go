@@ -132,7 +132,7 @@ func (l *tlsLayer) step(dir captures.Direction) {
 		b := in.bytes()
 		kind, length := b[0], int(binary.BigEndian.Uint16(b[3:]))
 		if !isTLS(b) || length > maxRecord {
-			l.outer.fail(dir, "not a TLS record")
+			l.outer.fail(dir, "the bytes are not a TLS record")
 			break
 		}
 		if len(b) < recordHeader+length {
@@ -242,11 +242,11 @@ func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
 func (l *tlsLayer) missingHandshake() error {
 	switch {
 	case !l.handshake.sawClient:
-		return fmt.Errorf("handshake missing: no ClientHello")
+		return fmt.Errorf("the beginning of the TLS handshake (ClientHello) was not recorded")
 	case !l.handshake.sawServer:
-		return fmt.Errorf("handshake missing: no ServerHello")
+		return fmt.Errorf("the server's part of the TLS handshake (ServerHello) was not recorded")
 	}
-	return fmt.Errorf("the handshake was not recorded completely: application data comes before its end")
+	return fmt.Errorf("the TLS handshake was not recorded completely: application data precedes the end of the handshake")
 }
 
 // readRecord13 processes an encrypted TLS 1.3 record. The true type of the record is the last byte of the
@@ -264,14 +264,14 @@ func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time)
 		n--
 	}
 	if n == 0 {
-		return fmt.Errorf("a TLS record without a type")
+		return fmt.Errorf("a decrypted TLS record has no type")
 	}
 	switch kind, body := plain[n-1], plain[:n-1]; kind {
 	case recordHandshake:
 		return l.readHandshake(dir, body)
 	case recordData:
 		if d.phase == phaseHandshake {
-			return fmt.Errorf("TLS application data before the end of the handshake")
+			return fmt.Errorf("application data precedes the end of the TLS handshake")
 		}
 		l.inner.feed(dir, t, body)
 	case recordAlert:
@@ -453,13 +453,13 @@ func (l *tlsLayer) lookUpKeys() error {
 	}
 	l.secrets = l.outer.conn.keys.sessions[l.handshake.clientRandom]
 	if l.secrets == nil {
-		return fmt.Errorf("no key for this session (client random %x)", l.handshake.clientRandom)
+		return fmt.Errorf("the key log has no key for this TLS session (client random %x)", l.handshake.clientRandom)
 	}
 	if l.handshake.version == version12 && l.secrets.master == nil {
-		return fmt.Errorf("no CLIENT_RANDOM key for this session (client random %x)", l.handshake.clientRandom)
+		return fmt.Errorf("the key log has no CLIENT_RANDOM line for this TLS session (client random %x)", l.handshake.clientRandom)
 	}
 	if l.handshake.version == version13 && (l.secrets.clientApplication == nil || l.secrets.serverApplication == nil) {
-		return fmt.Errorf("the key log has no traffic secrets of this session (client random %x)", l.handshake.clientRandom)
+		return fmt.Errorf("the key log has no traffic secrets for this TLS session (client random %x)", l.handshake.clientRandom)
 	}
 	l.handshake.hasKeys = true
 	return nil

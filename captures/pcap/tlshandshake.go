@@ -202,7 +202,7 @@ func (l *tlsLayer) applyServerChoice(id uint16) error {
 	h := &l.handshake
 	l.outer.conn.tls.Version, l.outer.conn.tls.Cipher = versionName(h.version), suiteName(id)
 	if !h.sawClient {
-		return l.fail("handshake missing: no ClientHello")
+		return l.fail("the beginning of the TLS handshake (ClientHello) was not recorded")
 	}
 	if h.version != version12 && h.version != version13 {
 		return l.fail(fmt.Sprintf("TLS version %s is not supported", versionName(h.version)))

@@ -224,7 +224,7 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 	err := ends[captures.Up].Handshake()
 	w.fail(err)
 	if err = errors.Join(err, <-done); err != nil {
-		return fmt.Errorf("pcapng: handshake: %w", err)
+		return fmt.Errorf("pcapng: the TLS handshake cannot be written: %w", err)
 	}
 	w.handshakeDone = true
 	l.deferring = false

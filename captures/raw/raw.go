@@ -133,7 +133,7 @@ func Export(ctx context.Context, dir string, src transfer.Source) (Result, error
 	index := bufio.NewWriter(f)
 	err = done.writeAll(ctx, dir, index, src)
 	if err := errors.Join(err, index.Flush(), f.Close()); err != nil {
-		return done, fmt.Errorf("raw: after %d frames: %w", done.Frames, err)
+		return done, fmt.Errorf("raw: the export failed after %d frames: %w", done.Frames, err)
 	}
 	return done, nil
 }

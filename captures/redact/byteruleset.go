@@ -79,9 +79,11 @@ type ruleset struct {
 func newRuleset(keys []profile.KeyShape) *ruleset {
 	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]keyshape.Shape)}
 	for _, s := range keyshape.All(keys) {
-		k := f.admit(s.Prefix, s.Follows)
-		f.shapes[k] = append(f.shapes[k], s)
-		f.first[k[0]] = true
+		for _, start := range s.Starts() {
+			k := f.admit(start, s.Follows)
+			f.shapes[k] = append(f.shapes[k], s)
+			f.first[k[0]] = true
+		}
 		f.anyByte = f.anyByte || !startsRun(s.Prefix) || s.Least() < leastHead
 	}
 	for _, start := range syntax.Starts() {

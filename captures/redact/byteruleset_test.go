@@ -1,6 +1,8 @@
 package redact
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +51,8 @@ func (f *ruleset) begins(p []byte) bool {
 	}
 	for _, list := range f.shapes {
 		for _, s := range list {
-			if strings.HasPrefix(s.Prefix, string(p)) || len(p) == 4 && s.Prefix == string(p[:3]) && s.Follows(p[3]) {
+			run, isWhole := bytes.CutPrefix(p, []byte(s.Prefix))
+			if strings.HasPrefix(s.Prefix, string(p)) || isWhole && !slices.ContainsFunc(run, func(c byte) bool { return !s.Follows(c) }) {
 				return true
 			}
 		}

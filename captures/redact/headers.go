@@ -9,6 +9,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
 )
 
 // Headers returns h with its secrets replaced, and learns these secrets. It keeps the scheme of an
@@ -66,11 +67,18 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 		return pair
 	case "location", "content-location", "referer", "origin", ":path", "x-original-url", "x-original-uri", "x-forwarded-uri", "x-rewrite-url", "refresh":
 		return r.url(value, report)
+	case "www-authenticate", "proxy-authenticate":
+		return r.challenge(value, report)
 	case "sec-websocket-protocol":
 		return r.protocols(value, report)
 	}
-	if r.names.Header(name) {
+	switch r.names.HeaderKind(name) {
+	case names.Secret:
 		return r.secret(value, 0, report)
+	case names.Perhaps:
+		if charset.LooksRandom([]byte(value)) {
+			return r.secret(value, 0, report)
+		}
 	}
 	if strings.HasSuffix(name, "-bin") {
 		return r.binary(value, report)
@@ -91,7 +99,7 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 // authorization replaces the credentials in an Authorization field and keeps the scheme before them.
 func (r *Redactor) authorization(v string, report reporter) string {
 	scheme, credentials, found := strings.Cut(v, " ")
-	if !found {
+	if !found || len(scheme) > maxScheme || !isWordOf(scheme, charset.Name) {
 		return r.secret(v, 0, report)
 	}
 
@@ -104,6 +112,29 @@ func (r *Redactor) authorization(v string, report reporter) string {
 		}
 	}
 	return scheme + " " + r.secret(credentials, len(scheme)+1, report)
+}
+
+// maxScheme is the greatest length of an authentication scheme's name, in bytes.
+const maxScheme = 32
+
+// isWordOf reports whether s consists of characters in set.
+func isWordOf(s string, set *charset.Set) bool {
+	for i := range len(s) {
+		if !set.Has(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// challenge replaces the token in a WWW-Authenticate field, which a server sends with the schemes Negotiate and NTLM
+// (RFC 4559), and keeps challenges that consist of parameters.
+func (r *Redactor) challenge(v string, report reporter) string {
+	scheme, token, found := strings.Cut(v, " ")
+	if !found || !charset.LooksRandom([]byte(token)) || strings.Contains(strings.TrimRight(token, "="), "=") {
+		return r.prose(v, bracketed, report)
+	}
+	return scheme + " " + r.secret(token, len(scheme)+1, report)
 }
 
 // binary replaces the secrets in a gRPC metadata field whose name ends in "-bin"; its value is base64.

@@ -13,8 +13,8 @@ import (
 
 // Reasons why decompressed data was not searched completely.
 var (
-	errInflatedTooLong = errors.New("decompresses to more bytes than unwire searches")
-	errTrailing        = errors.New("bytes follow the compressed data")
+	errInflatedTooLong = errors.New("the data decompresses to more bytes than unwire searches for secrets")
+	errTrailing        = errors.New("more bytes follow the compressed data")
 )
 
 // base64Text is treated as the content encoding of gRPC-Web's text form: it is decoded, searched and encoded

@@ -9,7 +9,6 @@ import (
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
-	"unwire/captures/redact/internal/names"
 	"unwire/decode/envelope"
 )
 
@@ -129,14 +128,7 @@ func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	if err != nil || n == "" {
 		return name, false
 	}
-	kind := r.names.Kind([]byte(n))
-	switch kind {
-	case names.Other:
-		return n, false
-	case names.PerhapsParameter, names.PerhapsKey:
-		return n, kind.FitsParameter([]byte(value))
-	}
-	return n, true
+	return n, r.names.Kind([]byte(n)).FitsQuery(value)
 }
 
 // parameterValue replaces secrets inside v, a parameter's value at offset at, that percent-encoding, base64 or
@@ -190,7 +182,7 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 }
 
 // errNotBase64 is the error for the message of a Connect GET request that is declared as base64 but is not.
-var errNotBase64 = errors.New("not base64")
+var errNotBase64 = errors.New("the message is not base64")
 
 // payload returns a parameter's data, decoded from base64, with its secrets replaced by placeholders of the
 // same length. If the data cannot be decompressed, the compressed bytes are searched, and the error is

@@ -189,7 +189,7 @@ func (s *Series) rotate() error {
 	}
 	next, err := store.Create(path, o)
 	if err != nil {
-		return fmt.Errorf("the next file: %w", err)
+		return fmt.Errorf("the next file of the recording cannot be created: %w", err)
 	}
 
 	// Exchanges in flight stay in the last file, which is closed when they have ended.

@@ -162,7 +162,7 @@ func (r *chunkReader) yieldChunk(k captures.Chunk) bool {
 	err := r.ctx.Err()
 	if err == nil && (k.Seq < r.next || r.reachedEnd) {
 		// A forged file may contain them in any order; without this check, the same page would be read for ever.
-		err = captures.Damaged("exchange %d: chunk %d stands where %d or a later one belongs", r.id, k.Seq, r.next)
+		err = captures.Damaged("exchange %d: chunk %d comes where chunk %d or a later one is expected", r.id, k.Seq, r.next)
 	}
 	if err == nil {
 		r.used.bodies += int64(len(k.Data))
@@ -196,13 +196,13 @@ func (c *rowValues) payload(u *payload.Unpacker) (data []byte) {
 		return nil
 	}
 	if !ok1 || !ok2 {
-		c.err = captures.Damaged("its payload is missing")
+		c.err = captures.Damaged("the payload is missing")
 		return nil
 	}
 
 	// Hashes are checked only if the file is damaged (see Unpacker.Verify).
 	if data, c.err = u.Unpack(ci, di, data); c.err == nil && u.Verify && !hasHash(data, sum) {
-		c.err = captures.Damaged("its payload is not what was stored")
+		c.err = captures.Damaged("the payload differs from the stored hash")
 	}
 	return data
 }
@@ -225,11 +225,11 @@ func (c *rowValues) chunk(u *payload.Unpacker) captures.Chunk {
 	// Chunks with equal data share one row of blobs.
 	if c.nextValue() != nil && c.err == nil {
 		if k.Data = c.payload(u); c.err != nil {
-			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, c.err)
+			c.err = fmt.Errorf("chunk %[2]d of exchange %[1]d cannot be read: %[3]w", k.Exchange, k.Seq, c.err)
 		}
 	}
 	if c.err == nil && int64(len(k.Data)) != size {
-		c.err = captures.Damaged("exchange %d: chunk %d has %d bytes where %d were declared", k.Exchange, k.Seq, len(k.Data), size)
+		c.err = captures.Damaged("exchange %d: chunk %d has %d bytes, but %d were declared", k.Exchange, k.Seq, len(k.Data), size)
 	}
 	return k
 }
@@ -273,9 +273,9 @@ func (c *rowValues) segmentHead() (r segment.Row, webSocket bool) {
 	// Check what a forged file could declare before anything is allocated for it.
 	switch {
 	case c.err != nil:
-		c.err = fmt.Errorf("exchange %d: the segment of chunk %d: %w", r.Exchange, r.Seq, c.err)
+		c.err = fmt.Errorf("the segment of chunk %[2]d in exchange %[1]d cannot be read: %[3]w", r.Exchange, r.Seq, c.err)
 	case r.SizeUp > payload.MaxSize || r.SizeDown > payload.MaxSize || r.Seq > math.MaxInt64-segment.MaxChunks:
-		c.err = captures.Damaged("exchange %d: the segment of chunk %d declares %d and %d bytes", r.Exchange, r.Seq, r.SizeUp, r.SizeDown)
+		c.err = captures.Damaged("exchange %d: the segment of chunk %d claims to have %d and %d bytes", r.Exchange, r.Seq, r.SizeUp, r.SizeDown)
 	}
 	return r, protocol == string(captures.WebSocket)
 }
@@ -294,12 +294,12 @@ func (c *rowValues) segment(u *payload.Unpacker, yield func(n int64, k captures.
 	case codec == payload.InBlob:
 		data = c.payload(u)
 	case blob != nil || codec > payload.InBlob:
-		c.err = captures.Damaged("it has the codec %d", codec)
+		c.err = captures.Damaged("the segment has the unknown compression %d", codec)
 	default:
 		data, c.err = u.Unpack(codec, r.SizeUp+r.SizeDown, data)
 	}
 	if c.err != nil {
-		c.err = fmt.Errorf("exchange %d: the segment of chunk %d: %w", r.Exchange, r.Seq, c.err)
+		c.err = fmt.Errorf("the segment of chunk %[2]d in exchange %[1]d cannot be read: %[3]w", r.Exchange, r.Seq, c.err)
 		return
 	}
 	c.err = r.Each(data, webSocket, yield)

@@ -165,7 +165,7 @@ func (s *Store) chunksAfter(ctx context.Context, db querier, last int64, p *even
 	return scan(ctx, db, func(c *rowValues) bool {
 		e := captures.Event{Kind: captures.Received, N: c.int(), Chunk: c.chunk(s.unpacker)}
 		if c.err == nil && e.N <= last {
-			c.err = captures.Damaged("chunk number %d follows %d", e.N, last)
+			c.err = captures.Damaged("chunk %d comes after chunk %d", e.N, last)
 		}
 		if c.err != nil {
 			return false
@@ -187,7 +187,7 @@ func (s *Store) segmentsAfter(ctx context.Context, db querier, last int64, p *ev
 	err := scan(ctx, db, func(c *rowValues) bool {
 		n, ok := c.values[0].(int64)
 		if ok && n <= previous {
-			c.err = captures.Damaged("segment %d follows %d", n, previous)
+			c.err = captures.Damaged("segment %d comes after segment %d", n, previous)
 		}
 		c.segment(s.unpacker, func(number int64, k captures.Chunk) bool {
 			bytes += len(k.Data)
@@ -225,10 +225,10 @@ func (s *Store) exchangeEventsAfter(ctx context.Context, db querier, last int64,
 
 		// A chunk has no row in the table events: this is a forged file.
 		if c.err == nil && e.Kind == captures.Received {
-			c.err = captures.Damaged("event %d has kind %d", e.N, e.Kind)
+			c.err = captures.Damaged("event %d has the unknown kind %d", e.N, e.Kind)
 		}
 		if c.err == nil && e.N <= last {
-			c.err = captures.Damaged("event number %d follows %d", e.N, last)
+			c.err = captures.Damaged("event %d comes after event %d", e.N, last)
 		}
 		if c.err != nil {
 			return false

@@ -72,7 +72,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 		says       string
 	}{
 		{"missing", filepath.Join(dir, "none"), os.ErrNotExist, "no such file"},
-		{"directory", dir, captures.ErrNotCapture, "a directory"},
+		{"directory", dir, captures.ErrNotCapture, "the path is a folder"},
 		{"empty", file("empty", ""), captures.ErrNotCapture, "the file is empty"},
 		{"text", file("text", strings.Repeat("hello ", 1000)), captures.ErrNotCapture, "not an SQLite database"},
 		{"short", file("short", "hello"), captures.ErrNotCapture, "not an SQLite database"},
@@ -80,7 +80,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 		{"foreign", foreign, captures.ErrNotCapture, "another program (application id 0x7)"},
 		{"plain database", plain, captures.ErrNotCapture, "another program"},
 		{"device", os.DevNull, captures.ErrNotCapture, "not a regular file"},
-		{"newer", newer, captures.ErrNewerFormat, "written by a newer unwire, in format 9; this version reads formats up to 3: update unwire"},
+		{"newer", newer, captures.ErrNewerFormat, "a newer version of unwire wrote the file, in format 9; this version of unwire reads formats up to 3: update unwire"},
 		{"no version", zero, captures.ErrDamaged, "format 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,12 +143,12 @@ func TestForgedValues(t *testing.T) {
 	big := strings.Repeat("payload ", 1000)
 	for statement, says := range map[string]string{
 		"UPDATE headers SET fields = 'no json'":                                                "exchange 1: ",
-		"UPDATE headers SET fields = '[[\"one\"]]'":                                            "header 0 has 1 parts",
-		"UPDATE headers SET fields = '[[\"a\",\"*\",\"base64\"]]'":                             "header 0",
-		"UPDATE headers SET fields = '99'":                                                     "its payload is missing",
+		"UPDATE headers SET fields = '[[\"one\"]]'":                                            "header field 0 has 1 parts",
+		"UPDATE headers SET fields = '[[\"a\",\"*\",\"base64\"]]'":                             "header field 0",
+		"UPDATE headers SET fields = '99'":                                                     "the payload is missing",
 		"UPDATE headers SET fields = ''":                                                       "exchange 1: ",
 		"UPDATE headers SET fields = (SELECT id FROM blobs)":                                   "invalid character",
-		"UPDATE headers SET fields = (SELECT id FROM blobs); UPDATE blobs SET size = 1 << 25":  "a section of headers declares 33554432 bytes",
+		"UPDATE headers SET fields = (SELECT id FROM blobs); UPDATE blobs SET size = 1 << 25":  "a header section claims to have 33554432 bytes",
 		"UPDATE exchanges SET response_headers = 99":                                           "exchange 1: ",
 		"UPDATE exchanges SET process = 99":                                                    "exchange 1: ",
 		"DELETE FROM exchanges":                                                                "the segment of chunk 0",
@@ -156,26 +156,26 @@ func TestForgedValues(t *testing.T) {
 		"UPDATE segments SET entries = x'000016'":                                              "the segment of chunk 0 has",
 		"UPDATE segments SET chunks = 3":                                                       "the segment of chunk 0 has",
 		"UPDATE segments SET size_down = 0":                                                    "the segment of chunk 0",
-		"UPDATE segments SET size_up = 1 << 60":                                                "declares 1152921504606846976",
+		"UPDATE segments SET size_up = 1 << 60":                                                "claims to have 1152921504606846976",
 		"UPDATE segments SET t_ns = -1":                                                        "the segment of chunk 0",
-		"UPDATE segments SET codec = 3":                                                        "has the codec 3",
-		"UPDATE segments SET codec = 1, data = x'28b52ffd', blob = NULL":                       "does not inflate",
-		"UPDATE segments SET codec = 0, data = x'00', blob = NULL":                             "1 bytes where",
-		"UPDATE segments SET blob = 99":                                                        "its payload is missing",
+		"UPDATE segments SET codec = 3":                                                        "the segment has the unknown compression 3",
+		"UPDATE segments SET codec = 1, data = x'28b52ffd', blob = NULL":                       "a payload cannot be decompressed",
+		"UPDATE segments SET codec = 0, data = x'00', blob = NULL":                             "a payload has 1 bytes, but",
+		"UPDATE segments SET blob = 99":                                                        "the payload is missing",
 		"UPDATE exchanges SET tls = '7'":                                                       "exchange 1: ",
 		"UPDATE exchanges SET status = -1":                                                     "exchange 1: ",
 		"UPDATE exchanges SET bytes_up = -1":                                                   "exchange 1: ",
-		"UPDATE chunks SET dir = 2":                                                            "holds 2",
-		"UPDATE chunks SET size = 3":                                                           "chunk 0 has 8000 bytes where 3 were declared",
-		"UPDATE chunks SET blob = 99":                                                          "its payload is missing",
+		"UPDATE chunks SET dir = 2":                                                            "contains the invalid number 2",
+		"UPDATE chunks SET size = 3":                                                           "chunk 0 has 8000 bytes, but 3 were declared",
+		"UPDATE chunks SET blob = 99":                                                          "the payload is missing",
 		"UPDATE chunks SET blob = NULL":                                                        "chunk 0 has 0 bytes",
-		"UPDATE blobs SET codec = 7":                                                           "unknown codec 7",
+		"UPDATE blobs SET codec = 7":                                                           "unknown compression 7",
 		"UPDATE blobs SET codec = 0":                                                           "were declared",
-		"UPDATE blobs SET size = 1 << 40":                                                      "declares 1099511627776 bytes",
-		"UPDATE blobs SET size = 7999":                                                         "chunk 0: damaged capture: a payload",
-		"UPDATE blobs SET data = x'28b52ffd'":                                                  "does not inflate",
-		"UPDATE events SET kind = 3":                                                           "has kind 3",
-		"UPDATE events SET kind = 77":                                                          "holds 77",
+		"UPDATE blobs SET size = 1 << 40":                                                      "claims to have 1099511627776 bytes",
+		"UPDATE blobs SET size = 7999":                                                         "chunk 0 in exchange 1 cannot be read: the capture is damaged: a payload",
+		"UPDATE blobs SET data = x'28b52ffd'":                                                  "a payload cannot be decompressed",
+		"UPDATE events SET kind = 3":                                                           "has the unknown kind 3",
+		"UPDATE events SET kind = 77":                                                          "contains the invalid number 77",
 		"UPDATE exchanges SET error = CAST(zeroblob(70000000) AS TEXT)":                        "",
 		"UPDATE blobs SET data = zeroblob(100000000)":                                          "",
 		"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET rootpage=2 WHERE name='chunks'":   "",
@@ -212,7 +212,7 @@ func TestMigration(t *testing.T) {
 	ctx := context.Background()
 	path := record(t, "kept")
 	steps := append(schema.Steps(), schema.Migration{Statements: `ALTER TABLE exchanges ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE extra (x INTEGER) STRICT`})
-	if _, err := open(path, steps, len(steps)); !errors.Is(err, captures.ErrOlderFormat) || !strings.Contains(err.Error(), "format 3; this version reads format 4") {
+	if _, err := open(path, steps, len(steps)); !errors.Is(err, captures.ErrOlderFormat) || !strings.Contains(err.Error(), "format 3; this version of unwire reads format 4") {
 		t.Errorf("an older file: %v", err)
 	}
 	broken := append(schema.Steps(), schema.Migration{Statements: `CREATE TABLE extra (x INTEGER) STRICT; SELECT nonsense`})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -235,7 +234,7 @@ func (r *rowReader[T]) page() (page []numberedRow[T], full bool, err error) {
 	err = r.s.query(r.ctx, func(c *rowValues) bool {
 		value, id := r.read(c)
 		if c.err == nil && id <= last {
-			c.err = captures.Damaged("exchange %d follows %d", id, last)
+			c.err = captures.Damaged("exchange %d comes after exchange %d", id, last)
 		}
 		if c.err == nil {
 			c.err = r.s.meter.charge(id, usage{heads: c.byteSize()})
@@ -366,7 +365,7 @@ func (s *Store) receivedExchange(ctx context.Context, id int64) (*captures.Excha
 	case err != nil:
 		return nil, err
 	case e == nil:
-		return nil, pathError(s.Path, fmt.Errorf("exchange %d: %w", id, captures.ErrNoExchange))
+		return nil, pathError(s.Path, captures.NoExchange(id))
 	}
 	return e, nil
 }
@@ -469,7 +468,7 @@ func (s *Store) Edits(ctx context.Context, id int64) ([]captures.Edit, error) {
 		case c.err != nil:
 			return false
 		case int64(len(e.Data)) != n:
-			c.err = captures.Damaged("an edit of exchange %d has %d bytes, not %d", id, len(e.Data), n)
+			c.err = captures.Damaged("an edit of exchange %d has %d bytes instead of %d", id, len(e.Data), n)
 		case e.End < e.Start || e.Start < ends[e.Dir]:
 			c.err = captures.Damaged("edits of exchange %d overlap", id)
 		}

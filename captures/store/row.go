@@ -68,7 +68,7 @@ func (c *rowValues) byteSize() (n int64) {
 // typeError records that a value has the wrong type.
 func (c *rowValues) typeError(want string, v any) {
 	if c.err == nil {
-		c.err = captures.Damaged("column %d holds %T where %s belongs", c.next, v, want)
+		c.err = captures.Damaged("column %d contains %T instead of %s", c.next, v, want)
 	}
 }
 
@@ -86,7 +86,7 @@ func (c *rowValues) int() int64 {
 func (c *rowValues) nonNegative() int64 {
 	i := c.int()
 	if i < 0 && c.err == nil {
-		c.err = captures.Damaged("column %d holds %d", c.next, i)
+		c.err = captures.Damaged("column %d contains the invalid number %d", c.next, i)
 	}
 	return i
 }
@@ -95,7 +95,7 @@ func (c *rowValues) nonNegative() int64 {
 func (c *rowValues) intUpTo(limit int64) int64 {
 	i := c.nonNegative()
 	if i > limit && c.err == nil {
-		c.err = captures.Damaged("column %d holds %d", c.next, i)
+		c.err = captures.Damaged("column %d contains the invalid number %d", c.next, i)
 	}
 	return i
 }
@@ -130,7 +130,7 @@ func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
 
 		// Check the declared size before decompressing.
 		if size, ok := c.values[c.next+1].(int64); ok && size > maxHeadValue {
-			c.err = captures.Damaged("column %d: a section of headers declares %d bytes", c.next, size)
+			c.err = captures.Damaged("column %d: a header section claims to have %d bytes", c.next, size)
 			return nil
 		}
 		data := c.payload(u)

@@ -356,7 +356,7 @@ func prepareForWriting(ctx context.Context, db *sql.DB, have int, t testOptions)
 		return err
 	}
 	if mode != "wal" {
-		return fmt.Errorf("the file system has no support for a write-ahead log (journal mode %s)", mode)
+		return fmt.Errorf("the file system does not support SQLite's write-ahead log (journal mode %s)", mode)
 	}
 	_, err := db.ExecContext(ctx, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864")
 	if err != nil {
@@ -483,7 +483,7 @@ func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 	}
 	if version < oldest {
 		_ = db.Close()
-		return nil, pathError(path, fmt.Errorf("%w, in format %d; this version reads format %d: record to the capture once to convert it", captures.ErrOlderFormat, version, len(steps)))
+		return nil, pathError(path, fmt.Errorf("%w, in format %d; this version of unwire reads format %d: record to the capture once to convert the file", captures.ErrOlderFormat, version, len(steps)))
 	}
 	u, err := payload.NewUnpacker()
 	if err != nil {

@@ -107,7 +107,7 @@ func TestRoundTrip(t *testing.T) {
 	if d := cmp.Diff(wantChunks[2:], require.All(t, s.Chunks(ctx, 1, 2))); d != "" {
 		t.Error(d)
 	}
-	if _, err := s.Exchange(ctx, 3); !errors.Is(err, captures.ErrNoExchange) || !strings.Contains(err.Error(), "exchange 3") {
+	if _, err := s.Exchange(ctx, 3); !errors.Is(err, captures.ErrNoExchange) || !strings.Contains(err.Error(), "exchange 3 does not exist") {
 		t.Errorf("exchange 3: %v", err)
 	}
 	if _, err := s.Begin(captures.Exchange{}); !errors.Is(err, captures.ErrReadOnly) {

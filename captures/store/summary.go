@@ -214,7 +214,7 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 	err = s.query(ctx, func(c *rowValues) bool {
 		l := c.listed(version)
 		if c.err == nil && l.Exchange.ID <= last {
-			c.err = captures.Damaged("exchange %d follows %d", l.Exchange.ID, last)
+			c.err = captures.Damaged("exchange %d comes after exchange %d", l.Exchange.ID, last)
 		}
 		if c.err == nil {
 			last = l.Exchange.ID

@@ -257,7 +257,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Errorf("killed: %v: %s", err, out)
 	}
 	require.NoError(t, os.Remove(killed+"-shm"))
-	if out, err := read(killed); err == nil || !strings.Contains(out, "copy it together with killed.uwc-wal") {
+	if out, err := read(killed); err == nil || !strings.Contains(out, "copy the capture and killed.uwc-wal") {
 		t.Errorf("killed, without the index: %v: %s", err, out)
 	}
 

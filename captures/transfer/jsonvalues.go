@@ -8,7 +8,7 @@ import (
 )
 
 // ErrTooLarge is wrapped by the error for a JSON value that exceeds a reader's limit.
-var ErrTooLarge = errors.New("larger than the limit")
+var ErrTooLarge = errors.New("the value is larger than the limit")
 
 // A JSONValues reads a stream of JSON values, each limited in size.
 //
@@ -63,7 +63,7 @@ func (v *JSONValues) ExpectDelim(d json.Delim) error {
 		return err
 	}
 	if t != d {
-		return fmt.Errorf("found %s instead of %s", tokenWord(t), d)
+		return fmt.Errorf("found %s where %s is expected", tokenWord(t), d)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (v *JSONValues) MemberName() (string, error) {
 	}
 	name, ok := t.(string)
 	if !ok {
-		return "", fmt.Errorf("found %s instead of a name", tokenWord(t))
+		return "", fmt.Errorf("found %s where a member's name is expected", tokenWord(t))
 	}
 	return name, nil
 }

@@ -63,16 +63,16 @@ func (n *Note) Place(id int64) (captures.Place, error) {
 	case n.Dir == nil && n.Frame == nil:
 		return p, nil
 	case n.Dir == nil || n.Frame == nil:
-		return p, fmt.Errorf("dir and frame must be given together")
+		return p, fmt.Errorf("the members dir and frame must be given together")
 	case *n.Frame < 0 || *n.Frame > math.MaxInt32:
-		return p, fmt.Errorf("frame: %d", *n.Frame)
+		return p, fmt.Errorf("frame: the number %d is out of range", *n.Frame)
 	}
 	switch p.Frame = *n.Frame; *n.Dir {
 	case captures.Up.String():
 	case captures.Down.String():
 		p.Dir = captures.Down
 	default:
-		return p, fmt.Errorf("dir must be up or down, not %q", Clip(*n.Dir))
+		return p, fmt.Errorf("the member dir must be up or down, not %q", Clip(*n.Dir))
 	}
 	return p, nil
 }
@@ -85,7 +85,7 @@ func PutNotes(ctx context.Context, to captures.Target, rep *Report, place string
 	for i := range notes {
 		p, err := notes[i].Place(id)
 		if err == nil && notes[i].Value == "" {
-			err = fmt.Errorf("it is empty")
+			err = fmt.Errorf("the note is empty")
 		}
 		if err == nil {
 			err = to.PutNote(ctx, captures.Note{Place: p, Kind: notes[i].Kind, Value: notes[i].Value})
@@ -96,7 +96,7 @@ func PutNotes(ctx context.Context, to captures.Target, rep *Report, place string
 			return ctx.Err()
 		}
 		if err != nil {
-			rep.Problem(place, "notes[%d]: left out: %v", i, err)
+			rep.Problem(place, "notes[%d] is left out: %v", i, err)
 		}
 	}
 	return nil

@@ -71,9 +71,9 @@ func (all Relations) JSON(id int64) []Relation {
 func (r Relation) Check() error {
 	switch id, err := hex.DecodeString(r.Capture); {
 	case r.Kind == "" || len(r.Kind) > maxRelationKind:
-		return fmt.Errorf("kind: %q is not a known kind", Clip(string(r.Kind)))
+		return fmt.Errorf("kind: %q is not a known kind of relation", Clip(string(r.Kind)))
 	case r.Exchange <= 0:
-		return fmt.Errorf("exchange: %d", r.Exchange)
+		return fmt.Errorf("exchange: the number %d is out of range", r.Exchange)
 	case err != nil || len(id) != 0 && len(id) != captureIDSize:
 		return fmt.Errorf("capture: %q is not the id of a capture", Clip(r.Capture))
 	}
@@ -141,7 +141,7 @@ func (r *Relater) Add(rep *Report, place string, number, id int64, relations []R
 		case known:
 			r.to.Relate(captures.Relation{Exchange: id, Kind: rel.Kind, Target: target})
 		case r.freeSlots == 0:
-			rep.Problem(place, "relations: left out: more than %d are to exchanges that come later", maxWaiting)
+			rep.Problem(place, "relations: left out, because more than %d refer to later exchanges", maxWaiting)
 		default:
 			r.freeSlots--
 			r.waiting[rel.Exchange] = append(r.waiting[rel.Exchange], waitingRelation{id, rel.Kind, place})
@@ -153,7 +153,7 @@ func (r *Relater) Add(rep *Report, place string, number, id int64, relations []R
 func (r *Relater) Finish(rep *Report) {
 	for _, number := range slices.SortedFunc(maps.Keys(r.waiting), cmp.Compare) {
 		for _, w := range r.waiting[number] {
-			rep.Problem(w.place, "relations: exchange %d, to which it is related (%s), is not in the file", number, Clip(string(w.kind)))
+			rep.Problem(w.place, "relations: the file lacks the related exchange %d (%s)", number, Clip(string(w.kind)))
 		}
 	}
 	clear(r.waiting)

@@ -68,10 +68,10 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("not a manifest: %w", err)
+		return nil, fmt.Errorf("the file is not a manifest: %w", err)
 	}
 	if m.V != 1 || !hash.MatchString(m.SHA256) || m.Size < 0 {
-		return nil, errors.New("not a manifest of version 1")
+		return nil, errors.New("the file is not a manifest of version 1")
 	}
 	return m, nil
 }

@@ -215,9 +215,9 @@ type reader struct {
 
 var (
 	// errReserved, errTooLarge and errRatio are the reasons why frames are not parsed any further.
-	errReserved = errors.New("reserved bits are set")
-	errTooLarge = fmt.Errorf("a message inflates to more than %d MiB", maxInflated>>20)
-	errRatio    = fmt.Errorf("the messages inflate to more than %d times their size", maxRatio)
+	errReserved = errors.New("the WebSocket frame has reserved bits set")
+	errTooLarge = fmt.Errorf("a WebSocket message decompresses to more than %d MiB", maxInflated>>20)
+	errRatio    = fmt.Errorf("the WebSocket messages decompress to more than %d times their size", maxRatio)
 )
 
 // write parses the next bytes of the direction, and records the messages in them.

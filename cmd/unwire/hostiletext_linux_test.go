@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,9 +148,30 @@ func TestHostileTextOnATerminal(t *testing.T) {
 	})
 }
 
+// hostileFolder makes a folder with definitions and settings whose texts are hostile.
+func hostileFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	line := strings.NewReplacer("\n", " ", "\r", " ", "\x00", "", "\u2028", "", "\u2029", "", "\u0085", "").Replace(hostileText)
+	files := map[string]string{
+		"defs/h.proto": "syntax = \"proto3\";\npackage h.v1;\n// " + line + "\nmessage M {\n  string a = 1; // " + line + "\n}\n" +
+			"service S {\n  // " + line + "\n  rpc R(M) returns (M);\n}\n",
+		"unwire.yaml": "proto: " + strconv.Quote("defs/"+line) + "\nprofile: " + strconv.Quote(line) + "\n" + strconv.Quote(line) + ": 1\n",
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // showHostile runs the commands.
 func showHostile(t *testing.T, bin, file string) {
 	t.Helper()
+	folder := hostileFolder(t)
+	defs := filepath.Join(folder, "defs")
 	commands := append(readers(file, t.TempDir()), [][]string{
 		{"ls", file},
 		{"ls", "--long", file},
@@ -165,13 +187,40 @@ func showHostile(t *testing.T, bin, file string) {
 		{"doctor"},
 		{"ls", "--filter", "text:" + hostileText[1:9], file},
 		{"decode", file + hostileText[:9]},
-		{"show", "--no-pager", "--as", "curl", file, "1"},
+		{"show", "--copy", "curl", file, "1"},
+		{"show", "--copy", "go", file, "1"},
+		{"show", "--timeline", file, "1"},
+		{"show", "--no-pager", "--explain", "1", file, "1"},
+		{"show", "--no-pager", "--format", "prototext", file, "1"},
+		{"show", "--no-pager", "--as", "1" + hostileText[:9] + ":string", file, "1"},
+		{"show", "--no-pager", "--full", file, "1"},
+		{"ls", "--json", "--filter", "path:1=" + hostileText[1:9], file},
+		{"grep", "-l", "evil", file},
+		{"grep", "-c", "x", file},
+		{"chat", "--json", file, "1"},
+		{"note", file, "1", "a" + hostileText[:9]},
+		{"note", file},
+		{"note", "--json", file},
+		{"drift", file, file},
+		{"schema", "history", file, file},
+		{"align", "--json", file, file},
+		{"schema", "check", "--json", file},
+		{"mock", "--to" + hostileText[:9], file},
+		{"replay", "--omit-secrets", "--to", "http://127.0.0.1:1", file, "1"},
+		{"call", "/agent.v1.AgentService/Run", "--like", file + "#1", "--data", "{}", "--to", "http://127.0.0.1:1"},
+		{"schema", "ls", "--proto", defs},
+		{"schema", "print", "--proto", defs, "h.v1.M"},
+		{"schema", "find", "--proto", defs, "a"},
+		{"schema", "diff", defs, t.TempDir()},
+		{"schema", "check", "--proto", defs, file},
+		{"config"},
 		{"export", "--as-recorded", "--format", "har", file},
 		{"audit", "--json", file},
 	}...)
 	for _, args := range commands {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		cmd := exec.CommandContext(ctx, bin, args...)
+		cmd.Dir = folder
 		cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=xterm-256color", "UNWIRE_TOKEN=made-up-token", "UNWIRE_CONFIG="+t.TempDir())
 		out := terminalOutput(t, cmd)
 		cancel()

@@ -359,7 +359,7 @@ func TestForgedFolderIsLeftAlone(t *testing.T) {
 	if err := os.Symlink(target, forged); err != nil {
 		t.Fatal(err)
 	}
-	if said := (killedCapture{s, forged}).capture(); !strings.Contains(said, forged+", which has the name of a passive capture's temporary folder: it is a symbolic link") {
+	if said := (killedCapture{s, forged}).capture(); !strings.Contains(said, forged+", which has the name of a passive capture's temporary folder: the folder is a symbolic link") {
 		t.Errorf("said %s", said)
 	}
 	seen := false

@@ -277,7 +277,7 @@ func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o dec
 	}
 	joined[0].LoadChoices(ctx, src)
 	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
-		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are left out, because they exceed %d bytes or %d fields", head, n, bounds.MaxTotal, bounds.MaxNodes))
+		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are not decoded, because the conversation exceeds %d bytes or %d fields", head, n, bounds.MaxTotal, bounds.MaxNodes))
 	}
 	return joined[0], nil
 }

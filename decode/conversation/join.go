@@ -179,7 +179,7 @@ func (f *faults) note(err error) {
 func (f *faults) err() error {
 	err := errors.Join(f.errs...)
 	if f.more > 0 {
-		err = fmt.Errorf("%w\nand %d more", err, f.more)
+		err = fmt.Errorf("%w\nand %d more errors", err, f.more)
 	}
 	return err
 }
@@ -352,7 +352,7 @@ func due(half []timedMessage) []timedMessage {
 func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
-			c.faults.note(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
+			c.faults.note(fmt.Errorf("decode: conversation %d has more than %d frames; the rest is not decoded", c.ID, o.MaxFrames))
 			break
 		}
 		// Of two messages at the same time, the client's comes first.

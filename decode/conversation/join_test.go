@@ -354,9 +354,9 @@ func TestJoinIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]decode.Options{
-		"more than 30 frames":                                {MaxFrames: 30},
-		"decompresses to more bytes than the limit":          {MaxTotal: 10 << 20},
-		"of its exchanges are left out, because they exceed": {MaxNodes: 220},
+		"more than 30 frames":                                                {MaxFrames: 30},
+		"decompresses to more bytes than the limit":                          {MaxTotal: 10 << 20},
+		"of its exchanges are not decoded, because the conversation exceeds": {MaxNodes: 220},
 	} {
 		c, err := all.Decode(t.Context(), p, 1, o)
 		if err != nil || c.Err == nil || !strings.Contains(c.Err.Error(), want) {

@@ -141,7 +141,7 @@ func (l *Lister) err() error {
 			id = min(id, k)
 		}
 		if first = l.unread[id]; n > 1 {
-			first = fmt.Errorf("%w\nand %d more exchanges", first, n-1)
+			first = fmt.Errorf("%w\nand errors in %d more exchanges", first, n-1)
 		}
 	}
 	return errors.Join(first, l.damage)

@@ -114,7 +114,7 @@ func appended(by *profile.Append, f *decode.Frame, full bool) carriedMessage {
 	if text := carried(f.Tree, by.Text); len(data) == 0 && len(text) > 0 {
 		p.form.Hex = true
 		if data, p.err = unhex(text); p.err != nil {
-			p.data, p.err = text, fmt.Errorf("field %d: %w", by.Text, p.err)
+			p.data, p.err = text, fmt.Errorf("field %d cannot be read: %w", by.Text, p.err)
 			return p
 		}
 	}
@@ -156,7 +156,7 @@ func polled(h *profile.Head, f *decode.Frame, full bool) (p carriedMessage, ok b
 	// Polled messages are base64.
 	data, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		p.data, p.err = text, fmt.Errorf("field %d: %w", h.Data, err)
+		p.data, p.err = text, fmt.Errorf("field %d cannot be read: %w", h.Data, err)
 		return p, true
 	}
 	if p.data = data; !full {
@@ -210,7 +210,7 @@ func unhex(text []byte) ([]byte, error) {
 			return out, nil
 		}
 		if (at[1]-at[0])%2 != 0 {
-			return nil, errors.New("hex: the placeholder of a redacted value has an odd length")
+			return nil, errors.New("the placeholder of a redacted hex value has an odd length")
 		}
 		out = append(out, halfPlaceholder(text[at[0]:at[1]])...)
 		text = text[at[1]:]

@@ -19,7 +19,7 @@ import (
 func RebuildHead(p *profile.Profile, c decode.Call, data []byte, requestID string) ([]byte, error) {
 	h := headOf(p, c)
 	if h == nil {
-		return nil, fmt.Errorf("decode: %s is not the first exchange of a conversation", c.RPC)
+		return nil, fmt.Errorf("decode: a call of %s does not begin a conversation", c.RPC)
 	}
 	t := wire.Parse(data, wire.Options{})
 	edit, err := setID(t, h.ID, requestID)
@@ -73,7 +73,7 @@ func setID(t *wire.Tree, numbers []uint64, id string) (wire.Edit, error) {
 	p := pathOf(numbers)
 	at := t.Find(p)
 	if len(at) != 1 || t.Node(at[0]).Type != wire.Len {
-		return wire.Edit{}, fmt.Errorf("decode: the message has %d request IDs at %s, but exactly one is expected", len(at), p)
+		return wire.Edit{}, fmt.Errorf("decode: the message has %d request IDs at the path %s, but exactly one is expected", len(at), p)
 	}
 	return wire.Edit{Op: wire.SetValue, Node: at[0], Data: []byte(id)}, nil
 }

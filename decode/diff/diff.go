@@ -160,6 +160,9 @@ func compareTrees(a, b *wire.Tree, o Options) []Change {
 //
 // Limits: those of compareTrees. After two million fields of a message, the remaining bytes are compared as one value.
 func compareMessages(a, b []byte, o Options) []Change {
+	if bytes.Equal(a, b) {
+		return []Change{}
+	}
 	if isJSON(a) && isJSON(b) {
 		c := newComparison(o)
 		x, okX := c.fromJSON(a)

@@ -47,7 +47,7 @@ func ReadDocument(doc *document.Document) (Message, error) {
 			fields += len(f.Tree.Nodes)
 		}
 		if fields > maxFieldsRead {
-			return fmt.Errorf("more than %d fields in its messages: too many to compare", maxFieldsRead)
+			return fmt.Errorf("the messages have more than %d fields, which are too many to compare", maxFieldsRead)
 		}
 		m.several = append(m.several, f)
 		return nil

@@ -75,14 +75,14 @@ func (r *awsReader) feed(p []byte) (frames []Frame, err error) {
 // the whole message and of its headers.
 func (r *awsReader) prelude() (total, headers int, err error) {
 	if sum := crc32.ChecksumIEEE(r.buf[:8]); sum != binary.BigEndian.Uint32(r.buf[8:]) {
-		return 0, 0, fmt.Errorf("envelope: event at %#x: the CRC of the lengths is wrong, the rest cannot be split", r.off)
+		return 0, 0, fmt.Errorf("event at %#x: the CRC of the lengths is wrong, so the rest cannot be split into events", r.off)
 	}
 	all, head := binary.BigEndian.Uint32(r.buf), binary.BigEndian.Uint32(r.buf[4:])
 	switch {
 	case int64(all) > r.o.MaxFrame:
-		return 0, 0, fmt.Errorf("envelope: event at %#x: length %d is %w of %d bytes", r.off, all, ErrTooLarge, r.o.MaxFrame)
+		return 0, 0, fmt.Errorf("event at %#x: the length %d is %w of %d bytes", r.off, all, ErrTooLarge, r.o.MaxFrame)
 	case head > awsMaxHeaders || int64(all) < awsPrelude+int64(head)+awsCRC:
-		return 0, 0, fmt.Errorf("envelope: event at %#x: the length %d is too small for headers of %d bytes", r.off, all, head)
+		return 0, 0, fmt.Errorf("event at %#x: the length %d is too small for headers of %d bytes", r.off, all, head)
 	}
 	return int(all), int(head), nil
 }
@@ -98,7 +98,7 @@ func (r *awsReader) message(b []byte, headers int) Frame {
 		err = fmt.Errorf("the CRC of the message is wrong")
 	}
 	if err != nil {
-		f.Err = fmt.Errorf("envelope: event at %#x: %w", r.off, err)
+		f.Err = fmt.Errorf("event at %#x: %w", r.off, err)
 	}
 	return f
 }
@@ -118,12 +118,12 @@ func awsEvent(headers []byte) (event string, err error) {
 		p = p[n+1:]
 		if size < 0 {
 			if len(p) < 2 {
-				return event, fmt.Errorf("header %q: the length of its value is missing", name)
+				return event, fmt.Errorf("header %q: the length of the value is missing", name)
 			}
 			size, p = int(binary.BigEndian.Uint16(p)), p[2:]
 		}
 		if len(p) < size {
-			return event, fmt.Errorf("header %q: only %d of %d bytes are present", name, len(p), size)
+			return event, fmt.Errorf("header %q: the value has only %d of %d bytes", name, len(p), size)
 		}
 		switch name {
 		case ":event-type", ":exception-type", ":error-code":
@@ -140,6 +140,6 @@ func (r *awsReader) close() ([]Frame, error) {
 		return nil, r.fail
 	}
 	f := Frame{Offset: r.off, Len: len(r.buf), Raw: r.buf, Data: r.buf, Partial: true}
-	f.Err = fmt.Errorf("envelope: event at %#x: truncated after %d bytes: %w", r.off, len(r.buf), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("event at %#x is truncated after %d bytes: %w", r.off, len(r.buf), io.ErrUnexpectedEOF)
 	return []Frame{f}, f.Err
 }

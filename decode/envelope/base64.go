@@ -73,7 +73,7 @@ func (r *base64Reader) flush(out []byte) ([]byte, error) {
 	}
 	b, err := decodeBase64(string(r.quad))
 	if err != nil {
-		return out, fmt.Errorf("envelope: base64 at %#x: %q: %w", r.start, r.quad, err)
+		return out, fmt.Errorf("base64 at %#x: %q cannot be decoded: %w", r.start, r.quad, err)
 	}
 	r.quad = r.quad[:0]
 	r.out += int64(len(b))
@@ -118,7 +118,7 @@ func decodeBase64(s string) ([]byte, error) {
 	}
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	if err != nil {
-		return b, errors.New("not base64")
+		return b, errors.New("the data is not base64")
 	}
 	return b, nil
 }

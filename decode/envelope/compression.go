@@ -15,7 +15,7 @@ import (
 )
 
 // ErrInflated is wrapped if decompression stopped because it reached its limit.
-var ErrInflated = errors.New("decompresses to more bytes than the limit")
+var ErrInflated = errors.New("the data decompresses to more bytes than the limit")
 
 // defaultMaxInflated is the default of limits on decompressed bytes: 64 MiB.
 const defaultMaxInflated = 64 << 20
@@ -100,7 +100,7 @@ func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]by
 		}
 		out, err := r.inflate(name, p, limit)
 		if err != nil {
-			return out, fmt.Errorf("envelope: %w", err)
+			return out, err
 		}
 		p = out
 	}
@@ -141,7 +141,7 @@ func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 		return nil
 	}
 	if n, _ := io.CopyN(io.Discard, in, limit+1); n > limit {
-		return fmt.Errorf("envelope: %w", pastLimit(name, len(p), limit))
+		return pastLimit(name, len(p), limit)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 // pastLimit returns the error for a payload that exceeds the limit. It includes the ratio, because a high one
 // suggests a decompression bomb.
 func pastLimit(name string, compressed int, limit int64) error {
-	return fmt.Errorf("%s: %d compressed bytes: %w of %d bytes (%d times as many)", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
+	return fmt.Errorf("%s with %d compressed bytes: %w of %d bytes (%d times as many)", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
 }
 
 // inflate undoes one compression of p, whose name is name. The result has at most limit bytes.
@@ -175,7 +175,7 @@ func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte,
 		return out.Bytes()[:limit:limit], pastLimit(name, compressed, limit)
 	}
 	if err != nil {
-		return out.Bytes(), fmt.Errorf("%s: after %d bytes: %w", name, n, endIsUnexpected(err))
+		return out.Bytes(), fmt.Errorf("%s: decompression failed after %d bytes: %w", name, n, endIsUnexpected(err))
 	}
 	return out.Bytes(), nil
 }
@@ -186,11 +186,11 @@ func NewWriter(encoding string, w io.Writer) (io.WriteCloser, error) {
 	name := normalEncoding(encoding)
 	newWriter, known := writers[name]
 	if !known {
-		return nil, fmt.Errorf("envelope: %w", unknownError(name))
+		return nil, unknownError(name)
 	}
 	c, err := newWriter(w)
 	if err != nil {
-		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil
 }
@@ -215,10 +215,10 @@ func Compress(encoding string, p []byte) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := w.Write(p); err != nil {
-		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return out.Bytes(), nil
 }

@@ -19,7 +19,7 @@ func ParseEnd(data []byte) (*End, error) {
 	end := &End{}
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(data, &o); err != nil {
-		return end, fmt.Errorf("envelope: end-of-stream: %w", atOffset(err))
+		return end, fmt.Errorf("the end-of-stream message is malformed: %w", atOffset(err))
 	}
 	// Parse both members, even if one is malformed.
 	var errs []error
@@ -34,7 +34,7 @@ func ParseEnd(data []byte) (*End, error) {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return end, fmt.Errorf("envelope: end-of-stream: %w", err)
+		return end, fmt.Errorf("the end-of-stream message is malformed: %w", err)
 	}
 	return end, nil
 }
@@ -47,7 +47,7 @@ func ParseEnd(data []byte) (*End, error) {
 func ParseError(body []byte) (*Error, error) {
 	e, err := parseError(body)
 	if err != nil {
-		err = fmt.Errorf("envelope: error body: %w", err)
+		err = fmt.Errorf("the error in the body is malformed: %w", err)
 	}
 	if e != nil && e.Code == "" {
 		e = nil
@@ -82,7 +82,7 @@ func parseError(raw []byte) (*Error, error) {
 	for i, d := range o.Details {
 		detail, err := parseDetail(d)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("detail %d: %w", i, err))
+			errs = append(errs, fmt.Errorf("detail %d cannot be read: %w", i, err))
 		}
 		e.Details = append(e.Details, detail)
 	}
@@ -114,7 +114,7 @@ func parseDetail(raw json.RawMessage) (Detail, error) {
 	d := Detail{Type: o.Type, Debug: o.Debug}
 	var err error
 	if d.Value, err = decodeBase64(o.Value); err != nil {
-		return d, fmt.Errorf("value %.40q: %w", o.Value, err)
+		return d, fmt.Errorf("the value %.40q cannot be decoded: %w", o.Value, err)
 	}
 	return d, nil
 }
@@ -124,7 +124,7 @@ func parseDetail(raw json.RawMessage) (Detail, error) {
 func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &o); err != nil {
-		return nil, fmt.Errorf("metadata: %w", atOffset(err))
+		return nil, fmt.Errorf("the metadata cannot be read: %w", atOffset(err))
 	}
 	out := make(map[string][]string, len(o))
 	var errs []error
@@ -136,7 +136,7 @@ func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 		}
 		var one string
 		if err := json.Unmarshal(o[name], &one); err != nil {
-			errs = append(errs, fmt.Errorf("metadata %q: %w", name, atOffset(err)))
+			errs = append(errs, fmt.Errorf("the metadata %q cannot be read: %w", name, atOffset(err)))
 			continue
 		}
 		out[name] = []string{one}
@@ -148,11 +148,11 @@ func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 func atOffset(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return fmt.Errorf("JSON at %#x: %w", syntax.Offset, err)
+		return fmt.Errorf("JSON at offset %#x: %w", syntax.Offset, err)
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("JSON at %#x: %w", wrong.Offset, err)
+		return fmt.Errorf("JSON at offset %#x: %w", wrong.Offset, err)
 	}
 	return err
 }

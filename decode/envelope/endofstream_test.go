@@ -21,11 +21,11 @@ func TestParseEnd(t *testing.T) {
 		{"numeric code", `{"error":{"code":3}}`, &End{Error: &Error{Code: "invalid_argument"}}, ""},
 		{"null", `{"error":null,"metadata":null}`, &End{}, ""},
 		{"one string", `{"metadata":{"a":"b"}}`, &End{Metadata: map[string][]string{"a": {"b"}}}, ""},
-		{"bad value", `{"error":{"code":"internal","details":[{"type":"a.B","value":"!"},{"type":"c.D","value":"CAE"}]}}`, &End{Error: &Error{Code: "internal", Details: []Detail{{"a.B", []byte{}, nil}, {"c.D", []byte{8, 1}, nil}}}}, `detail 0: value "!": not base64`},
-		{"bad metadata", `{"error":{"code":"internal"},"metadata":{"a":1,"b":["c"]}}`, &End{Error: &Error{Code: "internal"}, Metadata: map[string][]string{"b": {"c"}}}, `metadata "a"`},
-		{"no JSON", `{"error"`, &End{}, "JSON at 0x8"},
-		{"no object", `[]`, &End{}, "JSON at 0x1"},
-		{"empty", ``, &End{}, "JSON at 0x0"},
+		{"bad value", `{"error":{"code":"internal","details":[{"type":"a.B","value":"!"},{"type":"c.D","value":"CAE"}]}}`, &End{Error: &Error{Code: "internal", Details: []Detail{{"a.B", []byte{}, nil}, {"c.D", []byte{8, 1}, nil}}}}, `detail 0 cannot be read: the value "!" cannot be decoded: the data is not base64`},
+		{"bad metadata", `{"error":{"code":"internal"},"metadata":{"a":1,"b":["c"]}}`, &End{Error: &Error{Code: "internal"}, Metadata: map[string][]string{"b": {"c"}}}, `the metadata "a" cannot be read`},
+		{"no JSON", `{"error"`, &End{}, "JSON at offset 0x8"},
+		{"no object", `[]`, &End{}, "JSON at offset 0x1"},
+		{"empty", ``, &End{}, "JSON at offset 0x0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ParseEnd([]byte(c.in))

@@ -66,7 +66,7 @@ func (r *eventReader) feed(p []byte) (frames []Frame, err error) {
 			if int64(len(r.line)+len(r.data)) < r.o.MaxFrame {
 				r.line = append(r.line, c)
 			} else if r.fail == nil {
-				r.fail = fmt.Errorf("envelope: event at %#x: %w of %d bytes", r.start, ErrTooLarge, r.o.MaxFrame)
+				r.fail = fmt.Errorf("the event at %#x is %w of %d bytes", r.start, ErrTooLarge, r.o.MaxFrame)
 				err = r.fail
 			}
 			continue
@@ -89,7 +89,7 @@ func (r *eventReader) close() ([]Frame, error) {
 	frames := r.dispatch()
 	for i := range frames {
 		frames[i].Partial = true
-		frames[i].Err = fmt.Errorf("envelope: event at %#x: no empty line ends it: %w", frames[i].Offset, io.ErrUnexpectedEOF)
+		frames[i].Err = fmt.Errorf("event at %#x: the empty line at its end is missing: %w", frames[i].Offset, io.ErrUnexpectedEOF)
 	}
 	if len(frames) > 0 {
 		return frames, frames[0].Err

@@ -33,7 +33,7 @@ func ParseTrailer(data []byte) ([]trailerField, error) {
 		case ok && name != "":
 			fields = append(fields, trailerField{name, strings.TrimSpace(value)})
 		case strings.TrimSpace(line) != "" && err == nil:
-			err = fmt.Errorf("envelope: trailer at %#x: %q is not a line of the form `name: value`", off, line)
+			err = fmt.Errorf("trailer at %#x: %q is not a line of the form `name: value`", off, line)
 		}
 		off += len(line) + 1
 	}
@@ -55,7 +55,7 @@ func ParseStatus(get func(name string) string) (*End, error) {
 	// A malformed number is still an error status, not success.
 	n, err := strconv.Atoi(status)
 	if err != nil {
-		err = fmt.Errorf("envelope: grpc-status %q is not a number", status)
+		err = fmt.Errorf("grpc-status %q is not a number", status)
 		// 2 is the code "unknown".
 		n = 2
 	}
@@ -82,7 +82,7 @@ func ParseStatus(get func(name string) string) (*End, error) {
 func parseStatusDetails(s string) ([]Detail, error) {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	if err != nil {
-		return nil, fmt.Errorf("envelope: grpc-status-details-bin: %w", err)
+		return nil, fmt.Errorf("grpc-status-details-bin cannot be decoded: %w", err)
 	}
 	var details []Detail
 
@@ -106,7 +106,7 @@ func parseStatusDetails(s string) ([]Detail, error) {
 		return err
 	})
 	if err != nil {
-		return details, fmt.Errorf("envelope: grpc-status-details-bin: %w", err)
+		return details, fmt.Errorf("grpc-status-details-bin cannot be decoded: %w", err)
 	}
 	return details, nil
 }

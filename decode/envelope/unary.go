@@ -14,7 +14,7 @@ func (d *Decoder) gather(p []byte) ([]Frame, error) {
 	}
 	total := len(d.buf) + len(p)
 	d.buf = append(d.buf, p[:d.o.MaxFrame-int64(len(d.buf))]...)
-	err := fmt.Errorf("envelope: body: %w of %d bytes", ErrTooLarge, d.o.MaxFrame)
+	err := fmt.Errorf("the body is %w of %d bytes", ErrTooLarge, d.o.MaxFrame)
 	d.large = &Frame{Len: total, Raw: d.buf, Data: d.buf, Err: err}
 	d.buf = nil
 	return nil, err
@@ -38,7 +38,7 @@ func (d *Decoder) unary() []Frame {
 	data, err := d.readers.frame(encoding, d.buf, d.o.MaxInflated)
 	if err != nil {
 		// Keep the beginning of a body that cannot be decompressed completely.
-		f.Err = fmt.Errorf("envelope: body: %w", err)
+		f.Err = fmt.Errorf("the body cannot be decompressed: %w", err)
 	}
 	if err == nil || len(data) > 0 {
 		f.Data, f.Encoding = data, encoding
@@ -65,7 +65,7 @@ func (d *Decoder) feedValues(p []byte) ([]Frame, error) {
 	// The value or the body is too large. From here on, the body counts as unary, so that its size is counted.
 	total := len(r.buf) + len(p)
 	kept := append(r.buf, p[:max(d.o.MaxFrame-int64(len(r.buf)), 0)]...)
-	err := fmt.Errorf("envelope: value at %#x: %w of %d bytes", r.off, ErrTooLarge, d.o.MaxFrame)
+	err := fmt.Errorf("the value at %#x is %w of %d bytes", r.off, ErrTooLarge, d.o.MaxFrame)
 	d.large = &Frame{Offset: r.off, Len: total, Raw: kept, Data: kept, Err: err}
 	frames := r.ready
 	if !r.sure {

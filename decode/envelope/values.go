@@ -151,7 +151,7 @@ func (r *valueReader) prefixed() (frames []Frame, err error) {
 		length, n := r.lengths(r.buf)
 		if n < 0 || length > uint64(r.o.MaxFrame) {
 			f := Frame{Offset: r.off, Len: len(r.buf), Raw: r.buf, Data: r.buf}
-			f.Err = fmt.Errorf("envelope: value at %#x: its length is malformed, the rest is one frame", r.off)
+			f.Err = fmt.Errorf("value at %#x: the length is malformed, so the rest of the body is shown as one frame", r.off)
 			r.off, r.buf, r.lengths, r.o.Lengths = r.off+int64(len(r.buf)), nil, nil, false
 			return append(frames, f), f.Err
 		}
@@ -274,7 +274,7 @@ func (r *valueReader) close() (frames []Frame, rest []byte, err error) {
 // partial returns the frame of a value that the end of the body truncated.
 func (r *valueReader) partial(data []byte) Frame {
 	f := Frame{Offset: r.off, Len: len(data), Raw: data, Data: data, Partial: true}
-	f.Err = fmt.Errorf("envelope: value at %#x: truncated after %d bytes: %w", r.off, len(data), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("value at %#x is truncated after %d bytes: %w", r.off, len(data), io.ErrUnexpectedEOF)
 	return f
 }
 

@@ -34,7 +34,7 @@ func newWholeReader(encoding string, limit int64) *wholeReader {
 	w := &wholeReader{limit: limit}
 	w.push = NewPush(func(src io.Reader) error {
 		if err := w.run(name, src); err != nil {
-			return fmt.Errorf("envelope: body: %s: after %d bytes: %w", name, w.total, err)
+			return fmt.Errorf("the body cannot be decompressed: %s: failed after %d bytes: %w", name, w.total, err)
 		}
 		return nil
 	})

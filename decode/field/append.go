@@ -22,7 +22,7 @@ type rewrapFunc func(f *Field, payload []byte) ([]byte, error)
 func AppendFields(dst []byte, fields []*Field, rewrap rewrapFunc) ([]byte, error) {
 	for i, f := range fields {
 		if f == nil {
-			return dst, fmt.Errorf("fields[%d]: null", i)
+			return dst, fmt.Errorf("fields[%d] must not be null", i)
 		}
 		var err error
 		if dst, err = f.Append(dst, rewrap); err != nil {
@@ -50,10 +50,10 @@ func (f *Field) Append(dst []byte, rewrap rewrapFunc) ([]byte, error) {
 	// The tag: field number and wire type.
 	typ, ok := wireTypes[f.Wire]
 	if !ok {
-		return dst, fmt.Errorf("wire %.20q: must be varint, i64, len, group, i32 or garbage", f.Wire)
+		return dst, fmt.Errorf("the member wire must be varint, i64, len, group, i32 or garbage, not %.20q", f.Wire)
 	}
 	if f.N >= 1<<61 {
-		return dst, fmt.Errorf("n %d: must be 0 to 2^61-1", f.N)
+		return dst, fmt.Errorf("the member n must be from 0 to 2^61-1, not %d", f.N)
 	}
 	// The counts of LongTag and its siblings restore overlong varints, so that unedited JSON yields identical
 	// bytes.
@@ -105,7 +105,7 @@ func (f *Field) payload(rewrap rewrapFunc) ([]byte, error) {
 	case wire.KindPacked:
 		return packedBytes(strings.TrimPrefix(f.Type, "packed "), f.Literal)
 	}
-	return nil, fmt.Errorf("kind %.20q: want message, string, bytes or packed", f.Kind)
+	return nil, fmt.Errorf("the member kind must be message, string, bytes or packed, not %.20q", f.Kind)
 }
 
 // packedBytes encodes a JSON array as a packed repeated field with the given element type.
@@ -148,7 +148,7 @@ func base64Value(v json.RawMessage) ([]byte, error) {
 func AppendLong(dst []byte, v uint64, extra int) ([]byte, error) {
 	width := wire.SizeVarint(v) + extra
 	if extra < 0 || width > 10 {
-		return dst, fmt.Errorf("%d extra bytes: a varint has 1 to 10 bytes", extra)
+		return dst, fmt.Errorf("a varint cannot have %d extra bytes: it has 1 to 10 bytes", extra)
 	}
 	return wire.AppendVarintWidth(dst, v, width), nil
 }
@@ -166,7 +166,7 @@ func appendScalar(dst []byte, name string, typ wire.Type, value json.RawMessage,
 	}
 	bits, err := scalarBits(name, typ, s)
 	if err != nil {
-		return dst, fmt.Errorf("value %.40s: must be a number that fits %s", s, typ)
+		return dst, fmt.Errorf("the value must be a number that fits %[2]s, not %.40[1]s", s, typ)
 	}
 	switch typ {
 	case wire.I32:

@@ -10,6 +10,29 @@ func (f *Field) MarshalJSON() ([]byte, error) {
 
 // appendJSON appends the JSON form of the field, which MarshalJSON returns, to b.
 func (f *Field) appendJSON(b []byte) []byte {
+	b = f.AppendBeforeFields(b)
+
+	// An empty message has an empty list, a leaf has none.
+	if f.Fields != nil {
+		b = append(b, `,"fields":[`...)
+		for i, child := range f.Fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = child.appendJSON(b)
+		}
+		b = append(b, ']')
+	}
+	if f.Cut != nil {
+		b = f.Cut.appendJSON(append(b, `,"cut":`...))
+	}
+	return f.AppendAfterFields(b)
+}
+
+// AppendBeforeFields appends the beginning of the JSON object that MarshalJSON returns: everything before the members
+// "fields" and "cut". A caller that decodes these while it writes them appends them next, and then calls
+// AppendAfterFields.
+func (f *Field) AppendBeforeFields(b []byte) []byte {
 	b = f.appendPlace(b)
 	b = appendInt(append(b, `,"val":`...), f.Val)
 	b = appendString(append(b, `,"kind":`...), f.Kind)
@@ -26,22 +49,11 @@ func (f *Field) appendJSON(b []byte) []byte {
 	b = appendText(b, `,"note":`, f.Note)
 	b = f.appendChosen(b)
 	b = appendFinite(append(b, `,"p":`...), f.P, 64)
-	b = f.appendAlternatives(b)
+	return f.appendAlternatives(b)
+}
 
-	// An empty message has an empty list, a leaf has none.
-	if f.Fields != nil {
-		b = append(b, `,"fields":[`...)
-		for i, child := range f.Fields {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = child.appendJSON(b)
-		}
-		b = append(b, ']')
-	}
-	if f.Cut != nil {
-		b = f.Cut.appendJSON(append(b, `,"cut":`...))
-	}
+// AppendAfterFields appends the end of the JSON object that AppendBeforeFields began.
+func (f *Field) AppendAfterFields(b []byte) []byte {
 	return append(appendText(b, `,"error":`, f.Error), '}')
 }
 

@@ -154,11 +154,28 @@ func appendFloat(b []byte, f float64, bits uint64, width int) []byte {
 // appendFinite appends f with the fewest digits that distinguish it from other floats of the given
 // width in bits.
 func appendFinite(b []byte, f float64, width int) []byte {
+	// Most numbers are probabilities with at most four decimals. Their shortest form is that decimal.
+	if k := math.Round(f * 1e4); width == 64 && k >= 1 && k <= 1e4 && k/1e4 == f {
+		return appendDecimals(b, int(k))
+	}
 	format := byte('f')
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, f, format, -1, width)
+}
+
+// appendDecimals appends k/10000, for k from 1 to 10000, without zeros at its end.
+func appendDecimals(b []byte, k int) []byte {
+	if k == 10_000 {
+		return append(b, '1')
+	}
+	b = append(b, "0."...)
+	for unit := 1000; k > 0; unit /= 10 {
+		b = append(b, byte('0'+k/unit))
+		k %= unit
+	}
+	return b
 }
 
 // appendShortest appends f, a float of width bits, with the fewest digits and with the exponents of encoding/json:

@@ -88,16 +88,16 @@ func ParsePattern(s string) (Path, error) {
 		return nil, err
 	}
 	if len(p) == 0 {
-		return nil, fmt.Errorf("path %.80q: an empty step", s)
+		return nil, fmt.Errorf("path %.80q: a step is empty", s)
 	}
 
 	// Patterns match JSON too, where the elements of arrays are steps of their own.
 	for _, step := range p {
 		switch {
 		case step.IsIndex():
-			return nil, fmt.Errorf("path %.80q: an index without a name; an element of JSON is named by its place, as in list.0", s)
+			return nil, fmt.Errorf("path %.80q: an index needs a name before it; to select an element of JSON, use its number as a step, as in list.0", s)
 		case step.Layers != "":
-			return nil, fmt.Errorf("path %.80q: !%s cannot be used here: the search looks inside every layer anyway", s, step.Layers)
+			return nil, fmt.Errorf("path %.80q: !%s is not needed here, because the search looks inside every layer", s, step.Layers)
 		case step.Name == AnySteps && step.Index != All:
 			return nil, fmt.Errorf("path %.80q: ** cannot have an index", s)
 		}
@@ -113,9 +113,9 @@ func ParseNumbers(s string) (Path, error) {
 	return parse(s, func(step Step) error {
 		switch _, ok := step.Number(); {
 		case !ok:
-			return fmt.Errorf("%q is not a field number", Path{step}.String())
+			return fmt.Errorf("the path step %q is not a field number", Path{step}.String())
 		case step.Layers != "":
-			return fmt.Errorf("!%s has no meaning here", step.Layers)
+			return fmt.Errorf("!%s cannot be used in this path", step.Layers)
 		}
 		return nil
 	})
@@ -129,7 +129,7 @@ func parse(s string, check func(Step) error) (Path, error) {
 		err = sc.unexpected()
 	}
 	if err != nil {
-		return p, fmt.Errorf("path %.80q at %d: %w", s, sc.off, err)
+		return p, fmt.Errorf("path %.80q at offset %d: %w", s, sc.off, err)
 	}
 	return p, nil
 }
@@ -145,7 +145,7 @@ func Cut(s string) (p Path, rest string, err error) {
 		err = sc.unexpected()
 	}
 	if err != nil {
-		err = fmt.Errorf("at %d: %w", sc.off, err)
+		err = fmt.Errorf("the path is malformed at offset %d: %w", sc.off, err)
 	}
 	return p, s[sc.off:], err
 }

@@ -51,23 +51,23 @@ func TestWholeNames(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{".", "at 0: a step of the path is missing"},
-		{"1..2", "at 2: a step of the path is missing"},
-		{"1.", "at 2: a step is missing after the dot"},
-		{"!gzip", "at 0: a step of the path is missing"},
-		{"1[", "an index has no closing bracket"},
-		{"1[x]", `"[x]" is not an index in brackets`},
+		{".", "at offset 0: a field is missing before the dot"},
+		{"1..2", "at offset 2: a field is missing before the dot"},
+		{"1.", "at offset 2: a field is missing after the dot"},
+		{"!gzip", "at offset 0: a field is missing in the path"},
+		{"1[", "has no closing bracket"},
+		{"1[x]", `"[x]" is not an index, such as [0]`},
 		{"1[-1]", "is not an index"},
 		{"1[99999999999]", "is not an index"},
-		{"1[0]2", "at 4: '2' in a path"},
-		{"a]", "at 1: ']' in a path; put the name in double quotes"},
-		{`a"b.c]`, "']' in a path"},
-		{`"a`, "a quoted name has no closing quote"},
-		{`""[1]`, "an index needs a name that is not empty"},
-		{"a.[0]", "at 2: an index must follow its name without a dot, as in name[0]"},
-		{"1!", "the name of a layer is missing"},
-		{`1!"hex"`, "the name of a layer is missing"},
-		{"1!hex[0]", "'[' in a path"},
+		{"1[0]2", "at offset 4: a path cannot contain '2' here"},
+		{"a]", "at offset 1: a path cannot contain ']' here; put a name with special characters in double quotes"},
+		{`a"b.c]`, "a path cannot contain ']' here"},
+		{`"a`, "has no closing quote"},
+		{`""[1]`, "an index needs a field before it, as in name[0]"},
+		{"a.[0]", "at offset 2: an index must follow its field without a dot, as in name[0]"},
+		{"1!", "the name of an encoding, such as base64 or json, is missing"},
+		{`1!"hex"`, "the name of an encoding, such as base64 or json, is missing"},
+		{"1!hex[0]", "a path cannot contain '[' here"},
 		{strings.Repeat("1.", 200) + "1", "more than 100 steps"},
 	} {
 		if p, err := parse(c.text, nil); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -77,7 +77,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("Cut(%q) = %v", c.text+"=1", p)
 		}
 	}
-	if p, rest, err := Cut("a b=3"); err == nil || !strings.Contains(err.Error(), "at 1: ' ' in a path") {
+	if p, rest, err := Cut("a b=3"); err == nil || !strings.Contains(err.Error(), "at offset 1: a path cannot contain ' ' here") {
 		t.Errorf("Cut = %v, %q, %v", p, rest, err)
 	}
 }
@@ -93,14 +93,14 @@ func TestParseNumbers(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{"1.x", `path "1.x" at 2: "x" is not a field number`},
+		{"1.x", `path "1.x" at offset 2: the path step "x" is not a field number`},
 		{"-1", `"-1" is not a field number`},
 		{"18446744073709551615", "is not a field number"},
 		{"1.*", `"*" is not a field number`},
 		{"[1]", `"[1]" is not a field number`},
 		{"1[0][1]", `"[1]" is not a field number`},
-		{"1!gzip.2", "!gzip has no meaning here"},
-		{"1..2", "a step of the path is missing"},
+		{"1!gzip.2", "!gzip cannot be used in this path"},
+		{"1..2", "a field is missing before the dot"},
 	} {
 		if p, err := ParseNumbers(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("ParseNumbers(%q) = %v, %v, want %q", c.text, p, err, c.want)

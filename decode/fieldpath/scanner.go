@@ -54,13 +54,13 @@ func (sc *scanner) path() (Path, error) {
 			}
 		}
 		if p = append(p, steps...); len(p) > maxSteps {
-			return p, fmt.Errorf("more than %d steps", maxSteps)
+			return p, fmt.Errorf("the path has more than %d steps", maxSteps)
 		}
 		if sc.next() != '.' {
 			return p, nil
 		}
 		if sc.off++; sc.atEnd() {
-			return p, errors.New("a step is missing after the dot")
+			return p, errors.New("a field is missing after the dot")
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 	last := &steps[0]
 	for sc.next() == '[' {
 		if !first && name == "" && !quoted {
-			return nil, errors.New("an index must follow its name without a dot, as in name[0]")
+			return nil, errors.New("an index must follow its field without a dot, as in name[0]")
 		}
 		k, err := sc.index()
 		if err != nil {
@@ -95,12 +95,12 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 	switch {
 	case name != "":
 	case quoted && last.Index != All:
-		return nil, errors.New("an index needs a name that is not empty")
+		return nil, errors.New("an index needs a field before it, as in name[0]")
 	case quoted || last.Index != All:
 	case sc.next() == '.':
-		return nil, errors.New("a step of the path is missing before the dot")
+		return nil, errors.New("a field is missing before the dot")
 	default:
-		return nil, errors.New("a step of the path is missing")
+		return nil, errors.New("a field is missing in the path")
 	}
 	last.Layers, err = sc.layers()
 	return steps, err
@@ -114,11 +114,11 @@ func (sc *scanner) name() (string, error) {
 	}
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
-		return "", fmt.Errorf("%q: a quoted name has no closing quote", rest)
+		return "", fmt.Errorf("the quoted name %q has no closing quote", rest)
 	}
 	name, err := strconv.Unquote(quoted)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a quoted name", quoted)
+		return "", fmt.Errorf("%s is not a valid quoted name", quoted)
 	}
 	sc.off += len(quoted)
 	return name, nil
@@ -140,11 +140,11 @@ func (sc *scanner) index() (int, error) {
 	rest := sc.text[sc.off:]
 	end := strings.IndexByte(rest, ']')
 	if end < 0 {
-		return 0, fmt.Errorf("%q: an index has no closing bracket", rest)
+		return 0, fmt.Errorf("the index %q has no closing bracket", rest)
 	}
 	k, err := strconv.ParseUint(rest[1:end], 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not an index in brackets", rest[:end+1])
+		return 0, fmt.Errorf("%q is not an index, such as [0]", rest[:end+1])
 	}
 	sc.off += end + 1
 	return int(k), nil
@@ -157,7 +157,7 @@ func (sc *scanner) layers() (string, error) {
 	for sc.next() == '!' {
 		sc.off++
 		if sc.next() == '"' || sc.bare(inNames+afterPath) == "" {
-			return "", errors.New("the name of a layer is missing after the exclamation mark")
+			return "", errors.New("the name of an encoding, such as base64 or json, is missing after the exclamation mark")
 		}
 	}
 	return strings.TrimPrefix(sc.text[start:sc.off], "!"), nil
@@ -182,5 +182,5 @@ func (sc *scanner) unexpected() error {
 	if sc.off == len(sc.text) {
 		return nil
 	}
-	return fmt.Errorf("%q in a path; put the name in double quotes", sc.text[sc.off])
+	return fmt.Errorf("a path cannot contain %q here; put a name with special characters in double quotes", sc.text[sc.off])
 }

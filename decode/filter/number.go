@@ -147,14 +147,14 @@ func parseDuration(key, text string) (number, error) {
 	value, unit := splitUnit(text)
 	n, ok := parseDecimal(value)
 	if ok && unit == "" {
-		return number{}, errorf("%s needs a unit: %ss, %sms", key, value, value)
+		return number{}, errorf("%s needs a unit, such as %ss or %sms", key, value, value)
 	}
 	for _, u := range durationUnits {
 		if ok && u.name == unit {
 			return number{fraction: n.fraction * float64(u.unit)}, nil
 		}
 	}
-	return number{}, errorf("%s wants a duration, such as 2s or 150ms, not %s", key, quoted(text))
+	return number{}, errorf("%s must be a duration, such as 2s or 150ms, not %s", key, quoted(text))
 }
 
 // timeLayouts are the formats of times. Times without a zone are local.
@@ -176,5 +176,5 @@ func parseTime(key, text string, now time.Time) (number, error) {
 			}
 		}
 	}
-	return number{}, errorf("%s wants a time, such as 2026-11-22T10:00, or how long ago, such as -10m, not %s", key, quoted(text))
+	return number{}, errorf("%s must be a time, such as 2026-11-22T10:00, or a time ago, such as -10m, not %s", key, quoted(text))
 }

@@ -62,7 +62,7 @@ func Parse(text string, now time.Time) (*Filter, error) {
 	}
 	// The parser stops only at the end or at a parenthesis.
 	if !p.atEnd() {
-		return nil, p.at(p.off, errorf(`")" without "("`))
+		return nil, p.at(p.off, errorf(`the parenthesis ")" has no "(" before it`))
 	}
 	f := &Filter{text: text, frames: root, needs: needsOf(root)}
 	f.exchanges = forExchanges(root, &f.groups)
@@ -195,19 +195,19 @@ func (p *parser) operand(depth int) (*node, error) {
 	start := p.off
 	switch c := p.next(); {
 	case p.atEnd():
-		return nil, p.at(p.off, errorf("a term is missing, such as host:api.example.com"))
+		return nil, p.at(p.off, errorf("the filter lacks a condition, such as host:api.example.com"))
 	case c == ')':
-		return nil, p.at(p.off, errorf("a term is missing before %q", ")"))
+		return nil, p.at(p.off, errorf("a condition, such as host:api.example.com, is missing before %q", ")"))
 	case p.word("or"), p.word("and"):
 		word := strings.TrimSpace(p.text[start:p.off])
-		return nil, p.at(start, errorf("a term is missing before %q; to search for the word, put it in double quotes", word))
+		return nil, p.at(start, errorf("a condition is missing before %q; to search for this word, put it in double quotes", word))
 	case c == '(':
 		return p.parentheses(depth)
 	}
 
 	// The limit bounds the time for each frame.
 	if p.terms++; p.terms > maxTerms {
-		return nil, p.at(start, errorf("a filter has at most %d terms", maxTerms))
+		return nil, p.at(start, errorf("the filter has more than %d conditions", maxTerms))
 	}
 	n, err := p.term()
 	if err != nil {
@@ -224,7 +224,7 @@ func (p *parser) operand(depth int) (*node, error) {
 func (p *parser) parentheses(depth int) (*node, error) {
 	open := p.off
 	if depth == maxDepth {
-		return nil, p.at(open, errorf("at most %d parentheses may be in each other", maxDepth))
+		return nil, p.at(open, errorf("parentheses are nested more than %d deep", maxDepth))
 	}
 	p.off++
 	p.space()
@@ -233,7 +233,7 @@ func (p *parser) parentheses(depth int) (*node, error) {
 		return nil, err
 	}
 	if p.next() != ')' {
-		return nil, p.at(open, errorf(`"(" without ")"`))
+		return nil, p.at(open, errorf(`the parenthesis "(" is not closed`))
 	}
 	p.off++
 	// An opOr with a single operand prevents that the operand's terms are merged with those outside.
@@ -268,12 +268,12 @@ func (p *parser) term() (*node, error) {
 // unknownKey returns the error for a key that does not exist.
 func unknownKey(name string) error {
 	if name == "" {
-		return errorf("a term is missing, such as host:api.example.com")
+		return errorf("the filter lacks a condition, such as host:api.example.com")
 	}
 	if like := similarKey(name); like != "" {
-		return errorf("no term is called %s; did you mean %q?", quoted(name), like)
+		return errorf("%s is not a key of filters; did you mean %q?", quoted(name), like)
 	}
-	return errorf("no term is called %s; to search for it as text, put it in double quotes", quoted(name))
+	return errorf("%s is not a key of filters; to search for this text, put it in double quotes", quoted(name))
 }
 
 // comparison returns the operator at the current offset, or "".
@@ -370,7 +370,7 @@ func (p *parser) compared(k *key) (*node, error) {
 	c := p.comparison()
 	switch k.kind {
 	case wordKey, pathKey, headerKey:
-		return nil, p.at(start, errorf("%s is followed by a colon, not %s", k.name, quoted(string(c))))
+		return nil, p.at(start, errorf("%s must be followed by a colon, not by %s", k.name, quoted(string(c))))
 	}
 	p.off += len(c)
 	n, err := p.number(k)

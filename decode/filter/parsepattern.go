@@ -18,7 +18,7 @@ func quoted(s string) string {
 
 // unexpected returns the error for a character that a bare pattern cannot contain.
 func unexpected(c rune) error {
-	return errorf("%q has to be in double quotes here", string(c))
+	return errorf("the character %q must be in double quotes here", string(c))
 }
 
 // bare parses an unquoted pattern, which may be empty.
@@ -70,7 +70,7 @@ func (p *parser) missing() error {
 	if c := p.next(); !p.atEnd() && !unicode.IsSpace(c) && c != ')' {
 		return unexpected(c)
 	}
-	return errorf(`a value is missing; "" is the empty text, and * is any`)
+	return errorf(`the value is missing; write "" for the empty text, or * for any value`)
 }
 
 // quotedText parses a text in double quotes. Wildcards and their escapes are kept for newPattern; other escapes
@@ -82,7 +82,7 @@ func (p *parser) quotedText() (string, error) {
 	for {
 		switch c := p.next(); {
 		case p.atEnd():
-			return "", p.at(start, errorf("the quote is not closed"))
+			return "", p.at(start, errorf("the closing double quote is missing"))
 		case c == '"':
 			p.off++
 			return b.String(), nil
@@ -119,5 +119,5 @@ func (p *parser) escape(b *strings.Builder) error {
 			return nil
 		}
 	}
-	return p.at(p.off, errorf(`a backslash stands before one of " \ n r t * ? or as \xNN or \uNNNN`))
+	return p.at(p.off, errorf(`a backslash must be followed by one of " \ n r t * ?, or by xNN or uNNNN`))
 }

@@ -84,7 +84,7 @@ type node struct {
 }
 
 // errTooLong is the error of Parse for a text whose offsets exceed int32.
-var errTooLong = errors.New("jsontree: the text has 2 GiB or more")
+var errTooLong = errors.New("the JSON text is larger than 2 GiB")
 
 // Parse parses a text that consists of one JSON value.
 //

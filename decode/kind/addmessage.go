@@ -249,7 +249,7 @@ func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	}
 	f := e.scratch.recycler.newField()
 	m.set(number, f)
-	if e.count++; e.count > 2*maxFields {
+	if e.count++; e.count > 2*e.mostFields() {
 		e.trim()
 		return m.Field(number)
 	}

@@ -78,11 +78,11 @@ var chosenKinds = [...]struct {
 func ParseChoice(s string) (Choice, error) {
 	at := strings.IndexByte(s, ':')
 	if at <= 0 {
-		return Choice{}, fmt.Errorf("kind: %q: must be a path and a type, such as 1.2:string", s)
+		return Choice{}, fmt.Errorf("%q is not a path and a type, such as 1.2:string", s)
 	}
 	path, err := fieldpath.ParseNumbers(s[:at])
 	if err != nil {
-		return Choice{}, fmt.Errorf("kind: %q: %w", s, err)
+		return Choice{}, fmt.Errorf("%q: %w", s, err)
 	}
 	word := strings.ToLower(s[at+1:])
 	if element, ok := strings.CutPrefix(word, "packed-"); ok {
@@ -93,7 +93,7 @@ func ParseChoice(s string) (Choice, error) {
 			return Choice{path, k.kind, k.typ}, nil
 		}
 	}
-	return Choice{}, fmt.Errorf("kind: %q: the type is one of %s", s, strings.Join(ChoiceTypes(), ", "))
+	return Choice{}, fmt.Errorf("%q: the type must be one of %s", s, strings.Join(ChoiceTypes(), ", "))
 }
 
 // ChoiceTypes returns the names of the types that users can choose, without Auto.
@@ -238,7 +238,7 @@ func (r *Reader) mismatch(i int32, g *Reading, c Choice) string {
 				return bad.Error()
 			}
 		}
-		return "its fields were not decoded"
+		return "the fields of the message were not decoded"
 	case wire.KindString:
 		at := 0
 		for at < len(data) {

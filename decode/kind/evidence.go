@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,9 +44,15 @@ type Evidence struct {
 	// cut is the last field, in the order of keys, that is kept; nil if no field was dropped.
 	cut *fieldKey
 
+	// maxFields is the maximum number of fields in total; 0 stands for the constant maxFields.
+	maxFields int
+
 	// scratch is memory that is reused for every message that is added.
 	scratch scratch
 }
+
+// mostFields returns the maximum number of fields in total.
+func (e *Evidence) mostFields() int { return cmp.Or(e.maxFields, maxFields) }
 
 // NewEvidence returns an Evidence without messages.
 func NewEvidence() *Evidence {
@@ -79,7 +86,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	m := e.roots[root]
 	if m == nil {
 		if len(e.roots) >= maxRoots {
-			return fmt.Errorf("kind: more than %d root types: %s is left out", maxRoots, root)
+			return fmt.Errorf("the evidence has more than %d root types; %s is left out", maxRoots, root)
 		}
 		m = &Message{}
 		e.roots[root] = m
@@ -88,7 +95,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	e.scratch.sample++
 	e.scratch.samplingLevel = samplingLevel(t.Data)
 	e.addMessage(m, t, 0, e.scratch.path[:0])
-	if e.count > 2*maxFields {
+	if e.count > 2*e.mostFields() {
 		e.trim()
 	}
 	return nil

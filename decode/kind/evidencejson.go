@@ -112,7 +112,7 @@ func (m *Message) doc() *messageDoc {
 func (doc *Doc) Evidence() (*Evidence, error) {
 	e := NewEvidence()
 	if len(doc.Roots) > maxRoots {
-		return nil, fmt.Errorf("more than %d roots", maxRoots)
+		return nil, fmt.Errorf("the evidence has more than %d root types", maxRoots)
 	}
 	if c := doc.Cut; c != nil {
 		if len(c.Path) > MaxDepth {

@@ -19,20 +19,21 @@ func (k fieldKey) compare(o fieldKey) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
-// trim drops the fields with the greatest keys (the deepest ones first), so that at most maxFields remain.
+// trim drops the fields with the greatest keys (the deepest ones first), so that at most mostFields remain.
 func (e *Evidence) trim() {
 	var keys []fieldKey
 	for root, m := range e.roots {
 		collectKeys(m, root, nil, &keys)
 	}
-	if len(keys) <= maxFields {
+	most := e.mostFields()
+	if len(keys) <= most {
 		e.count = len(keys)
 		return
 	}
 
 	// Deep fields with high numbers are dropped first.
 	slices.SortFunc(keys, fieldKey.compare)
-	e.dropAfter(keys[maxFields-1])
+	e.dropAfter(keys[most-1])
 }
 
 // collectKeys appends the keys of all fields below m to keys. path are the field numbers that lead from the root to

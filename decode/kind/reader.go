@@ -37,8 +37,8 @@ type Reader struct {
 	// memory has the statistics of the tree. The next message reuses it.
 	memory recycler
 
-	// single caches the statistics of single nodes whose field has none, by node; at most maxSingle of them.
-	single map[int32]*Field
+	// single caches the statistics of single nodes whose field has none; at most maxSingle of them.
+	single map[singleKey]*Field
 
 	// costs caches the description lengths of messages.
 	costs Costs
@@ -55,6 +55,35 @@ type Reader struct {
 	// chosen has the nodes whose type a user chose.
 	chosen map[int32]chosenTypes
 }
+
+// A singleKey identifies statistics of a single node: the node, or for a number its encoding, on which alone they
+// depend.
+type singleKey struct {
+	// node is the index of the node; 0 for a number.
+	node int32
+
+	// typ is the wire type of a number, and size the length of its encoding in bytes.
+	typ  wire.Type
+	size int
+
+	// bits is the number.
+	bits uint64
+}
+
+// keyOf returns the key of node i.
+func (r *Reader) keyOf(i int32) singleKey {
+	n := r.t.Node(i)
+	switch n.Type {
+	case wire.Varint, wire.I32, wire.I64:
+		return singleKey{typ: n.Type, size: n.End - n.Val, bits: r.t.Uint(i)}
+	}
+	return singleKey{node: i}
+}
+
+// maxOwnFields is the maximum number of fields of which a Reader keeps statistics of its message. Hostile messages
+// have a distinct field for each few bytes, whose statistics would take a hundred times the size of the message. Fields
+// without statistics are judged by single nodes.
+const maxOwnFields = 20_000
 
 // maxSingle is the maximum number of nodes in Reader.single. Callers need the statistics of a node several times in
 // succession. Those of all nodes of a message would need a hundred times its memory.
@@ -101,6 +130,10 @@ func (r *Reader) collectEvidence(fields []*Field) {
 	r.own = r.memory.newMessage()
 	e := &r.evidence
 	e.count, e.cut, e.scratch.nodes, e.scratch.recycler = 0, nil, fields, &r.memory
+	if e.roots == nil {
+		e.roots, e.maxFields = map[string]*Message{}, maxOwnFields
+	}
+	e.roots[""] = r.own
 	e.addMessage(r.own, r.t, 0, e.scratch.path[:0])
 	// Some of the recorded fields were dropped.
 	if e.Truncated() {
@@ -376,14 +409,15 @@ func (f *Field) hasOneWireType() bool {
 
 // ownStatistics returns statistics of node i only, without other occurrences of its field.
 func (r *Reader) ownStatistics(i int32) *Field {
-	f := r.single[i]
+	key := r.keyOf(i)
+	f := r.single[key]
 	if f == nil {
 		if r.single == nil || len(r.single) == maxSingle {
-			r.single = map[int32]*Field{}
+			r.single = map[singleKey]*Field{}
 		}
 		f = &Field{Seen: 1, Most: 1, single: true}
 		f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
-		r.single[i] = f
+		r.single[key] = f
 	}
 	return f
 }

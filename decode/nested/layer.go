@@ -75,7 +75,7 @@ func (l Layer) encoding() *base64.Encoding {
 }
 
 // errNoLayer is the error for an unknown layer.
-var errNoLayer = errors.New("want hex, HEX, base64, base64url (unpadded), gzip, zstd or JSON")
+var errNoLayer = errors.New("the encoding must be hex, HEX, base64, base64url (unpadded), gzip, zstd or JSON")
 
 // Wrap encodes data in layers, of which the first is the outermost.
 //
@@ -85,7 +85,7 @@ func Wrap(layers []Layer, data []byte) ([]byte, error) {
 	for i := len(layers) - 1; i >= 0; i-- {
 		var err error
 		if data, err = layers[i].wrap(data); err != nil {
-			return nil, fmt.Errorf("nested: %s: %w", layers[i], err)
+			return nil, fmt.Errorf("%s: %w", layers[i], err)
 		}
 	}
 	return data, nil
@@ -161,7 +161,7 @@ func Unwrap(layers []Layer, payload []byte) ([]byte, error) {
 	for _, l := range layers {
 		var err error
 		if payload, err = l.unwrap(payload); err != nil {
-			return nil, fmt.Errorf("nested: %s: %w", l, err)
+			return nil, fmt.Errorf("%s: %w", l, err)
 		}
 	}
 	return payload, nil

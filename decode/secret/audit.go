@@ -112,7 +112,7 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 		}
 		a.searchNotes(notes)
 		if all = append(all, a.found...); len(all) >= maxFindings {
-			return all[:maxFindings], fmt.Errorf("decode/secret: more than %d findings: the rest is left out", maxFindings)
+			return all[:maxFindings], fmt.Errorf("more than %d values look like secrets; the rest is not reported", maxFindings)
 		}
 	}
 	return all, markStays(ctx, src, red, rules, all)

@@ -37,7 +37,7 @@ import (
 func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges, values int, omitted Omitted, err error) {
 	red := to.Redactor
 	if red == nil {
-		return 0, 0, omitted, fmt.Errorf("decode/secret: %s keeps secrets", to.Path)
+		return 0, 0, omitted, fmt.Errorf("the capture %s is recorded without redaction, so it cannot be the redacted copy", to.Path)
 	}
 	v, err := NewView(ctx, from, red, rules)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *cleaner) planEdits(ctx context.Context, from *store.Store, id int64) er
 		c.learnFrame(f)
 		changes, err := c.fieldEdits(d, f)
 		if err != nil {
-			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
+			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir, f.Seq, err)
 		}
 		if len(changes) == 0 {
 			continue
@@ -180,7 +180,7 @@ func (c *cleaner) planEdits(ctx context.Context, from *store.Store, id int64) er
 		}
 		edit, ok, err := c.bodyEdit(raw[f.Dir], f, changes)
 		if err != nil {
-			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
+			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir, f.Seq, err)
 		}
 		if ok {
 			edits[f.Dir] = append(edits[f.Dir], edit)

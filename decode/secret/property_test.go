@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,62 @@ func places(form string) []place {
 	}
 }
 
+// isOn reports whether the place exists on a transport: a connection without HTTP has no header fields, and nothing there
+// says how a body is encoded.
+func (p *place) isOn(transport captures.Transport) bool {
+	switch transport {
+	case captures.HTTP:
+		return true
+	case captures.WebSocket:
+		// Only a call of a known method has typed fields.
+		return p.body == nil && p.name != "GET, typed" || slices.Contains(plainPlaces, p.name)
+	}
+	// The chunks of such a connection are read one by one, so the length before a text in protobuf may be in another one.
+	return p.body != nil && p.name != "protobuf" && slices.Contains(plainPlaces, p.name)
+}
+
+// plainPlaces are the places in which the rules find a secret without header fields that describe the body.
+var plainPlaces = []string{"JSON", "protobuf", "text", "an event"}
+
+// A sender records an exchange of a transport.
+type sender struct {
+	captures.Recording
+	transport captures.Transport
+}
+
+// begin begins the recording of an exchange. One without HTTP has no more than an address.
+func begin(t *rapid.T, to captures.Recorder, ex captures.Exchange) sender {
+	switch ex.Transport {
+	case captures.RawTCP, captures.RawTLS:
+		ex = captures.Exchange{Transport: ex.Transport, URL: string(ex.Transport) + "://h.example:7777"}
+	case captures.WebSocket:
+		ex.URL = "wss" + strings.TrimPrefix(ex.URL, "https")
+	}
+	rec, err := to.Begin(ex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sender{rec, ex.Transport}
+}
+
+// pieces records bytes of one direction that arrived in pieces: chunks, or parts of a message of a WebSocket.
+func (s sender) pieces(dir captures.Direction, pieces ...[]byte) {
+	for i, p := range pieces {
+		if s.transport != captures.WebSocket {
+			s.Chunk(dir, p)
+			continue
+		}
+		op := captures.OpContinuation
+		if i == 0 {
+			op = captures.OpBinary
+		}
+		if i == len(pieces)-1 {
+			op |= captures.OpFinal
+		}
+		s.Message(dir, op, p)
+	}
+}
+
 // What an audit says that a copy removes is gone from the copy: from what an
 // audit of it finds, and from its bytes.
 func TestRemovable(t *testing.T) {
@@ -149,26 +206,26 @@ func TestRemovable(t *testing.T) {
 			if p.secretIn != "" {
 				ex.RequestHeaders = append(ex.RequestHeaders, captures.Header{Name: p.secretIn, Value: "Bearer " + s})
 			}
-			rec, err := store.Begin(ex)
-			if err != nil {
-				t.Fatal(err)
+			ex.Transport = rapid.SampledFrom([]captures.Transport{captures.HTTP, captures.HTTP, captures.WebSocket, captures.RawTCP, captures.RawTLS}).Draw(t, "transport")
+			if !p.isOn(ex.Transport) {
+				ex.Transport = captures.HTTP
 			}
-			if p.status == 101 {
-				rec.Response(101, captures.Headers{{Name: "upgrade", Value: "websocket"}})
+			send := begin(t, store, ex)
+			if p.status == 101 && ex.Transport == captures.HTTP {
+				send.Response(101, captures.Headers{{Name: "upgrade", Value: "websocket"}})
 			}
 			if p.body != nil {
 				body := p.body(s)
 				cut := rapid.IntRange(0, len(body)).Draw(t, "cut")
-				rec.Chunk(captures.Up, body[:cut])
-				rec.Chunk(captures.Up, body[cut:])
+				send.pieces(captures.Up, body[:cut], body[cut:])
 			}
-			if p.status == 0 {
-				rec.Response(200, p.headers)
+			if p.status == 0 && (ex.Transport == captures.HTTP || ex.Transport == captures.WebSocket) {
+				send.Response(200, p.headers)
 			}
 			if p.body != nil {
-				rec.Chunk(captures.Down, p.body(s))
+				send.pieces(captures.Down, p.body(s))
 			}
-			rec.End(captures.Complete, ex.Error)
+			send.End(captures.Complete, ex.Error)
 		}
 		if err := store.Close(); err != nil {
 			t.Fatal(err)

@@ -110,7 +110,7 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 		if last := i == len(list)-1; last && (w == blockMessage || w == blockEnvelopes || w == blockBytes) {
 			break
 		} else if last != l.IsJSON() || !l.Known() {
-			return nil, "", fmt.Errorf("%.40q is not an encoding of values", w)
+			return nil, "", fmt.Errorf("%.40q is not an encoding that unwire can undo", w)
 		}
 		layers = append(layers, l)
 	}
@@ -152,17 +152,17 @@ func (p *parser) atBlock() bool { return bytes.HasPrefix(p.src[p.pos:], []byte(b
 func (p *parser) block() error {
 	start := p.pos
 	if !p.last.isCurrent(p) {
-		return p.advise("a block says what the value right above it holds; a comment begins with # and a space", "#| does not follow a value in braces")
+		return p.advise("a line with #| describes the decoded content of the value above it; a comment begins with # and a space", "a line with #| must follow a value in braces")
 	}
 	if p.deep >= maxBlocks {
-		return p.fail("blocks are nested more than %d deep", maxBlocks)
+		return p.fail("#| lines are nested more than %d deep", maxBlocks)
 	}
 	lines := p.blockLines()
 	layers, check, err := parseBlockHead(lines[0].text)
 	if err != nil {
 		at := p.pos
 		p.pos = start
-		err = p.advise("take the block out if you do not need it: without it, the value counts", "the head of a block: %w", err)
+		err = p.advise("delete the #| lines if you do not need them: then encode uses the value above them", "the first #| line is malformed: %w", err)
 		p.pos = at
 		return err
 	}
@@ -178,11 +178,11 @@ func (p *parser) block() error {
 	out, edited, err := rewrap(p.lastValue(), data, layers, check)
 	switch {
 	case errors.Is(err, errBothEdited):
-		return p.advise("to use the edited value, delete the block of decoded content; to use the edited block, restore the value", "%w", err)
+		return p.advise("to use the edited value, delete the #| lines; to use the edited #| lines, restore the value", "%w", err)
 	case err != nil:
 		return p.fail("%w", err)
 	case edited && len(lines) == 1:
-		return p.advise("take its head out, too; or write {} for the value above", "a block with the list is empty")
+		return p.advise("also delete the first #| line, or write {} for the value above", "the decoded list in the #| lines is empty")
 	case edited:
 		p.replaceLast(out)
 	}

@@ -194,16 +194,16 @@ func TestBlockErrors(t *testing.T) {
 		line, column int
 		want         string
 	}{
-		{replace(`"hello there"`, `"hello there`), 6, 12, "this string is not closed"},
-		{replace(`"hello there"}`, `"hello there"} 2: nan`), 6, 30, "a value or a field is expected"},
-		{replace(`"hello there"}`, `"hello there" `), 6, 11, "this brace is not closed"},
-		{replace("\n  #|   1: {\"hello there\"}", ""), 5, 3, "a block with the list is empty"},
-		{replace("hex of", "hax of"), 5, 3, "is not an encoding of values"},
+		{replace(`"hello there"`, `"hello there`), 6, 12, "the string has no closing quote"},
+		{replace(`"hello there"}`, `"hello there"} 2: nan`), 6, 30, "expected a value or a field"},
+		{replace(`"hello there"}`, `"hello there" `), 6, 11, "the brace { is not closed"},
+		{replace("\n  #|   1: {\"hello there\"}", ""), 5, 3, "the decoded list in the #| lines is empty"},
+		{replace("hex of", "hax of"), 5, 3, "is not an encoding that unwire can undo"},
 		{replace(head, "#| what is this?"), 5, 3, "the line must name the encoding"},
 		{strings.Replace(inBlocks(src, "hello", "hullo"), `{"0a`, `{"0b`, 1), 5, 3, "the value and its decoded content were both edited: edit only one of them"},
-		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "does not follow a value in braces"},
-		{"#| hex of a message, 00000000:\n", 1, 1, "does not follow a value in braces"},
-		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "does not follow a value"},
+		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "a line with #| must follow a value in braces"},
+		{"#| hex of a message, 00000000:\n", 1, 1, "a line with #| must follow a value in braces"},
+		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "a line with #| must follow a value"},
 		{"1: {`7b7d`}\n#| JSON, 00000000:\n#| {,}\n", 3, 5, "the content is not valid JSON"},
 	} {
 		_, err := Parse([]byte(c.src))
@@ -216,7 +216,7 @@ func TestBlockErrors(t *testing.T) {
 	for range 2 * maxBlocks {
 		deep = "1: {\"x\"}\n#| hex of a message, 00000000:\n" + strings.ReplaceAll("#|"+strings.TrimSuffix(deep, "\n"), "\n", "\n#|") + "\n"
 	}
-	if _, err := Parse([]byte(deep)); err == nil || !strings.Contains(err.Error(), "blocks are nested more than") {
+	if _, err := Parse([]byte(deep)); err == nil || !strings.Contains(err.Error(), "#| lines are nested more than") {
 		t.Errorf("blocks in %d blocks: %v", 2*maxBlocks, err)
 	}
 }

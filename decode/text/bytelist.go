@@ -7,7 +7,7 @@ import (
 )
 
 // errNoList is returned if the input is not a list of bytes.
-var errNoList = errors.New("not a list of bytes")
+var errNoList = errors.New("the input is not a list of bytes")
 
 // readMarked reads hex with a mark before each byte or group of bytes: 0x0a, 0x05 or \x0a\x05. Commas, braces
 // and quotes may surround them.
@@ -30,12 +30,12 @@ func readMarked(in []byte) ([]byte, error) {
 			// The digits must be pairs, because a byte has two.
 			b, err := hexPairs(in[2:n])
 			if err != nil || len(b) == 0 {
-				return nil, errors.New("0x or \\x without pairs of hex digits")
+				return nil, errors.New("0x or \\x must be followed by two hex digits")
 			}
 			out = append(out, b...)
 			in = in[n:]
 		default:
-			return nil, errors.New("neither 0x nor \\x")
+			return nil, errors.New("a byte must begin with 0x or \\x")
 		}
 	}
 	if len(out) == 0 {

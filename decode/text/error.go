@@ -50,16 +50,16 @@ func (p *parser) unexpected() error {
 	hint := ""
 	switch c {
 	case ',', ';':
-		hint = "values and fields are separated by white space"
+		hint = "separate values and fields by white space"
 	case '=', ':':
-		hint = "a field is NUMBER: VALUE, as in 1: 150"
+		hint = "write a field as NUMBER: VALUE, as in 1: 150"
 	case '[', ']':
-		hint = "packed numbers stand in braces: 2: {1 2 3}"
+		hint = "write packed numbers in braces: 2: {1 2 3}"
 	case '(', ')', '<', '>':
-		hint = "messages stand in braces: 2: {1: 150}"
+		hint = "write messages in braces: 2: {1: 150}"
 	default:
 		if c < ' ' || c >= 0x7f {
-			hint = "encode reads the text that decode writes; bytes are for 'unwire decode'"
+			hint = "encode reads the text that 'unwire decode' writes, not bytes"
 		}
 	}
 	return p.advise(hint, "unexpected %q: expected a field, a value or a brace", c)
@@ -69,16 +69,16 @@ func (p *parser) unexpected() error {
 func hintForWord(word []byte) string {
 	switch string(word) {
 	case "nan", "NaN", "nan32", "nan64":
-		return "there are many: write its bits, as in 0x7ff8000000000000i64"
+		return "NaN has many encodings: write its bits, as in 0x7ff8000000000000i64"
 	case "inf", "+inf", "-inf":
-		return "inf32 or inf64"
+		return "write inf32 or inf64"
 	case "null", "none", "nil":
-		return "an absent field is left out; {} is empty"
+		return "leave out a field without a value, or write {} for an empty one"
 	case "True", "TRUE", "False", "FALSE":
-		return "true and false are written small"
+		return "write true and false in lower case"
 	}
 	if c := word[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
-		return "numbers are 150, -5, 0x10, 5z, 7i32, 7i64, 1.5, 1.5i32"
+		return "write a number as in 150, -5, 0x10, 5z (sint), 7i32, 7i64, 1.5, 1.5i32"
 	}
-	return "a field starts with its number, and names are only comments; text must be in quotes"
+	return "write the field's number, because names are only comments; put text in quotes"
 }

@@ -55,5 +55,5 @@ func ExampleError() {
 	}
 	// Output:
 	// text: line 2, column 4: unexpected '[': expected a field, a value or a brace
-	// packed numbers stand in braces: 2: {1 2 3}
+	// write packed numbers in braces: 2: {1 2 3}
 }

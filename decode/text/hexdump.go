@@ -8,7 +8,7 @@ import (
 )
 
 // errNoDump is returned if the input is not a hex dump.
-var errNoDump = errors.New("not a hex dump")
+var errNoDump = errors.New("the input is not a hex dump")
 
 // A dumpLine is one parsed line of a hex dump.
 type dumpLine struct {
@@ -174,14 +174,14 @@ func readDumpLine(line []byte) (dumpLine, error) {
 // hexPairs decodes hex digits without white space.
 func hexPairs(s []byte) ([]byte, error) {
 	if len(s)%2 != 0 {
-		return nil, errors.New("an odd number of hex digits")
+		return nil, errors.New("the number of hex digits is odd")
 	}
 	out := make([]byte, 0, len(s)/2)
 	for i := 0; i < len(s); i += 2 {
 		hi, ok := hexDigit(s[i])
 		lo, ok2 := hexDigit(s[i+1])
 		if !ok || !ok2 {
-			return nil, errors.New("not a hex digit")
+			return nil, errors.New("the line has a character that is not a hex digit")
 		}
 		out = append(out, hi<<4|lo)
 	}

@@ -148,7 +148,7 @@ func (s *inputEncoding) unpack(data []byte, limit int64) []byte {
 	}
 	out, err := envelope.Decompress(name, data, limit)
 	if err != nil {
-		s.inflateError = strings.TrimPrefix(err.Error(), "envelope: ")
+		s.inflateError = err.Error()
 		return data
 	}
 	s.packed = name
@@ -440,7 +440,7 @@ func parseWords(words []string) (inputEncoding, error) {
 		case "text":
 			s.kept, err = inflateKept(value)
 		default:
-			err = errors.New("not known")
+			err = errors.New("the word is not known")
 		}
 		if err != nil {
 			return s, fmt.Errorf("%.40q: %w", w, err)
@@ -465,7 +465,7 @@ func inflateKept(value string) ([]byte, error) {
 		return nil, err
 	}
 	if len(out) > maxKept {
-		return nil, fmt.Errorf("more than %d bytes", maxKept)
+		return nil, fmt.Errorf("the kept bytes are more than %d", maxKept)
 	}
 	return append([]byte{}, out...), nil
 }
@@ -474,7 +474,7 @@ func inflateKept(value string) ([]byte, error) {
 func positive(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n <= 0 || n > 1<<20 {
-		return 0, errors.New("not a number from 1 to 1048576")
+		return 0, errors.New("the number must be from 1 to 1048576")
 	}
 	return n, nil
 }

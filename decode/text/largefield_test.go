@@ -53,7 +53,7 @@ func TestLargeField(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "a bad end inside" { // what can be read of it is
-			if s := out.String(); !strings.Contains(s, "  1: {\n    1: {\"Hi07\"}\n") || !strings.Contains(s, fmt.Sprintf("# wire: field 1 at %#x: length 24, 19 bytes left", 3+len(cut)-21)) {
+			if s := out.String(); !strings.Contains(s, "  1: {\n    1: {\"Hi07\"}\n") || !strings.Contains(s, fmt.Sprintf("# field 1 at %#x: the length is 24, but only 19 bytes are left", 3+len(cut)-21)) {
 				t.Errorf("%s:\n%s", name, s[max(0, len(s)-400):])
 			}
 			continue

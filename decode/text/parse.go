@@ -52,11 +52,11 @@ func (p *parser) run() error {
 		p.pos = len(directive)
 		words := strings.Fields(string(line))
 		if len(words) == 0 {
-			return p.fail("an empty directive")
+			return p.fail("the directive is empty")
 		}
 		var err error
 		if p.from, err = parseWords(words); err != nil {
-			return p.fail("directive: %w", err)
+			return p.fail("the directive is malformed: %w", err)
 		}
 		p.pos += len(line)
 	}
@@ -199,7 +199,7 @@ func (p *parser) parse() error {
 	}
 	if k := len(p.levels); k > 0 {
 		p.pos = p.levels[k-1].at
-		return p.advise(fmt.Sprintf("the text ends with %d braces open: add as many }", k), "this brace is not closed")
+		return p.advise(fmt.Sprintf("the text ends with %d braces open: add as many }", k), "the brace { is not closed")
 	}
 	p.out = p.assemble(p.out)
 	return nil
@@ -258,7 +258,7 @@ func (p *parser) item() error {
 	case '#':
 		return p.block()
 	case '!':
-		return p.advise("as in 4: !{ 1: 2 }", "!{ is only for groups, behind a field number")
+		return p.advise("write a group as in 4: !{ 1: 2 }", "!{ begins a group, and must follow a field number")
 	}
 
 	// Words: a keyword, a field number, or a number.
@@ -277,7 +277,7 @@ func (p *parser) item() error {
 	}
 	v, err := parseNumber(word)
 	if err != nil {
-		return p.advise(hintForWord(word), "a value or a field is expected: %w", err)
+		return p.advise(hintForWord(word), "expected a value or a field: %w", err)
 	}
 
 	// The number's suffix selects the wire type.
@@ -296,7 +296,7 @@ func (p *parser) item() error {
 // noLong returns an error if a long-form word is pending, because it may only precede a varint.
 func (p *parser) noLong() error {
 	if p.pending {
-		return p.advise("it lengthens a varint: a number, a tag, a length, or a group's end", "long-form stands only before a number, a field number or a brace")
+		return p.advise("long-form makes the next varint longer than necessary: a number, a tag, a length, or the end of a group", "long-form must be followed by a number, a field number or a brace")
 	}
 	return nil
 }
@@ -334,7 +334,7 @@ func appendWide(dst []byte, v uint64, width int) []byte {
 // longForm parses the word long-form:N, which lengthens the next varint by N bytes.
 func (p *parser) longForm() error {
 	if p.pending {
-		return p.fail("two long-forms in a row")
+		return p.fail("long-form is given twice")
 	}
 	p.pos += len("long-form")
 	if p.pos >= len(p.src) || p.src[p.pos] != ':' {
@@ -344,7 +344,7 @@ func (p *parser) longForm() error {
 	w := p.word()
 	n, err := strconv.Atoi(string(w))
 	if err != nil || n < 0 || n > maxLong {
-		return p.fail("long-form:%.20s: want 0 to %d", w, maxLong)
+		return p.fail("long-form:%.20s must have a number from 0 to %d", w, maxLong)
 	}
 	p.pos += len(w)
 	p.long, p.pending = n, true
@@ -366,7 +366,7 @@ func (p *parser) tag(word []byte) error {
 	case named:
 		p.pos += len(explicit)
 	case len(explicit) > 0:
-		return p.advise("VARINT, I64, LEN, SGROUP, EGROUP, I32 or 0 to 7; a value follows after a space", "%.40q is no wire type", explicit)
+		return p.advise("the wire types are VARINT, I64, LEN, SGROUP, EGROUP, I32 or 0 to 7; write a value after a space", "%.40q is not a wire type", explicit)
 	default:
 		typ = p.typeAhead()
 	}
@@ -477,7 +477,7 @@ func (p *parser) openLevel(kind byte, skip int, number uint64) error {
 func (p *parser) closeLevel() error {
 	k := len(p.levels) - 1
 	if k < 0 {
-		return p.advise("take this } out, or add the { that it belongs to", "no brace is open here")
+		return p.advise("delete the brace }, or add its {", "the brace } has no { before it")
 	}
 	l := p.levels[k]
 	p.levels = p.levels[:k]

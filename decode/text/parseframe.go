@@ -86,7 +86,7 @@ func (p *parser) frameWord() error {
 		body := p.body
 		p.body = nil
 		if p.pos >= len(p.src) || p.src[p.pos] != '`' {
-			return p.fail("raw: wants `hex`")
+			return p.fail("raw: must be followed by `hex`")
 		}
 		err := p.hexLiteral()
 		p.frame.raw, p.body = p.body, body
@@ -94,12 +94,12 @@ func (p *parser) frameWord() error {
 	case len(word) > 0 && !valued:
 		if _, err := envelope.Compress(string(word), nil); err != nil {
 			p.pos = at
-			return p.advise("gzip, br, zstd or deflate; flags as in frame 0x02 { … }", "%w", err)
+			return p.advise("the compression is gzip, br, zstd or deflate; write flags as in frame 0x02 { … }", "%w", err)
 		}
 		p.frame.encoding = string(word)
 	default:
 		p.pos = at
-		return p.fail("a frame's brace is expected")
+		return p.fail("a frame needs an opening brace")
 	}
 
 	return nil

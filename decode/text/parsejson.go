@@ -146,7 +146,7 @@ func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(f.Inner))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, fmt.Errorf("inner: %w", err)
+		return nil, fmt.Errorf("the edited inner value is invalid: %w", err)
 	}
 	if in.Check == "" {
 		return payload, nil
@@ -155,11 +155,11 @@ func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
 	// Encode the content, and compare it with the payload and the checksum.
 	data, err := in.data()
 	if err != nil {
-		return nil, fmt.Errorf("inner: %w", err)
+		return nil, fmt.Errorf("the edited inner value is invalid: %w", err)
 	}
 	out, edited, err := rewrap(payload, data, in.Layers, in.Check)
 	if err != nil {
-		return nil, fmt.Errorf("inner: %w", err)
+		return nil, fmt.Errorf("the edited inner value is invalid: %w", err)
 	}
 	if !edited {
 		return payload, nil

@@ -38,7 +38,7 @@ func (p *parser) literal(quote byte) error {
 	}
 
 	p.pos = start
-	return p.advise("a string ends with the quote that it begins with; within it, write \\"+string(quote), "this string is not closed")
+	return p.advise("end the string with the quote that begins it; to write a quote inside it, put a backslash in front: \\"+string(quote), "the string has no closing quote")
 }
 
 // escape parses an escape: \n, \", \xff, \377 and others.
@@ -69,7 +69,7 @@ func (p *parser) escape() error {
 		}
 	default:
 		p.pos = start
-		return p.advise("escapes are \\n \\r \\t \\\\ \\\" \\x and two hex digits, \\ and one to three octal ones", "\\%c is no escape", c)
+		return p.advise("the escapes are \\n \\r \\t \\\\ \\\", \\x with two hex digits, and \\ with one to three octal digits", "\\%c is not an escape", c)
 	}
 
 	// ParseUint takes fewer hexadecimal digits than two, which would make the escape ambiguous.
@@ -77,7 +77,7 @@ func (p *parser) escape() error {
 	if err != nil || base == 16 && end != p.pos+2 {
 		found := p.src[start:end]
 		p.pos = start
-		return p.advise("", "%q is no escape: want \\x and two hex digits, or \\ and one to three octal ones up to \\377", found)
+		return p.advise("", "%q is not an escape: write \\x and two hex digits, or \\ and one to three octal digits up to \\377", found)
 	}
 	p.body = append(p.body, byte(v))
 	p.pos = end
@@ -98,12 +98,12 @@ func (p *parser) hexLiteral() error {
 			continue
 		case c == '`':
 			if half {
-				return p.fail("an odd number of hex digits")
+				return p.fail("the number of hex digits is odd")
 			}
 			p.pos++
 			return p.noLong()
 		default:
-			return p.advise("hex digits are enclosed in backquotes; spaces between them are allowed", "%q is not a hex digit", c)
+			return p.advise("backquotes enclose hex digits; spaces between the digits are allowed", "%q is not a hex digit", c)
 		}
 		if half {
 			p.body = append(p.body, high<<4|d)
@@ -173,7 +173,7 @@ func parseNumber(word []byte) (number, error) {
 	// These words have no digits, so they are handled first.
 	switch string(word) {
 	case "":
-		return number{}, errors.New("found nothing")
+		return number{}, errors.New("a number is missing")
 	case "true":
 		return number{wire.Varint, 1}, nil
 	case "false":
@@ -305,11 +305,11 @@ func parseFieldNumber(word []byte) (number uint64, zigzag bool, err error) {
 	top := int64(v) >> 61
 	switch {
 	case err != nil:
-		return 0, false, errors.New("want a number")
+		return 0, false, errors.New("a field number is missing")
 	case len(suffix) > 1:
-		return 0, false, errors.New("the width of a tag cannot be set")
+		return 0, false, errors.New("a field number cannot have a width suffix")
 	case top != 0 && top != -1:
-		return 0, false, errors.New("want -2^61 to 2^61-1")
+		return 0, false, errors.New("a field number must be from -2^61 to 2^61-1")
 	}
 	return v, len(suffix) == 1, nil
 }

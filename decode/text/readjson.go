@@ -118,7 +118,7 @@ func (r *jsonReader) member(key string, at int64) error {
 	case "v":
 		var v int
 		if err = r.dec.Decode(&v); err == nil && v > 1 {
-			return placeError(r.src, r.next(at), fmt.Errorf("version %d is newer than this version of unwire supports", v))
+			return placeError(r.src, r.next(at), fmt.Errorf("the document has version %d, which is newer than this version of unwire supports", v))
 		}
 	case "in":
 		var in string
@@ -173,7 +173,7 @@ func (r *jsonReader) source(in string, at int64) error {
 	}
 	var err error
 	if r.from, err = parseWords(words); err != nil {
-		return placeError(r.src, r.next(at), fmt.Errorf("in: %w", err))
+		return placeError(r.src, r.next(at), fmt.Errorf("the member in is invalid: %w", err))
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (r *jsonReader) list(name string, element func() (appender, error)) error {
 		}
 		// Decoding null would leave an element unset without an error.
 		if bytes.HasPrefix(r.src[at:], []byte("null")) {
-			return errorAt(r.src, at, fmt.Errorf("%s[%d]: null", name, i), "")
+			return errorAt(r.src, at, fmt.Errorf("%s[%d] must not be null", name, i), "")
 		}
 		if r.out, err = v.append(r.out); err != nil {
 			return errorAt(r.src, at, fmt.Errorf("%s[%d]: %w", name, i, err), "")

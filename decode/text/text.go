@@ -37,7 +37,6 @@ package text
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -323,7 +322,7 @@ func (d *Document) inflate(p *envelopePiece) {
 	frames, err := dec.Feed(envelope.Append(nil, p.flags, p.raw))
 	if err != nil || len(frames) != 1 || frames[0].Err != nil || frames[0].Encoding == "" {
 		if _, err := envelope.Decompress(envelope.Sniff(p.raw), p.raw, d.o.MaxInflated); err != nil {
-			p.inflateError = strings.TrimPrefix(err.Error(), "envelope: ")
+			p.inflateError = err.Error()
 		}
 		return
 	}

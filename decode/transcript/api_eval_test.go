@@ -27,6 +27,9 @@ func TestEvalAPIs(t *testing.T) {
 		{"as different as possible", blindAPIs, 0.93, 0.97, 0.95, 0.95, 0.80},
 		{"written after these", secondBlindAPIs, 0.86, 0.87, 0.95, 0, 0.45},
 		{"in wide use", realAPIs, 0.97, 0.93, 0.97, 0.97, 0.85},
+		{"agent services", agentAPIs, 0.96, 0.95, 0.92, 0.97, 0.97},
+		{"products", productAPIs, 0.97, 0.97, 0.97, 0, 0.97},
+		{"other assistants", assistantAPIs, 0.93, 0.97, 0.97, 0.97, 0.97},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
@@ -66,7 +69,7 @@ func apiRounds() uint64 {
 
 // everyAPI returns the APIs of all sets.
 func everyAPI() []api {
-	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs)
+	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs)
 }
 
 // judgeAPI reads n exchanges of an API.

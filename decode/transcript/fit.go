@@ -80,10 +80,10 @@ func Fit(labels []trainingLabel, o FitOptions) (*Weights, *FitReport, error) {
 		roles[labels[i].Role] = true
 	}
 	if len(labels) < minLabels {
-		return nil, nil, fmt.Errorf("transcript: fit: %d labels are too few: at least %d are needed", len(labels), minLabels)
+		return nil, nil, fmt.Errorf("transcript: %d labels are too few to fit weights: at least %d are needed", len(labels), minLabels)
 	}
 	if len(roles) < leastRoles {
-		return nil, nil, fmt.Errorf("transcript: fit: all %d labels have the same role: labels of at least %d roles are needed", len(labels), leastRoles)
+		return nil, nil, fmt.Errorf("transcript: all %d labels have the same role, but labels of at least %d roles are needed", len(labels), leastRoles)
 	}
 	all := make([]example, len(labels))
 	for i := range labels {

@@ -105,8 +105,8 @@ func TestWeightsFile(t *testing.T) {
 		t.Error("a row of no feature")
 	}
 	for in, want := range map[string]string{
-		``: "EOF", `{"v":2}`: "version 2", `{"v":1,"weights":{"x":{}}}`: `no feature "x"`, `{"v":1,"weights":{"prior":{"boss":1}}}`: `no role "boss"`,
-		`{"v":1,"weights":{"prior":{"user":1e300}}}`: "not a weight", `{"v":1,"temperature":1e9}`: "temperature", `{"v":1,"more":1}`: "more",
+		``: "EOF", `{"v":2}`: "version 2", `{"v":1,"weights":{"x":{}}}`: `the unknown feature "x"`, `{"v":1,"weights":{"prior":{"boss":1}}}`: `the unknown role "boss"`,
+		`{"v":1,"weights":{"prior":{"user":1e300}}}`: "an invalid number for the role user", `{"v":1,"temperature":1e9}`: "temperature", `{"v":1,"more":1}`: "more",
 	} {
 		if _, err := ParseWeights([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", in, err, want)
@@ -121,8 +121,8 @@ func TestParseLabels(t *testing.T) {
 		t.Errorf("the later label of a candidate does not count: %v %v", got, err)
 	}
 	for in, want := range map[string]string{
-		"x": "line 1", line + "\n{}": "line 2: version 0", strings.Replace(line, "assistant", "boss", 1): `no role "boss"`,
-		strings.Replace(line, "prior", "x", 1): `no feature "x"`, strings.Replace(line, `:1}}`, `:1e9}}`, 1): "is 1e+09", strings.Replace(line, `{"prior":1}`, `{}`, 1): "no features",
+		"x": "line 1", line + "\n{}": "line 2 of the labels: the label has version 0", strings.Replace(line, "assistant", "boss", 1): `"boss" is not a role`,
+		strings.Replace(line, "prior", "x", 1): `the unknown feature "x"`, strings.Replace(line, `:1}}`, `:1e9}}`, 1): "the invalid value 1e+09", strings.Replace(line, `{"prior":1}`, `{}`, 1): "has no features",
 	} {
 		if _, err := ParseLabels([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", in, err, want)

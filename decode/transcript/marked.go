@@ -49,44 +49,13 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 	return true
 }
 
-// answerMarks are the properties of the texts of the server that mark a conversation.
-type answerMarks struct {
-	// thoughts and calls mean that there is thinking, and a call of a tool.
-	thoughts, calls bool
-
-	// deltas means that the answer arrives in pieces, and others that only another text does.
-	deltas, others bool
-
-	// tokens means that the answer arrives in plain tokens, and named that its name is typical of answers.
-	tokens, named bool
-}
-
-// marksOf returns the marks in p. tier is that of the answer.
-func marksOf(p *part.Parts, tier int) (m answerMarks) {
-	for i := range p.Texts {
-		t := &p.Texts[i]
-		if t.Dir != captures.Down {
-			continue
-		}
-		isAnswer := p.IsAnswer(t, tier)
-		m.thoughts = m.thoughts || t.Thought
-		m.tokens = m.tokens || isAnswer && t.Tokens
-		m.named = m.named || isAnswer && t.IsNamed()
-		m.deltas = m.deltas || isAnswer && (t.Events >= leastStreamed || t.Delta && t.Tier >= 2)
-		m.others = m.others || !isAnswer && t.Pieces >= leastStreamed && !t.Thought
-	}
-	m.others = m.others && !m.deltas
-	m.calls = slices.ContainsFunc(p.Calls, func(c part.Call) bool { return c.Dir == captures.Down })
-	return m
-}
-
 // isMarked reports whether names and roles in the messages mark a conversation: the server sends a text, thinking
 // or a call under such a name, and something else is typical of a conversation with a model, too.
 func isMarked(p *part.Parts) bool {
 	_, tier := p.Answer()
-	m := marksOf(p, tier)
+	m := p.Marks(tier)
 	// A text in deltas that is not marked contradicts marks of whole texts.
-	if tier < 1 && !m.thoughts && !m.calls || m.others && tier >= 0 {
+	if tier < 1 && !m.Thoughts && !m.Calls || m.Others && tier >= 0 {
 		return false
 	}
 
@@ -98,16 +67,19 @@ func isMarked(p *part.Parts) bool {
 	}{
 		{p.Messages > 0 || p.Spoken(), 2},
 		{p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil, 2},
-		{m.thoughts, 1},
-		{m.calls, 1},
-		{m.deltas, 1},
+		{m.Thoughts, 1},
+		{m.Calls, 1},
+		{m.Streamed, 1},
+		{m.Identified, 1},
+		{m.Deltas, 1},
 		{p.Model, 1},
 		{p.Asked, 1},
 		{p.Finished, 1},
+		{p.ModelStopped, 1},
 		{tier >= 2, 1},
 		{tier >= 3, 1},
-		{m.tokens, 2},
-		{m.named, 1},
+		{m.Tokens, 2},
+		{m.Named, 1},
 	} {
 		if sign.seen {
 			signs += sign.weight

@@ -207,8 +207,12 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 
 	t := &Transcript{Candidates: make([]candidate, 0, len(streams)), Truncated: truncated}
 	var thoughts []*stream
+	asked := askedBefore(streams)
 	for i, s := range streams {
 		role := roleOrder[s.role]
+		if role == Thinking && s.repeats(asked) {
+			role = User
+		}
 		if i == 0 && role == Assistant && s.dir == captures.Down {
 			t.Thinking, t.Answer = cutThinking(s.answer())
 		}
@@ -231,6 +235,24 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	}
 
 	return t
+}
+
+// askedBefore returns the texts that the client sent, without surrounding white space, with the first frame of each.
+func askedBefore(streams []*stream) map[string]int {
+	asked := make(map[string]int)
+	for _, s := range streams {
+		text := strings.TrimSpace(s.text)
+		if first, ok := asked[text]; s.dir == captures.Up && (!ok || s.pieces[0].frame < first) {
+			asked[text] = s.pieces[0].frame
+		}
+	}
+	return asked
+}
+
+// repeats reports whether the server repeats in s a text that the client sent before.
+func (s *stream) repeats(asked map[string]int) bool {
+	first, ok := asked[strings.TrimSpace(s.text)]
+	return ok && s.dir == captures.Down && first < s.pieces[0].frame
 }
 
 // answeredQuestions returns the number of questions of the user that were answered in the

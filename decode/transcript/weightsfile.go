@@ -85,15 +85,15 @@ func ParseWeights(data []byte) (*Weights, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("transcript: weights: %w", err)
+		return nil, fmt.Errorf("transcript: the weights cannot be read: %w", err)
 	}
 	if f.V != 1 {
-		return nil, fmt.Errorf("transcript: weights: version %d is not supported; this version of unwire reads version 1", f.V)
+		return nil, fmt.Errorf("transcript: the weights have version %d; this version of unwire reads version 1", f.V)
 	}
 	w := DefaultWeights()
 	if f.Temperature != 0 {
 		if !(f.Temperature >= 0.01 && f.Temperature <= 100) {
-			return nil, fmt.Errorf("transcript: weights: temperature %g is not between 0.01 and 100", f.Temperature)
+			return nil, fmt.Errorf("transcript: the temperature of the weights must be from 0.01 to 100, not %g", f.Temperature)
 		}
 		w.temperature = f.Temperature
 	}
@@ -102,15 +102,15 @@ func ParseWeights(data []byte) (*Weights, error) {
 	for name, row := range f.Weights {
 		i := slices.Index(featureNames[:], name)
 		if i < 0 {
-			return nil, fmt.Errorf("transcript: weights: no feature %q", name)
+			return nil, fmt.Errorf("transcript: the weights name the unknown feature %q", name)
 		}
 		for role, v := range row {
 			r := slices.Index(roleOrder[:], role)
 			if r < 0 {
-				return nil, fmt.Errorf("transcript: weights: %q: no role %q; there are %s", name, role, RoleList())
+				return nil, fmt.Errorf("transcript: the weights of the feature %q name the unknown role %q; the roles are %s", name, role, RoleList())
 			}
 			if !(math.Abs(v) <= maxWeight) {
-				return nil, fmt.Errorf("transcript: weights: %q: %s: %g is not a weight", name, role, v)
+				return nil, fmt.Errorf("transcript: the weights of the feature %q have an invalid number for the role %s: %g", name, role, v)
 			}
 			w.table[i][r] = v
 		}
@@ -133,7 +133,7 @@ func ParseRole(name string) (Role, error) {
 	if slices.Contains(roleOrder[:], Role(name)) {
 		return Role(name), nil
 	}
-	return "", fmt.Errorf("transcript: no role %q; there are %s", name, RoleList())
+	return "", fmt.Errorf("transcript: %q is not a role; the roles are %s", name, RoleList())
 }
 
 // A trainingLabel is a candidate with its features and the role that a person gave it. Fit uses such labels.
@@ -196,14 +196,14 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 			continue
 		}
 		if len(line) > maxLabel {
-			return out, fmt.Errorf("transcript: labels: line %d is too long: %d bytes", number, len(line))
+			return out, fmt.Errorf("transcript: line %d of the labels has %d bytes, which is too long", number, len(line))
 		}
 		var l trainingLabel
 		if err := json.Unmarshal(line, &l); err != nil {
-			return out, fmt.Errorf("transcript: labels: line %d: %w", number, err)
+			return out, fmt.Errorf("transcript: line %d of the labels: %w", number, err)
 		}
 		if err := l.check(); err != nil {
-			return out, fmt.Errorf("transcript: labels: line %d: %w", number, err)
+			return out, fmt.Errorf("transcript: line %d of the labels: %w", number, err)
 		}
 		// A later label for the same text replaces an earlier one.
 		key := [4]string{l.Source, l.Dir, l.Path, l.Kind}
@@ -212,7 +212,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 			continue
 		}
 		if len(out) >= maxLabelsRead {
-			return out, fmt.Errorf("transcript: labels: the file contains more than %d labels", maxLabelsRead)
+			return out, fmt.Errorf("transcript: the file contains more than %d labels", maxLabelsRead)
 		}
 		at[key] = len(out)
 		out = append(out, l)
@@ -224,13 +224,13 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 // check returns an error for the first mistake in the label, or nil.
 func (l *trainingLabel) check() error {
 	if l.V != 1 {
-		return fmt.Errorf("version %d is not supported; this version of unwire reads version 1", l.V)
+		return fmt.Errorf("the label has version %d; this version of unwire reads version 1", l.V)
 	}
 	if _, err := ParseRole(string(l.Role)); err != nil {
 		return err
 	}
 	if len(l.Features) == 0 {
-		return errors.New("no features")
+		return errors.New("the label has no features")
 	}
 	names := make([]string, 0, len(l.Features))
 	for name := range l.Features {
@@ -239,10 +239,10 @@ func (l *trainingLabel) check() error {
 	sort.Strings(names)
 	for _, name := range names {
 		if !slices.Contains(featureNames[:], name) {
-			return fmt.Errorf("no feature %q", name)
+			return fmt.Errorf("the label names the unknown feature %q", name)
 		}
 		if v := l.Features[name]; !(math.Abs(v) <= 10) {
-			return fmt.Errorf("feature %q is %g", name, v)
+			return fmt.Errorf("the feature %q has the invalid value %g", name, v)
 		}
 	}
 	return nil

@@ -3,13 +3,14 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // ErrDepth and errNodes are values of Node.Err in a Len node whose payload was not parsed because the tree reached
 // Options.MaxDepth or Options.MaxNodes.
 var (
-	ErrDepth = errors.New("wire: nesting limit reached, payload not decoded")
-	errNodes = errors.New("wire: node limit reached, payload not decoded")
+	ErrDepth = errors.New("the payload is not decoded, because messages are nested too deeply")
+	errNodes = errors.New("the payload is not decoded, because the message has too many fields")
 )
 
 // A Reason is the kind of a violation of the protobuf encoding.
@@ -72,38 +73,42 @@ type Error struct {
 	Left int
 }
 
-// Error formats the error, as in `wire: field 13 at 0x2f: length 912, 40 bytes left`.
+// Error formats the error, as in `field 13 at 0x2f: the length is 912, but only 40 bytes are left`.
 func (e *Error) Error() string {
 	// Most messages begin with the field. Those about a tag, or about the whole tree, have no field to name.
-	field := fmt.Sprintf("wire: field %d at %#x: ", e.Number, e.Off)
 	switch e.Reason {
 	case tagTruncated:
-		return fmt.Sprintf("wire: tag at %#x: cut off after %d bytes", e.Off, e.Left)
+		return fmt.Sprintf("tag at %#x: the tag is truncated after %d bytes", e.Off, e.Left)
 	case tagTooLong:
-		return fmt.Sprintf("wire: tag at %#x: varint of more than 64 bits", e.Off)
-	case numberRange:
-		return field + "number outside 1 to 536870911"
-	case badType:
-		return field + fmt.Sprintf("wire type %d does not exist, %d bytes left", e.Found, e.Left)
-	case valueTruncated:
-		return field + fmt.Sprintf("value of %d bytes or more, %d bytes left", e.Found, e.Left)
-	case valueTooLong:
-		return field + "varint of more than 64 bits"
-	case lengthTruncated:
-		return field + fmt.Sprintf("length cut off after %d bytes", e.Left)
-	case LengthRange:
-		return field + fmt.Sprintf("length %d, %d bytes left", e.Found, e.Left)
-	case strayEnd:
-		return field + "end of a group that is not open"
-	case groupOpen:
-		return field + "group without its end tag"
-	case tooDeep:
-		return field + fmt.Sprintf("groups nested deeper than %d", e.Found)
+		return fmt.Sprintf("tag at %#x: the varint has more than 64 bits", e.Off)
 	case tooMany:
-		return fmt.Sprintf("wire: at %#x: more than %d nodes, %d bytes left", e.Off, e.Found, e.Left)
+		return fmt.Sprintf("at %#x: the message has more than %d fields, and %d bytes are left", e.Off, e.Found, e.Left)
 	}
 
-	return field + "malformed"
+	// Hostile messages have a million errors, so the beginning is made without fmt.
+	field := "field " + strconv.FormatUint(e.Number, 10) + " at 0x" + strconv.FormatUint(uint64(e.Off), 16) + ": "
+	switch e.Reason {
+	case numberRange:
+		return field + "the number must be from 1 to 536870911"
+	case badType:
+		return field + fmt.Sprintf("the wire type %d does not exist, and %d bytes are left", e.Found, e.Left)
+	case valueTruncated:
+		return field + fmt.Sprintf("the value needs %d bytes or more, but only %d are left", e.Found, e.Left)
+	case valueTooLong:
+		return field + "the varint has more than 64 bits"
+	case lengthTruncated:
+		return field + fmt.Sprintf("the length is truncated after %d bytes", e.Left)
+	case LengthRange:
+		return field + fmt.Sprintf("the length is %d, but only %d bytes are left", e.Found, e.Left)
+	case strayEnd:
+		return field + "the tag ends a group that is not open"
+	case groupOpen:
+		return field + "the group has no end tag"
+	case tooDeep:
+		return field + fmt.Sprintf("groups are nested more than %d deep", e.Found)
+	}
+
+	return field + "the field is malformed"
 }
 
 // AfterTag reports whether the tag itself is sound, so that the field's number and type are usable. The length

@@ -30,7 +30,7 @@ func ExampleParse_garbage() {
 	}
 	// Output:
 	// varint <nil>
-	// garbage wire: field 2 at 0x2: length 127, 2 bytes left
+	// garbage field 2 at 0x2: the length is 127, but only 2 bytes are left
 }
 
 // Splice replaces a string inside a nested message and corrects both lengths.

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 const (
 	// maxNumber is the highest field number of protobuf.
 	maxNumber = 1<<29 - 1
@@ -62,14 +64,31 @@ type parser struct {
 
 // addNode appends the node n, and returns its index.
 func (p *parser) addNode(n Node) int32 {
+	if len(p.nodes) == cap(p.nodes) {
+		p.enlarge()
+	}
 	p.nodes = append(p.nodes, n)
 	return int32(len(p.nodes) - 1)
+}
+
+// enlarge makes room for further nodes: for as many as the data will have if the rest of it is like the part that was
+// parsed, within bounds. Growing in small steps would copy the nodes of a large message many times.
+func (p *parser) enlarge() {
+	have := len(p.nodes)
+	if have == 0 {
+		return
+	}
+	expected := have * len(p.data) / max(p.nodes[have-1].End, 1)
+	p.nodes = slices.Grow(p.nodes, min(max(expected+expected/16-have, have/2), 3*have)+1)
 }
 
 // growNodes adds a node and returns its index. The caller must set every field of the node: it may contain the
 // values of an earlier one, because clearing it would cost time.
 func (p *parser) growNodes() (i int32) {
 	i = int32(len(p.nodes))
+	if len(p.nodes) == cap(p.nodes) {
+		p.enlarge()
+	}
 	if len(p.nodes) < cap(p.nodes) {
 		p.nodes = p.nodes[:i+1]
 	} else {

@@ -54,7 +54,7 @@ type Edit struct {
 }
 
 // errOverlap is wrapped by Splice if two edits change the same bytes.
-var errOverlap = errors.New("edits overlap")
+var errOverlap = errors.New("the edits overlap")
 
 // A patch replaces the bytes Data[lo:hi] of a tree by data. It is the result of an Edit, or corrects a length.
 type patch struct {
@@ -122,14 +122,14 @@ func Splice(t *Tree, edits []Edit) ([]byte, error) {
 // patch converts an edit of a node to a replacement of bytes.
 func (t *Tree) patch(e Edit) (patch, error) {
 	if e.Node < 0 || int(e.Node) >= len(t.Nodes) {
-		return patch{}, fmt.Errorf("wire: %s node %d: the tree has %d nodes", e.Op, e.Node, len(t.Nodes))
+		return patch{}, fmt.Errorf("%s node %d: the tree has only %d nodes", e.Op, e.Node, len(t.Nodes))
 	}
 	n := &t.Nodes[e.Node]
 	c := patch{data: e.Data, owner: n.Parent}
 
 	// The root is no field, so it cannot be replaced, deleted or have neighbours.
 	if n.Type == Message && e.Op != SetValue && e.Op != AppendInto {
-		return c, fmt.Errorf("wire: %s: the root has no siblings", e.Op)
+		return c, fmt.Errorf("%s: the whole message has no neighbouring fields", e.Op)
 	}
 
 	// owner is the parent for edits of a whole node, and the node itself for edits of its contents.
@@ -152,7 +152,7 @@ func (t *Tree) patch(e Edit) (patch, error) {
 		}
 	case AppendInto:
 		if !t.IsMessage(e.Node) {
-			return c, fmt.Errorf("wire: %s field %d at %#x: the field is not a message", e.Op, n.Number, n.Off)
+			return c, fmt.Errorf("%s field %d at %#x: the field is not a message", e.Op, n.Number, n.Off)
 		}
 		c.lo, c.owner = n.End, e.Node
 
@@ -162,7 +162,7 @@ func (t *Tree) patch(e Edit) (patch, error) {
 		}
 		c.hi = c.lo
 	default:
-		return c, fmt.Errorf("wire: %s does not exist", e.Op)
+		return c, fmt.Errorf("the edit %s does not exist", e.Op)
 	}
 	return c, nil
 }
@@ -186,7 +186,7 @@ func (t *Tree) checkOverlap(cuts []patch, edits []Edit) error {
 		at := func(e Edit) string {
 			return fmt.Sprintf("%s field %d at %#x", e.Op, t.Nodes[e.Node].Number, t.Nodes[e.Node].Off)
 		}
-		return fmt.Errorf("wire: %s, %s: %w", at(edits[a]), at(edits[b]), errOverlap)
+		return fmt.Errorf("%s, %s: %w", at(edits[a]), at(edits[b]), errOverlap)
 	}
 
 	// At most one edit may replace each node.

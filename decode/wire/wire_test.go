@@ -70,25 +70,25 @@ func TestParse(t *testing.T) {
 		{"overlong length", "0a 8100 41", "1:len+(41)"},
 		{"overlong end tag", "0b 8c00 0801", "1:group+ 1:varint=1"},
 		{"negative varint", "08 ffffffffffffffffff01", "1:varint=18446744073709551615"},
-		{"long length", "08016a900741", "1:varint=1 garbage(6a900741)!wire: field 13 at 0x2: length 912, 1 bytes left"},
-		{"length 4 GiB", "0a 8080808010 41", "garbage(0a808080801041)!wire: field 1 at 0x0: length 4294967296, 1 bytes left"},
-		{"length 2^63", "0a 80808080808080808001 41", "garbage(0a8080808080808080800141)!wire: field 1 at 0x0: length 9223372036854775808, 1 bytes left"},
-		{"length 2^64-1", "0a ffffffffffffffffff01", "garbage(0affffffffffffffffff01)!wire: field 1 at 0x0: length 18446744073709551615, 0 bytes left"},
-		{"length cut", "0a 80", "garbage(0a80)!wire: field 1 at 0x0: length cut off after 1 bytes"},
-		{"length too long", "0a ffffffffffffffffffff01", "garbage(0affffffffffffffffffff01)!wire: field 1 at 0x0: length 18446744073709551615, 11 bytes left"},
-		{"number 0", "0001 0801", "0:varint=1!wire: field 0 at 0x0: number outside 1 to 536870911 1:varint=1"},
-		{"number 2^29", "8080808010 01 0801", "536870912:varint=1!wire: field 536870912 at 0x0: number outside 1 to 536870911 1:varint=1"},
+		{"long length", "08016a900741", "1:varint=1 garbage(6a900741)!field 13 at 0x2: the length is 912, but only 1 bytes are left"},
+		{"length 4 GiB", "0a 8080808010 41", "garbage(0a808080801041)!field 1 at 0x0: the length is 4294967296, but only 1 bytes are left"},
+		{"length 2^63", "0a 80808080808080808001 41", "garbage(0a8080808080808080800141)!field 1 at 0x0: the length is 9223372036854775808, but only 1 bytes are left"},
+		{"length 2^64-1", "0a ffffffffffffffffff01", "garbage(0affffffffffffffffff01)!field 1 at 0x0: the length is 18446744073709551615, but only 0 bytes are left"},
+		{"length cut", "0a 80", "garbage(0a80)!field 1 at 0x0: the length is truncated after 1 bytes"},
+		{"length too long", "0a ffffffffffffffffffff01", "garbage(0affffffffffffffffffff01)!field 1 at 0x0: the length is 18446744073709551615, but only 11 bytes are left"},
+		{"number 0", "0001 0801", "0:varint=1!field 0 at 0x0: the number must be from 1 to 536870911 1:varint=1"},
+		{"number 2^29", "8080808010 01 0801", "536870912:varint=1!field 536870912 at 0x0: the number must be from 1 to 536870911 1:varint=1"},
 		{"number 2^29-1", "f8ffffff0f 01", "536870911:varint=1"},
-		{"wire type 6", "0801 0e 0801", "1:varint=1 garbage(0e0801)!wire: field 1 at 0x2: wire type 6 does not exist, 2 bytes left"},
-		{"wire type 7", "07", "garbage(07)!wire: field 0 at 0x0: wire type 7 does not exist, 0 bytes left"},
-		{"tag cut", "0801 80", "1:varint=1 garbage(80)!wire: tag at 0x2: cut off after 1 bytes"},
-		{"tag too long", "ffffffffffffffffffffff01", "garbage(ffffffffffffffffffffff01)!wire: tag at 0x0: varint of more than 64 bits"},
-		{"varint too long", "08 ffffffffffffffffff02 1001", "garbage(08ffffffffffffffffff02)!wire: field 1 at 0x0: varint of more than 64 bits 2:varint=1"},
-		{"varint cut", "08", "garbage(08)!wire: field 1 at 0x0: value of 1 bytes or more, 0 bytes left"},
-		{"fixed cut", "0d 0102", "garbage(0d0102)!wire: field 1 at 0x0: value of 4 bytes or more, 2 bytes left"},
-		{"stray end", "0c 0801", "garbage(0c)!wire: field 1 at 0x0: end of a group that is not open 1:varint=1"},
-		{"wrong end", "0b 14 0801 0c", "1:group{garbage(14)!wire: field 2 at 0x1: end of a group that is not open 1:varint=1}"},
-		{"open group", "0b 0801", "1:group{1:varint=1}!wire: field 1 at 0x0: group without its end tag"},
+		{"wire type 6", "0801 0e 0801", "1:varint=1 garbage(0e0801)!field 1 at 0x2: the wire type 6 does not exist, and 2 bytes are left"},
+		{"wire type 7", "07", "garbage(07)!field 0 at 0x0: the wire type 7 does not exist, and 0 bytes are left"},
+		{"tag cut", "0801 80", "1:varint=1 garbage(80)!tag at 0x2: the tag is truncated after 1 bytes"},
+		{"tag too long", "ffffffffffffffffffffff01", "garbage(ffffffffffffffffffffff01)!tag at 0x0: the varint has more than 64 bits"},
+		{"varint too long", "08 ffffffffffffffffff02 1001", "garbage(08ffffffffffffffffff02)!field 1 at 0x0: the varint has more than 64 bits 2:varint=1"},
+		{"varint cut", "08", "garbage(08)!field 1 at 0x0: the value needs 1 bytes or more, but only 0 are left"},
+		{"fixed cut", "0d 0102", "garbage(0d0102)!field 1 at 0x0: the value needs 4 bytes or more, but only 2 are left"},
+		{"stray end", "0c 0801", "garbage(0c)!field 1 at 0x0: the tag ends a group that is not open 1:varint=1"},
+		{"wrong end", "0b 14 0801 0c", "1:group{garbage(14)!field 2 at 0x1: the tag ends a group that is not open 1:varint=1}"},
+		{"open group", "0b 0801", "1:group{1:varint=1}!field 1 at 0x0: the group has no end tag"},
 		{"payload with number 0", "0a 02 0001", "1:len(0001)"},
 		{"payload with open group", "0a 03 0b0801", "1:len(0b0801)"},
 		{"payload with group", "0a 04 0b08010c", "1:len{1:group{1:varint=1}}"},
@@ -238,7 +238,7 @@ func TestNodeLimit(t *testing.T) {
 	if n := len(tree.Nodes); n != 11 || tree.Nodes[10].Type != Garbage {
 		t.Errorf("%d nodes: %s", n, outline(tree))
 	}
-	if got := tree.Err().Error(); got != "wire: at 0x12: more than 10 nodes, 82 bytes left" {
+	if got := tree.Err().Error(); got != "at 0x12: the message has more than 10 fields, and 82 bytes are left" {
 		t.Errorf("Err = %s", got)
 	}
 	wrapped := append([]byte{0x0a, 100}, data...)

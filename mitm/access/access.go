@@ -81,7 +81,7 @@ func (g *Guard) Deny(conn net.Conn) string {
 	uid, err := g.Finder.User(conn)
 	switch {
 	case errors.Is(err, process.ErrGone):
-		return "the client has closed the connection before its user was known"
+		return "the client closed the connection before unwire could determine its user"
 	case err != nil, int64(uid) == int64(os.Geteuid()), g.Finder.IsDescendant(conn):
 		return ""
 	}

@@ -114,7 +114,7 @@ func Prepare(ctx context.Context, o Options) (*Browser, error) {
 	}
 	dir, err := os.MkdirTemp("", "unwire-browser-") // mode 0700
 	if err != nil {
-		return nil, fmt.Errorf("the browser's profile: %w", err)
+		return nil, fmt.Errorf("the browser's profile cannot be prepared: %w", err)
 	}
 	b := &Browser{profile: dir, Env: environment(dir)}
 	b.Argv = slices.Concat([]string{
@@ -164,7 +164,7 @@ func writePreferences(folder string) error {
 		err = os.WriteFile(filepath.Join(folder, "Preferences"), []byte(preferences), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("the browser's profile: %w", err)
+		return fmt.Errorf("the browser's profile cannot be prepared: %w", err)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func trustByDatabase(ctx context.Context, home, caFile string) (bool, error) {
 	}
 	folder := filepath.Join(home, ".pki", "nssdb")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return false, fmt.Errorf("the browser's authorities: %w", err)
+		return false, fmt.Errorf("the browser cannot be made to trust the CA: %w", err)
 	}
 	for _, args := range [][]string{
 		{"-N", "--empty-password"},
@@ -210,7 +210,7 @@ func trustByDatabase(ctx context.Context, home, caFile string) (bool, error) {
 	} {
 		args = append([]string{"-d", "sql:" + folder}, args...)
 		if out, err := exec.CommandContext(ctx, certutil, args...).CombinedOutput(); err != nil {
-			return false, fmt.Errorf("the browser's authorities: certutil: %w: %.200s", err, strings.TrimSpace(string(out)))
+			return false, fmt.Errorf("the browser cannot be made to trust the CA: certutil: %w: %.200s", err, strings.TrimSpace(string(out)))
 		}
 	}
 	return true, nil

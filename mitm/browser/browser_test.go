@@ -88,46 +88,11 @@ func record(t *testing.T, byHash bool, text, want string) {
 	origin.StartTLS()
 	defer origin.Close()
 
-	// The proxy.
-	dir := t.TempDir()
-	authority, err := ca.Load(filepath.Join(dir, "ca"))
-	check(t, err)
-	file := filepath.Join(dir, "a.uwc")
-	st, err := store.Create(file, store.Options{})
-	check(t, err)
-	roots := x509.NewCertPool()
-	roots.AddCert(origin.Certificate())
-	options := mitm.Options{CA: authority, Store: st, UpstreamRoots: roots}
-	if text != "" {
-		path := filepath.Join(dir, "rules.yaml")
-		check(t, os.WriteFile(path, []byte(text), 0o600))
-		set, err := rules.Load(path)
-		check(t, err)
-		options.Rewrite = rules.New(set, rules.Options{Report: func(text string) { t.Log(text) }})
-	}
-	proxy, err := mitm.New(options)
-	check(t, err)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	go func() { _ = proxy.Serve(ln) }()
-
-	// The browser.
+	options := rules.Options{Report: func(text string) { t.Log(text) }}
+	x := startProxy(t, origin, text, options)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	b, err := Prepare(ctx, Options{URL: origin.URL + "/", ProxyAddr: ln.Addr().String(), CAFile: authority.CertFile, SPKI: authority.SPKI(), Args: []string{"--headless=new", "--disable-gpu"}})
-	check(t, err)
-	if byHash {
-		check(t, os.RemoveAll(filepath.Join(b.profile, ".pki")))
-		b.Argv = slices.Insert(b.Argv, 1, "--ignore-certificate-errors-spki-list="+authority.SPKI())
-	}
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, b.Argv[0], b.Argv[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = b.Env, &out, &out
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
-	check(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	cmd, ended, out := x.startBrowser(ctx, origin.URL+"/", byHash)
 	select {
 	case got := <-done:
 		if got != want {
@@ -136,24 +101,24 @@ func record(t *testing.T, byHash bool, text, want string) {
 	case err := <-ended:
 		t.Fatalf("the browser ended: %v\n%s", err, out.String())
 	case <-ctx.Done():
-		t.Fatalf("the page did not load\n%s", list(t, st))
+		t.Fatalf("the page did not load\n%s", list(t, x.store))
 	}
 	time.Sleep(2 * time.Second) // in which it would make traffic of its own
 	check(t, cmd.Process.Signal(syscall.SIGTERM))
 	<-ended
-	check(t, b.Close())
-	if _, err := os.Stat(b.profile); !errors.Is(err, os.ErrNotExist) {
+	check(t, x.browser.Close())
+	if _, err := os.Stat(x.browser.profile); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the profile: %v", err)
 	}
-	check(t, proxy.Shutdown(ctx))
-	got := list(t, st)
+	check(t, x.proxy.Shutdown(ctx))
+	got := list(t, x.store)
 	// What was received is recorded, whatever was forwarded.
 	posted, _, _ := strings.Cut(want, "-edited")
 	posted = strings.TrimSuffix(posted, "-down") + "-down"
-	if messages := messagesOf(t, st); !slices.Equal(messages, []string{"up " + posted, "down " + posted}) {
+	if messages := messagesOf(t, x.store); !slices.Equal(messages, []string{"up " + posted, "down " + posted}) {
 		t.Errorf("messages of the WebSocket: %q", messages)
 	}
-	check(t, st.Close())
+	check(t, x.store.Close())
 	host := strings.TrimPrefix(origin.URL, "https://")
 	for _, want := range []string{"GET https://" + host + "/ 200", "POST https://" + host + "/data 200", "GET https://" + host + "/done?" + want + " 200"} {
 		if !slices.Contains(got, want) {
@@ -168,6 +133,67 @@ func record(t *testing.T, byHash bool, text, want string) {
 			t.Errorf("the browser's own: %s", line)
 		}
 	}
+}
+
+// A recorder records the pages of a browser.
+type recorder struct {
+	t       *testing.T
+	ca      *ca.Authority
+	addr    string
+	store   *store.Store
+	proxy   *mitm.Proxy
+	browser *Browser
+}
+
+// startProxy starts a proxy before a server, with the rules in text unless it is "".
+func startProxy(t *testing.T, origin *httptest.Server, text string, o rules.Options) *recorder {
+	t.Helper()
+	dir := t.TempDir()
+	x := &recorder{t: t}
+	var err error
+	x.ca, err = ca.Load(filepath.Join(dir, "ca"))
+	check(t, err)
+	x.store, err = store.Create(filepath.Join(dir, "a.uwc"), store.Options{})
+	check(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(origin.Certificate())
+	options := mitm.Options{CA: x.ca, Store: x.store, UpstreamRoots: roots}
+	if text != "" {
+		path := filepath.Join(dir, "rules.yaml")
+		check(t, os.WriteFile(path, []byte(text), 0o600))
+		set, err := rules.Load(path)
+		check(t, err)
+		options.Rewrite = rules.New(set, o)
+	}
+	x.proxy, err = mitm.New(options)
+	check(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	x.addr = ln.Addr().String()
+	go func() { _ = x.proxy.Serve(ln) }()
+	return x
+}
+
+// startBrowser opens a page. byHash means that the browser trusts the hash of the CA's key.
+func (x *recorder) startBrowser(ctx context.Context, url string, byHash bool) (*exec.Cmd, <-chan error, *bytes.Buffer) {
+	t := x.t
+	t.Helper()
+	b, err := Prepare(ctx, Options{URL: url, ProxyAddr: x.addr, CAFile: x.ca.CertFile, SPKI: x.ca.SPKI(), Args: []string{"--headless=new", "--disable-gpu"}})
+	check(t, err)
+	x.browser = b
+	if byHash {
+		check(t, os.RemoveAll(filepath.Join(b.profile, ".pki")))
+		b.Argv = slices.Insert(b.Argv, 1, "--ignore-certificate-errors-spki-list="+x.ca.SPKI())
+	}
+	out := new(bytes.Buffer)
+	cmd := exec.CommandContext(ctx, b.Argv[0], b.Argv[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = b.Env, out, out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	check(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return cmd, ended, out
 }
 
 func list(t *testing.T, st *store.Store) []string {

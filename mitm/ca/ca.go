@@ -72,20 +72,20 @@ type Authority struct {
 // Errors: if others can read the key or write to the folder, or the key is invalid. Source: mitm/README.md#trust
 func Load(dir string) (*Authority, error) {
 	if err := makeFolder(dir); err != nil {
-		return nil, fmt.Errorf("mitm: CA folder: %w", err)
+		return nil, fmt.Errorf("mitm: the folder of the CA cannot be used: %w", err)
 	}
 	key, err := loadKey(filepath.Join(dir, keyName))
 	if err != nil {
-		return nil, fmt.Errorf("mitm: CA key: %w", err)
+		return nil, fmt.Errorf("mitm: the key of the CA cannot be used: %w", err)
 	}
 	file := filepath.Join(dir, certName)
 	cert, err := loadCertificate(file, key)
 	if err != nil {
-		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
+		return nil, fmt.Errorf("mitm: the certificate of the CA cannot be used: %w", err)
 	}
 	a := &Authority{CertFile: file, Certificate: cert, key: key}
 	if err := a.leaves.init(); err != nil {
-		return nil, fmt.Errorf("mitm: leaf key: %w", err)
+		return nil, fmt.Errorf("mitm: the key for server certificates cannot be created: %w", err)
 	}
 	return a, nil
 }
@@ -110,23 +110,23 @@ func New(dir string, hosts []string) (*Authority, error) {
 		return nil, err
 	}
 	if err := makeFolder(dir); err != nil {
-		return nil, fmt.Errorf("mitm: CA folder: %w", err)
+		return nil, fmt.Errorf("mitm: the folder of the CA cannot be used: %w", err)
 	}
 	for _, name := range []string{keyName, certName} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("mitm: CA folder: %w", err)
+			return nil, fmt.Errorf("mitm: the folder of the CA cannot be used: %w", err)
 		}
 	}
 	key, err := loadKey(filepath.Join(dir, keyName))
 	if err != nil {
-		return nil, fmt.Errorf("mitm: CA key: %w", err)
+		return nil, fmt.Errorf("mitm: the key of the CA cannot be used: %w", err)
 	}
 	der, err := selfSign(key, c)
 	if err != nil {
-		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
+		return nil, fmt.Errorf("mitm: the certificate of the CA cannot be used: %w", err)
 	}
 	if err := writeAtomically(filepath.Join(dir, certName), pemCertificate, der, 0o644, true); err != nil {
-		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
+		return nil, fmt.Errorf("mitm: the certificate of the CA cannot be used: %w", err)
 	}
 	return Load(dir)
 }
@@ -146,7 +146,7 @@ func makeFolder(dir string) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return fmt.Errorf("%s: mode %04o lets others replace the CA: run 'chmod go-w' on it, and 'unwire ca new' if somebody may have replaced it", dir, mode)
+		return fmt.Errorf("other users can replace the CA in the folder %s (mode %04o): run 'chmod go-w' on the folder, and 'unwire ca new' if somebody may have replaced the CA", dir, mode)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	}
 	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s: with mode %04o, other users can read the key: run 'chmod 600' on it, or, if somebody may have read it, delete it to get a new CA", file, mode)
+		return nil, fmt.Errorf("other users can read the key in the file %s (mode %04o): run 'chmod 600' on the file, or, if somebody may have read the key, delete the file to get a new CA", file, mode)
 	}
 	der, err := readPEM(file, pemKey)
 	if err != nil {
@@ -187,7 +187,7 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	}
 	key, err := x509.ParseECPrivateKey(der)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: delete it to get a new CA", file, err)
+		return nil, fmt.Errorf("%s: %w: delete the file to get a new CA", file, err)
 	}
 	return key, nil
 }
@@ -278,7 +278,7 @@ func readPEM(file, kind string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("%s: no PEM block of type %s", file, kind)
+		return nil, fmt.Errorf("%s contains no PEM block of the type %s", file, kind)
 	}
 	return block.Bytes, nil
 }

@@ -20,7 +20,7 @@ type constraints struct {
 }
 
 // ErrHost is the error for a string that is neither a host name nor an IP address.
-var ErrHost = errors.New("neither a host name nor an IP address")
+var ErrHost = errors.New("the host must be a host name or an IP address")
 
 // hostName matches a host name in lower case.
 var hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)

@@ -112,7 +112,7 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 		}
 		cert, err := a.sign(name)
 		if err != nil {
-			return nil, fmt.Errorf("mitm: certificate for %s: %w", name, err)
+			return nil, fmt.Errorf("mitm: cannot create a certificate for %s: %w", name, err)
 		}
 		a.leaves.put(name, cert)
 		return cert, nil

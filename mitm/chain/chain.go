@@ -65,7 +65,7 @@ type answer struct {
 func Announce(listener net.Addr, server string) (*Link, error) {
 	addr, ok := listener.(*net.TCPAddr)
 	if !ok {
-		return nil, fmt.Errorf("chain: %s is not TCP", listener.Network())
+		return nil, fmt.Errorf("chain: the listener %s is not TCP", listener.Network())
 	}
 	dir := folder()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -172,6 +172,11 @@ func ask(ctx context.Context, path string) string {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(askTimeout))
+	return readAnswer(conn)
+}
+
+// readAnswer returns the server that another unwire announces; "" if what it sends is not an answer.
+func readAnswer(conn io.Reader) string {
 	var a answer
 	if err := json.NewDecoder(io.LimitReader(conn, maxAnswer)).Decode(&a); err != nil {
 		return ""

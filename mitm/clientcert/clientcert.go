@@ -71,7 +71,7 @@ func Load(certs, keys []string) (*Certificates, error) {
 	for _, s := range certs {
 		f := parseFile(s)
 		if _, err := path.Match(f.host, ""); err != nil {
-			return nil, fmt.Errorf("client certificate: the host pattern %q is malformed", f.host)
+			return nil, fmt.Errorf("the host pattern %q of a client certificate is malformed", f.host)
 		}
 
 		// Two certificates for one pattern would make the choice depend on their order.
@@ -160,19 +160,19 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	none := tls.Certificate{}
 	cert, err := os.ReadFile(certFile)
 	if err != nil {
-		return none, fmt.Errorf("client certificate: %w", err)
+		return none, fmt.Errorf("the client certificate cannot be read: %w", err)
 	}
 	info, err := os.Stat(keyFile)
 	if err != nil {
-		return none, fmt.Errorf("client key: %w", err)
+		return none, fmt.Errorf("the client key cannot be read: %w", err)
 	}
 	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return none, fmt.Errorf("client key %s: with mode %04o, other users can read the key: run 'chmod 600' on it", keyFile, mode)
+		return none, fmt.Errorf("other users can read the client key %s (mode %04o): run 'chmod 600' on the file", keyFile, mode)
 	}
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
-		return none, fmt.Errorf("client key: %w", err)
+		return none, fmt.Errorf("the client key cannot be read: %w", err)
 	}
 	if err := checkPEM(cert, key, certFile, keyFile); err != nil {
 		return none, err
@@ -184,7 +184,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 		if strings.Contains(err.Error(), "does not match") {
 			return none, fmt.Errorf("the client key %s is not the key of the certificate %s: give a certificate and a key that were created together", keyFile, certFile)
 		}
-		return none, fmt.Errorf("client certificate %s with key %s: %w", certFile, keyFile, err)
+		return none, fmt.Errorf("the client certificate %s cannot be used with the key %s: %w", certFile, keyFile, err)
 	}
 	return pair, nil
 }
@@ -193,16 +193,16 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 // its API.
 func checkPEM(cert, key []byte, certFile, keyFile string) error {
 	if !hasBlock(cert, func(b *pem.Block) bool { return b.Type == "CERTIFICATE" }) {
-		return fmt.Errorf("client certificate %s: the file contains no certificate in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem)", certFile)
+		return fmt.Errorf("the client certificate file %s contains no certificate in PEM; to convert a PKCS #12 file, run 'openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem'", certFile)
 	}
 	encrypted := func(b *pem.Block) bool {
 		return b.Type == "ENCRYPTED PRIVATE KEY" || b.Headers["DEK-Info"] != ""
 	}
 	switch {
 	case hasBlock(key, encrypted):
-		return fmt.Errorf("client key %s: the key is encrypted: decrypt it into a file of mode 0600 with openssl pkey -in FILE -out key.pem", keyFile)
+		return fmt.Errorf("the client key %s is encrypted: decrypt it into a file of mode 0600 with 'openssl pkey -in FILE -out key.pem'", keyFile)
 	case !hasBlock(key, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") }):
-		return errors.New("client key " + keyFile + ": it holds no private key in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nocerts -nodes -out key.pem)")
+		return errors.New("the client key file " + keyFile + " contains no private key in PEM; to convert a PKCS #12 file, run 'openssl pkcs12 -in FILE.p12 -nocerts -nodes -out key.pem'")
 	}
 	return nil
 }

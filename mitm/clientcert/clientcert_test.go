@@ -94,19 +94,19 @@ func TestErrors(t *testing.T) {
 	write(t, encrypted, pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}), 0o600)
 	write(t, nothing, []byte("nothing"), 0o600)
 	for want, c := range map[string]struct{ certs, keys []string }{
-		"has no key: give it as --client-key KEY.pem":                    {[]string{cert}, nil},
-		"has no key: give it as --client-key h=KEY.pem":                  {[]string{"h=" + cert}, []string{key}},
-		"has no certificate: give it as --client-cert CERT.pem":          {nil, []string{key}},
-		"there are two client certificates for h: give only one":         {[]string{"h=" + cert, "h=" + cert}, []string{"h=" + key}},
-		"two client keys for all hosts":                                  {[]string{cert}, []string{key, key}},
-		"is not the key of the certificate":                              {[]string{cert}, []string{other}},
-		"mode 0644, other users can read the key: run 'chmod 600' on it": {[]string{cert}, []string{open}},
-		"the key is encrypted":                                           {[]string{cert}, []string{encrypted}},
-		"it holds no private key in PEM":                                 {[]string{cert}, []string{nothing}},
-		"the file contains no certificate in PEM":                        {[]string{nothing}, []string{key}},
-		"client certificate: open " + dir + "/missing.pem":               {[]string{dir + "/missing.pem"}, []string{key}},
-		"client key: stat " + dir + "/missing.pem":                       {[]string{cert}, []string{dir + "/missing.pem"}},
-		`client certificate: the host pattern "[" is malformed`:          {[]string{"[=" + cert}, []string{"[=" + key}},
+		"has no key: give it as --client-key KEY.pem":                         {[]string{cert}, nil},
+		"has no key: give it as --client-key h=KEY.pem":                       {[]string{"h=" + cert}, []string{key}},
+		"has no certificate: give it as --client-cert CERT.pem":               {nil, []string{key}},
+		"there are two client certificates for h: give only one":              {[]string{"h=" + cert, "h=" + cert}, []string{"h=" + key}},
+		"two client keys for all hosts":                                       {[]string{cert}, []string{key, key}},
+		"is not the key of the certificate":                                   {[]string{cert}, []string{other}},
+		"open.pem (mode 0644): run 'chmod 600' on the file":                   {[]string{cert}, []string{open}},
+		"encrypted.pem is encrypted":                                          {[]string{cert}, []string{encrypted}},
+		"contains no private key in PEM":                                      {[]string{cert}, []string{nothing}},
+		"nothing.pem contains no certificate in PEM":                          {[]string{nothing}, []string{key}},
+		"the client certificate cannot be read: open " + dir + "/missing.pem": {[]string{dir + "/missing.pem"}, []string{key}},
+		"the client key cannot be read: stat " + dir + "/missing.pem":         {[]string{cert}, []string{dir + "/missing.pem"}},
+		`the host pattern "[" of a client certificate is malformed`:           {[]string{"[=" + cert}, []string{"[=" + key}},
 	} {
 		if _, err := clientcert.Load(c.certs, c.keys); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)

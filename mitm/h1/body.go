@@ -142,7 +142,7 @@ func (b *body) scanChunks(p, scratch []byte) (n int, content []byte, err error) 
 func (b *body) step(c byte) error {
 	// The limit applies to lines, not to the data of a chunk.
 	if b.line++; b.line > maxChunkLine && b.state < chunkData {
-		return malformed("the line of a chunk's size is longer than %d bytes", maxChunkLine)
+		return malformed("the line with the size of a chunk is longer than %d bytes", maxChunkLine)
 	}
 
 	// A state machine for one byte of chunked framing (RFC 9112, section 7.1).
@@ -154,7 +154,7 @@ func (b *body) step(c byte) error {
 		case c == '\r':
 			b.state = chunkSizeLF
 		case c < ' ' && c != '\t' || c == 0x7f:
-			return malformed("the extension of a chunk has a control character")
+			return malformed("a chunk extension has a control character")
 		}
 	case chunkSizeLF:
 		return b.endSize(c)
@@ -211,7 +211,7 @@ func (b *body) stepSize(c byte) error {
 func (b *body) endSize(c byte) error {
 	switch {
 	case c != '\n':
-		return malformed("the line of a chunk's size does not end in CRLF")
+		return malformed("the line with the size of a chunk does not end in CRLF")
 	case b.left > 0:
 		b.state = chunkData
 	default:
@@ -229,13 +229,13 @@ func (b *body) stepTrailer(c byte) error {
 	n := len(b.section)
 	if c != '\n' {
 		if n > 1 && b.section[n-2] == '\r' {
-			return malformed("a CR stands alone in the trailer section")
+			return malformed("the trailer section has a CR without LF")
 		}
 		return nil
 	}
 	// A bare LF is refused, because not all recipients accept it as the end of a line.
 	if n < 2 || b.section[n-2] != '\r' {
-		return malformed("a line of the trailer section ends in a bare LF")
+		return malformed("a trailer line ends in LF without CR")
 	}
 	// The section ends with an empty line.
 	if n > 2 && b.section[n-3] != '\n' {
@@ -248,7 +248,7 @@ func (b *body) stepTrailer(c byte) error {
 		}
 		for _, f := range fields {
 			if slices.Contains(noTrailers, strings.ToLower(f.Name)) {
-				return malformed("the trailer section has the field %s", f.Name)
+				return malformed("the trailer section has the field %s, which trailers must not contain", f.Name)
 			}
 		}
 		b.trailers = fields

@@ -32,6 +32,12 @@ type change struct {
 	// down applies the rules to the response body.
 	down rewrite.Body
 
+	// receivedUp is the number of bytes of the request body that were recorded. The goroutine that reads from the client
+	// writes it, and others read it after requestOver.
+	receivedUp int64
+	// requestOver is closed when the request is not forwarded any more.
+	requestOver chan struct{}
+
 	// received is the number of bytes of the response body that were recorded. The goroutine that reads from the server
 	// writes it, and others read it after responding.
 	received int64
@@ -70,7 +76,7 @@ func (r *Relay) newChange(x *exchange) *change {
 	if e == nil {
 		return nil
 	}
-	c := &change{relay: r, exchange: e}
+	c := &change{relay: r, exchange: e, requestOver: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(r.ctx)
 	c.up = rewrite.Body{Dir: captures.Up, Exchange: e, Declared: x.request.length}
 	c.down = rewrite.Body{Dir: captures.Down, Exchange: e, Declared: -1}
@@ -97,6 +103,7 @@ func (x *exchange) changesRequest() bool {
 func (r *Relay) serveChanged(x *exchange, s *server) error {
 	r.client.consume(len(x.request.raw))
 	if v := x.change.exchange.Request(); v.Action != rewrite.Pass {
+		close(x.change.requestOver)
 		return r.stopChanged(x, &rewrite.Stop{Verdict: v})
 	}
 	if s == nil {
@@ -114,6 +121,7 @@ func (r *Relay) serveChanged(x *exchange, s *server) error {
 			err = &sendError{err}
 		}
 	}
+	close(x.change.requestOver)
 	var stop *rewrite.Stop
 	if errors.As(err, &stop) {
 		return r.stopChanged(x, stop)
@@ -174,6 +182,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		}
 		n, content, bad := x.body.scan(r.client.buffered(), r.contentBuffer())
 		r.record(x, captures.Up, content)
+		x.change.receivedUp += int64(len(content))
 		b.left = append(b.left[:0], content...)
 		r.client.consume(n)
 		if bad != nil {

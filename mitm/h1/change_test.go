@@ -108,6 +108,36 @@ func TestRuleEndsAfterResponse(t *testing.T) {
 	}
 }
 
+// TestRuleDropsTheRest: what was received behind the frame at which a rule ends an exchange, and what was received of
+// the response and not forwarded, is recorded as dropped.
+func TestRuleDropsTheRest(t *testing.T) {
+	t.Parallel()
+	const tail = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for name, c := range map[string]struct {
+		answer *rewrite.Response
+		want   []string
+	}{
+		"reset":  {nil, []string{`up 0-9 ends ""`, `up 9-16 ends ""`, `down 6-9 ends ""`}},
+		"answer": {ruleAnswer, []string{`up 0-9 ends ""`, `up 9-16 ends ""`, `down 6-9 ends "tail"`}},
+	} {
+		server := newRawServer(t, func(_ *http.Request, conn *net.TCPConn) bool {
+			_, _ = io.WriteString(conn, tail+"9\r\n\x00\x00\x00\x00\x01x\x00\x00\x00\r\n")
+			return true
+		})
+		b := newTestRelay(t, server.addr, endingRule{answer: c.answer, down: rewrite.Envelopes})
+		b.write("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+		if _, err := io.ReadFull(b.client, make([]byte, len(tail+"6\r\n\x00\x00\x00\x00\x01x\r\n"))); err != nil {
+			t.Fatal(err)
+		}
+		b.write("10\r\n\x00\x00\x00\x00\x04stop\x00\x00\x00\x00\x02be\r\n")
+		_, _ = io.ReadAll(b.client) // a reset ends it
+		_ = b.client.Close()
+		if x := b.end()[0]; !slices.Equal(x.forwarded, c.want) || string(x.up) != "\x00\x00\x00\x00\x04stop\x00\x00\x00\x00\x02be" {
+			t.Errorf("%s: %q is recorded with the edits %q, want %q", name, x.up, x.forwarded, c.want)
+		}
+	}
+}
+
 // TestRuleEndsDuringResponse: a rule ends an exchange at a frame of the request while the response is being forwarded.
 // The recorded
 // edit replaces what was received and not forwarded.

@@ -114,7 +114,7 @@ func (f *framing) readLength(name, value string) error {
 	case err != nil:
 		return malformed("Content-Length is not a number of at most 63 bits")
 	case f.length >= 0 && f.length != n:
-		return malformed("the message has several values of Content-Length")
+		return malformed("the message has several different Content-Length values")
 	}
 	f.length = n
 	return nil
@@ -127,11 +127,11 @@ func (f *framing) readEncoding(version, name, value string) error {
 	}
 	switch {
 	case f.chunked:
-		return malformed("the message has several fields Transfer-Encoding")
+		return malformed("the message has several Transfer-Encoding fields")
 	case version == "1.0":
 		return malformed("Transfer-Encoding is not allowed in HTTP/1.0")
 	case !strings.EqualFold(value, "chunked"):
-		return &Malformed{http.StatusNotImplemented, "Transfer-Encoding is not chunked, which alone is supported"}
+		return &Malformed{http.StatusNotImplemented, "unwire supports only the Transfer-Encoding chunked"}
 	}
 	f.chunked = true
 	return nil
@@ -144,11 +144,11 @@ func (f *framing) readEncoding(version, name, value string) error {
 func (q *Request) checkRequest() error {
 	switch {
 	case q.hosts > 1:
-		return malformed("the request has several fields Host")
+		return malformed("the request has several Host fields")
 	case q.hosts == 0 && q.Version == "1.1" && q.Method != http.MethodConnect:
 		return malformed("missing required Host header")
 	case !httpguts.ValidHostHeader(q.host):
-		return malformed("the field Host is not a host")
+		return malformed("the Host field is not a host name or address")
 	}
 	return nil
 }

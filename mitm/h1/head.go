@@ -64,7 +64,7 @@ func scanHead(p []byte, line int) (size, next int, err error) {
 			return 0, line, nil
 		}
 		if n == 0 || p[line+n-1] != '\r' {
-			return 0, line, malformed("a line of the head ends in a bare LF")
+			return 0, line, malformed("a header line ends in LF without CR")
 		}
 		if n == 1 {
 			return line + 2, 0, nil
@@ -95,7 +95,7 @@ func parseRequest(raw string) (*Request, error) {
 	case isVersion(version):
 		return nil, &Malformed{http.StatusHTTPVersionNotSupported, "the version is not HTTP/1.0 or HTTP/1.1"}
 	default:
-		return nil, malformed("the request line does not end in a version of HTTP")
+		return nil, malformed("the request line does not end in an HTTP version")
 	}
 	if err := checkTarget(q.Method, q.Target); err != nil {
 		return nil, err
@@ -175,10 +175,10 @@ func parseResponse(raw string) (*response, error) {
 		return nil, malformed("the status line does not begin with HTTP/1.1 or HTTP/1.0")
 	}
 	if len(status) != 3 || status[0] == '0' || !isDigit(status[0]) || !isDigit(status[1]) || !isDigit(status[2]) {
-		return nil, malformed("the status is not of three digits")
+		return nil, malformed("the status code does not have three digits")
 	}
 	if !httpguts.ValidHeaderFieldValue(reason) {
-		return nil, malformed("the reason of the status has a control character")
+		return nil, malformed("the reason phrase has a control character")
 	}
 	a := &response{size: len(raw)}
 	for i := range len(status) {
@@ -202,7 +202,7 @@ func parseFields(s string) (captures.Headers, error) {
 	for {
 		line, rest, ok := strings.Cut(s, "\r\n")
 		if !ok {
-			return nil, malformed("a field line does not end in CRLF")
+			return nil, malformed("a header line does not end in CRLF")
 		}
 		if line == "" {
 			return fields, nil
@@ -222,15 +222,15 @@ func parseField(line string) (captures.Header, error) {
 	value = strings.Trim(value, " \t")
 	switch {
 	case line[0] == ' ' || line[0] == '\t':
-		return captures.Header{}, malformed("a field is folded into several lines")
+		return captures.Header{}, malformed("a header field is folded into several lines")
 	case !ok:
-		return captures.Header{}, malformed("a field line has no colon")
+		return captures.Header{}, malformed("a header line has no colon")
 	case strings.HasSuffix(name, " ") || strings.HasSuffix(name, "\t"):
-		return captures.Header{}, malformed("there is a space before the colon of the field %.64q", strings.TrimRight(name, " \t"))
+		return captures.Header{}, malformed("the header field %.64q has a space before its colon", strings.TrimRight(name, " \t"))
 	case !httpguts.ValidHeaderFieldName(name):
-		return captures.Header{}, malformed("%.64q is not the name of a field", name)
+		return captures.Header{}, malformed("%.64q is not a valid header name", name)
 	case !httpguts.ValidHeaderFieldValue(value):
-		return captures.Header{}, malformed("the value of the field %.64q has a control character", name)
+		return captures.Header{}, malformed("the value of the header field %.64q has a control character", name)
 	}
 	return captures.Header{Name: name, Value: value}, nil
 }

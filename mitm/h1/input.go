@@ -67,7 +67,7 @@ func (in *input) scanHead(limit int, more func() error) (int, error) {
 			return size, err
 		}
 		if len(in.buffered()) > limit {
-			return 0, &Malformed{http.StatusRequestHeaderFieldsTooLarge, "the head is too long"}
+			return 0, &Malformed{http.StatusRequestHeaderFieldsTooLarge, "the header section is too long"}
 		}
 		line = next
 		if err := more(); err != nil {

@@ -19,11 +19,11 @@ var (
 	// request.
 	errEnded         = errors.New("the connection has ended")
 	errHandedOver    = errors.New("the connection was switched to another protocol")
-	errClientGone    = errors.New("the client went away")
-	errServerGone    = errors.New("the server closed the connection without an answer")
-	errNotRepeated   = errors.New("the server closed the connection without an answer; the request was not sent again")
-	errServerStopped = errors.New("the server closed the connection before its answer was complete")
-	errUnsolicited   = errors.New("the server sent an answer without a request")
+	errClientGone    = errors.New("the client closed the connection")
+	errServerGone    = errors.New("the server closed the connection without a response")
+	errNotRepeated   = errors.New("the server closed the connection without a response; unwire did not send the request again")
+	errServerStopped = errors.New("the server closed the connection before its response was complete")
+	errUnsolicited   = errors.New("the server sent a response without a request")
 )
 
 // A Relay forwards HTTP/1 requests and responses between one client and one or more servers. One goroutine
@@ -453,17 +453,28 @@ func (r *Relay) endExchange(x *exchange, o captures.Outcome, reason error) {
 // endAll closes all connections and ends the running exchange with an outcome. Only the first call has an
 // effect.
 func (r *Relay) endAll(o captures.Outcome, reason error) {
-	r.mu.Lock()
-	if r.ended {
-		r.mu.Unlock()
+	x, complete := r.closeAll()
+	if x == nil {
 		return
 	}
-	r.ended = true
-	x := r.running
 	// The answer was complete, so the client did not cancel it.
-	if x != nil && o == captures.Canceled && x.delivered && x.sent {
+	if o == captures.Canceled && complete {
 		o, reason = captures.Complete, nil
 	}
+	r.endExchange(x, o, reason)
+}
+
+// closeAll closes the connections, and returns the running exchange, which the caller has to end; nil if there is none.
+// complete means that its whole response was sent before.
+func (r *Relay) closeAll() (x *exchange, complete bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil, false
+	}
+	r.ended = true
+	x = r.running
+	complete = x != nil && x.delivered && x.sent
 	r.running = nil
 
 	// Close the client first, so that it does not take the end of a server's data for the end of the answer.
@@ -472,10 +483,7 @@ func (r *Relay) endAll(o captures.Outcome, reason error) {
 		s.close()
 	}
 	r.changed.Broadcast()
-	r.mu.Unlock()
-	if x != nil {
-		r.endExchange(x, o, reason)
-	}
+	return x, complete
 }
 
 // hasLeft reports whether a client that has ended its sending direction no longer reads either; its system then

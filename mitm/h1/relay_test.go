@@ -309,7 +309,7 @@ func TestSmuggling(t *testing.T) {
 			tapes := b.end()
 			failed := len(b.refused)
 			for _, rec := range tapes[1:] {
-				if rec.ex.Outcome == captures.Failed && strings.HasPrefix(rec.ex.Error, "refused: ") {
+				if rec.ex.Outcome == captures.Failed && strings.HasPrefix(rec.ex.Error, "unwire refused the request: ") {
 					failed++
 				}
 			}

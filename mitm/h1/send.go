@@ -342,7 +342,9 @@ func (r *Relay) refuseRunning(x *exchange, reason error) error {
 }
 
 // RefusedError returns the error that is recorded for a refused request.
-func RefusedError(bad *Malformed) error { return errors.New("refused: " + bad.Reason) }
+func RefusedError(bad *Malformed) error {
+	return errors.New("unwire refused the request: " + bad.Reason)
+}
 
 // failUnreached responds with an error to a request whose server cannot be connected to because of err. The
 // first n buffered bytes belong to the request's body.

@@ -364,7 +364,7 @@ func (r *Relay) failBroken(x *exchange, err error, answering, unanswered bool) {
 func (r *Relay) explain(x *exchange, err error) *Answer {
 	var bad *Malformed
 	if errors.As(err, &bad) {
-		err := errors.New("the server's answer is malformed: " + bad.Reason)
+		err := errors.New("the server's response is malformed: " + bad.Reason)
 		return &Answer{Status: http.StatusBadGateway, Text: "unwire: " + err.Error() + "\n", Err: err}
 	}
 	return r.config.Explain(x.route, x.rec, err, true)

@@ -31,6 +31,7 @@ func (r *Relay) stopChanged(x *exchange, stop *rewrite.Stop) error {
 	}
 	r.mu.Unlock()
 	c.responding.Wait()
+	c.recordDropped(x, stop.Rule)
 
 	// Writing may block, so the lock is not held meanwhile, and the exchange may have ended afterwards.
 	if !c.begun || c.left != 0 {
@@ -74,8 +75,33 @@ func (r *Relay) resetChanged(x *exchange, rule string) error {
 			_ = l.SetLinger(0)
 		}
 	}
-	r.endAll(captures.Reset, errors.New("reset by the rule "+rule))
+	if ended, _ := r.closeAll(); ended == nil {
+		return errEnded
+	}
+
+	// What was received and not forwarded is known when nothing is forwarded any more.
+	c := x.change
+	c.responding.Wait()
+	<-c.requestOver
+	c.recordDropped(x, rule)
+	if at := c.down.Offset(); x.rec != nil && at < c.received {
+		x.rec.Edit(captures.Down, at, c.received, rule, nil)
+	}
+	r.endExchange(x, captures.Reset, errors.New("a rule of unwire reset the exchange: "+rule))
 	return errEnded
+}
+
+// recordDropped records that the received bytes of the request that were not forwarded are dropped because of a rule.
+// It does nothing while the request is still being forwarded.
+func (c *change) recordDropped(x *exchange, rule string) {
+	select {
+	case <-c.requestOver:
+	default:
+		return
+	}
+	if at := c.up.Offset(); x.rec != nil && at < c.receivedUp {
+		x.rec.Edit(captures.Up, at, c.receivedUp, rule, nil)
+	}
 }
 
 // appendStop returns the bytes of the response with which a rule ends an exchange, and records it. If a part of the

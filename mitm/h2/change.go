@@ -416,7 +416,7 @@ func (c *change) stop(s *rewrite.Stop) {
 		client.dropQueue(c.id)
 		client.sendControl(resetFrame(c.id, codeInternal))
 		c.record(s.Rule, received, nil)
-		c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Reset, errors.New("reset by the rule "+s.Rule)))
+		c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Reset, errors.New("a rule of unwire reset the exchange: "+s.Rule)))
 		return
 	}
 
@@ -535,11 +535,22 @@ func (c *change) recordAnswer(s *rewrite.Stop, headSent bool) {
 	}
 }
 
+// maxCut is the number of streams ended by rules whose late frames are dropped. Late frames arrive within a round trip
+// or two, in which far fewer streams end.
+const maxCut = 16 << 10
+
 // cutStream makes the pumps discard all frames that still arrive for a stream.
 func (r *Relay) cutStream(id uint32) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.cut[id] = struct{}{}
-	r.mu.Unlock()
+	if len(r.cutOrder) < maxCut {
+		r.cutOrder = append(r.cutOrder, id)
+		return
+	}
+	delete(r.cut, r.cutOrder[r.cutNext])
+	r.cutOrder[r.cutNext] = id
+	r.cutNext = (r.cutNext + 1) % maxCut
 }
 
 // isCut reports whether a rule has ended the stream.

@@ -240,3 +240,19 @@ func TestRuleEndsAfterResponse(t *testing.T) {
 		}
 	}
 }
+
+// TestCutStreamsAreBounded: a connection on which a rule ends many streams remembers the last ones only.
+func TestCutStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := &Relay{config: Config{Rewrites: true}, cut: make(map[uint32]struct{})}
+	const streams = 3*maxCut + 7
+	for i := range uint32(streams) {
+		r.cutStream(2*i + 1)
+	}
+	if len(r.cut) != maxCut || len(r.cutOrder) != maxCut {
+		t.Errorf("%d streams are remembered, in a list of %d", len(r.cut), len(r.cutOrder))
+	}
+	if last := uint32(2*streams - 1); !r.isCut(last) || !r.isCut(last-2*(maxCut-1)) || r.isCut(last-2*maxCut) {
+		t.Error("these are not the last ones")
+	}
+}

@@ -54,7 +54,7 @@ func (p *pump) divertCut(h frameHeader, payload []byte) {
 // diverted means that nothing is left to forward.
 func (p *pump) divertWindow(h frameHeader, payload []byte) (diverted bool, err error) {
 	if len(payload) != 4 {
-		return false, protocolErrorf(codeFrameSize, "WINDOW_UPDATE of %d bytes", len(payload))
+		return false, protocolErrorf(codeFrameSize, "a WINDOW_UPDATE frame has %d bytes instead of 4", len(payload))
 	}
 	n := int64(binary.BigEndian.Uint32(payload) & maxStreamID)
 	forwarded := p.src.sender.windowUpdate(h.stream, n)

@@ -162,7 +162,7 @@ func stripPadding(h frameHeader, payload []byte) ([]byte, error) {
 		return payload, nil
 	}
 	if len(payload) == 0 || int(payload[0]) >= len(payload) {
-		return nil, protocolErrorf(codeProtocol, "a frame of %d bytes has more padding than that", len(payload))
+		return nil, protocolErrorf(codeProtocol, "the padding of a frame is longer than the frame (%d bytes)", len(payload))
 	}
 	return payload[1 : len(payload)-int(payload[0])], nil
 }

@@ -70,13 +70,13 @@ func (p *pump) handleHeaderFrame(h frameHeader, payload []byte) (keep bool, err 
 			return false, err
 		}
 	} else if p.block == nil {
-		return false, protocolErrorf(codeProtocol, "a CONTINUATION frame without a preceding HEADERS frame")
+		return false, protocolErrorf(codeProtocol, "a CONTINUATION frame does not follow a HEADERS frame")
 	}
 	if _, err := p.dec.Write(payload); err != nil {
 		return false, protocolErrorf(codeCompression, "stream %d: %v", h.stream, err)
 	}
 	if p.fieldsSize > maxHeaderList {
-		return false, protocolErrorf(codeEnhanceYourCalm, "stream %d: a header section of more than %d bytes", h.stream, maxHeaderList)
+		return false, protocolErrorf(codeEnhanceYourCalm, "stream %d: the header section has more than %d bytes", h.stream, maxHeaderList)
 	}
 	if !h.has(flagEndHeaders) {
 		return !p.reencode, nil
@@ -99,7 +99,7 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	switch {
 	case h.kind == framePushPromise:
 		if len(payload) < 4 || p.dir == captures.Up {
-			return nil, protocolErrorf(codeProtocol, "a PUSH_PROMISE frame of %d bytes %s", len(payload), p.dir)
+			return nil, protocolErrorf(codeProtocol, "a PUSH_PROMISE frame (%d bytes, %s) is too short, or was sent by the client", len(payload), p.dir)
 		}
 		b.promised, payload = binary.BigEndian.Uint32(payload)&maxStreamID, payload[4:]
 	case h.has(flagPriority):

@@ -22,7 +22,7 @@ func (p *pump) beginLongFrame(h frameHeader, rest []byte) (ready bool, err error
 	switch h.kind {
 	case frameHeaders, framePushPromise, frameContinuation, frameSettings, frameGoAway, frameRSTStream:
 		if h.length > maxHeaderFrame {
-			return false, protocolErrorf(codeFrameSize, "a frame of type %d of %d bytes", h.kind, h.length)
+			return false, protocolErrorf(codeFrameSize, "a frame of type %d is too long: it has %d bytes", h.kind, h.length)
 		}
 		p.flush()
 		p.buf = append(make([]byte, 0, frameHeaderSize+maxHeaderFrame), p.buf...)

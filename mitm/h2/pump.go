@@ -242,7 +242,7 @@ func (p *pump) parseFrames() error {
 		// Only CONTINUATION frames of the same stream may follow an unfinished header block (RFC
 		// 9113, section 6.10).
 		if p.block != nil && (h.kind != frameContinuation || h.stream != p.block.stream) {
-			return protocolErrorf(codeProtocol, "a frame of type %d within a header block", h.kind)
+			return protocolErrorf(codeProtocol, "a frame of type %d interrupts a header block", h.kind)
 		}
 		n := frameHeaderSize + h.length
 		if n > len(p.buf) {
@@ -394,7 +394,7 @@ func (p *pump) recordData() {
 // direction, which is needed for decoding, and stores the initial window of streams.
 func (p *pump) readSettings(h frameHeader, payload []byte) error {
 	if len(payload)%6 != 0 {
-		return protocolErrorf(codeFrameSize, "SETTINGS of %d bytes", len(payload))
+		return protocolErrorf(codeFrameSize, "a SETTINGS frame has %d bytes, which is not a multiple of 6", len(payload))
 	}
 	if h.has(flagAck) {
 		return nil

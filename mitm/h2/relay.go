@@ -59,8 +59,12 @@ type Relay struct {
 	// goAway is the error that the server reported in GOAWAY, or the error of writing to the server; nil before.
 	goAway error
 
-	// cut are the numbers of the streams that a rule has ended: frames that still arrive for them are dropped.
+	// cut are the numbers of the last streams, up to maxCut, that a rule has ended: frames that still arrive for them
+	// are dropped.
 	cut map[uint32]struct{}
+	// cutOrder are the numbers in cut, the oldest at cutNext if it has maxCut of them.
+	cutOrder []uint32
+	cutNext  int
 
 	// pumps are the forwarders of the two directions, by direction: captures.Up reads from the client, captures.Down
 	// from the server.
@@ -104,7 +108,7 @@ func (r *Relay) endBroken(p *pump, side *side, err error) {
 	}
 	switch {
 	case side == r.client && bad == nil:
-		r.endAll(captures.Canceled, errors.New("the client went away"))
+		r.endAll(captures.Canceled, errors.New("the client closed the connection"))
 	case side == r.client:
 		r.endAll(captures.Canceled, err)
 	case p.dst == side && bad == nil:

@@ -105,7 +105,7 @@ func TestEndings(t *testing.T) {
 		"client resets": {func(k *relayed) { k.send(k.client, appendFrame(nil, frameRSTStream, 0, 1, code(8))) }, captures.Canceled, "the client reset the stream: CANCEL"},
 		"server resets": {func(k *relayed) { k.send(k.server, appendFrame(nil, frameRSTStream, 0, 1, code(11))) }, captures.Reset, "the server reset the stream: ENHANCE_YOUR_CALM"},
 		"unknown code":  {func(k *relayed) { k.send(k.server, appendFrame(nil, frameRSTStream, 0, 1, code(200))) }, captures.Reset, "the server reset the stream: code 0xc8"},
-		"client leaves": {func(k *relayed) { k.client.Close() }, captures.Canceled, "the client went away"},
+		"client leaves": {func(k *relayed) { k.client.Close() }, captures.Canceled, "the client closed the connection"},
 		"server leaves": {func(k *relayed) { k.server.Close() }, captures.Reset, "the server closed the connection"},
 		"server says why": {func(k *relayed) {
 			k.send(k.server, appendFrame(nil, frameGoAway, 0, 0, append([]byte{0, 0, 0, 0, 0, 0, 0, 2}, "because"...)))
@@ -142,10 +142,10 @@ func TestEndings(t *testing.T) {
 		"client breaks the rules": {func(k *relayed) {
 			_, _ = k.client.Write(appendFrame(nil, frameContinuation, flagEndHeaders, 1, nil))
 			rest, _ := io.ReadAll(k.client)
-			if len(rest) < frameHeaderSize || frameType(rest[3]) != frameGoAway || !strings.HasSuffix(string(rest), "a CONTINUATION frame without a preceding HEADERS frame") {
+			if len(rest) < frameHeaderSize || frameType(rest[3]) != frameGoAway || !strings.HasSuffix(string(rest), "a CONTINUATION frame does not follow a HEADERS frame") {
 				k.t.Errorf("the client heard %q", rest)
 			}
-		}, captures.Canceled, "HTTP/2: a CONTINUATION frame without a preceding HEADERS frame"},
+		}, captures.Canceled, "HTTP/2: a CONTINUATION frame does not follow a HEADERS frame"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,7 +113,7 @@ func (r *Relay) openStream(id uint32, fields []hpack.HeaderField, pushed bool) (
 	}
 	r.mu.Unlock()
 	if over {
-		s.endRecording(captures.Incomplete, errors.New("the connection ended"))
+		s.endRecording(captures.Incomplete, errors.New("the connection was closed"))
 		return 1
 	}
 	return 0

@@ -51,7 +51,7 @@ func Dial(capture string) (*Client, error) {
 	defer f.Close()
 	var at address
 	if err := json.NewDecoder(io.LimitReader(f, maxFile)).Decode(&at); err != nil || at.Network != "unix" && !strings.HasPrefix(at.Address, "127.0.0.1:") {
-		return nil, fmt.Errorf("%s is damaged: remove it", name)
+		return nil, fmt.Errorf("the file %s is damaged: delete it", name)
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -84,7 +84,7 @@ func (c *Client) do(ctx context.Context, method, path string, body, v any) error
 	case err != nil:
 		return asEnded(err)
 	case res.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w (any more)", ErrNotHeld)
+		return fmt.Errorf("%w any more", ErrNotHeld)
 	case res.StatusCode/100 != 2:
 		return errors.New(strings.TrimSpace(string(answer)))
 	case v == nil:
@@ -104,7 +104,7 @@ func asEnded(err error) error {
 	if !ended {
 		return err
 	}
-	return fmt.Errorf("%w: its recorder has ended", ErrNoRecorder)
+	return fmt.Errorf("%w: the recording has ended", ErrNoRecorder)
 }
 
 // Held returns the held frames with an ID above after. If there are none, it waits for one, at most for wait.

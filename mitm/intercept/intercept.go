@@ -93,11 +93,11 @@ func (d Decision) check() error {
 	switch d.Action {
 	case "release", "drop":
 		if len(d.Messages) > 0 {
-			return fmt.Errorf("the action %s has no messages", d.Action)
+			return fmt.Errorf("the action %s must have no messages", d.Action)
 		}
 	case "replace":
 		if len(d.Messages) == 0 {
-			return errors.New("the action replace needs messages; drop removes a frame")
+			return errors.New("the action replace needs messages; to remove a frame, use drop")
 		}
 	default:
 		return fmt.Errorf("%q is not an action: release, drop or replace", d.Action)
@@ -231,7 +231,7 @@ func (h *Holder) Decide(id int64, d Decision) error {
 	defer h.mu.Unlock()
 	f := h.held[id]
 	if f == nil {
-		return fmt.Errorf("%w: %d", ErrNotHeld, id)
+		return fmt.Errorf("%w: frame %d", ErrNotHeld, id)
 	}
 	h.forget(f)
 	f.decided <- d

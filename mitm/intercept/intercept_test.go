@@ -74,8 +74,8 @@ func TestDecide(t *testing.T) {
 		{Decision{Action: "release"}, "", result{nil, false}},
 		{Decision{Action: "drop"}, "", result{nil, true}},
 		{Decision{Action: "replace", Messages: [][]byte{[]byte("a"), {}}}, "", result{[][]byte{[]byte("a"), {}}, true}},
-		{Decision{Action: "replace"}, "drop removes a frame", result{}},
-		{Decision{Action: "drop", Messages: [][]byte{{}}}, "has no messages", result{}},
+		{Decision{Action: "replace"}, "the action replace needs messages; to remove a frame, use drop", result{}},
+		{Decision{Action: "drop", Messages: [][]byte{{}}}, "the action drop must have no messages", result{}},
 		{Decision{Action: "relaese"}, `"relaese" is not an action: release, drop or replace`, result{}},
 	} {
 		h := New(Options{})
@@ -312,7 +312,7 @@ func TestAddressFile(t *testing.T) {
 	if err := os.WriteFile(name, []byte("left over"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dial(capture); err == nil || !strings.Contains(err.Error(), "is damaged: remove it") {
+	if _, err := Dial(capture); err == nil || !strings.Contains(err.Error(), "is damaged: delete it") {
 		t.Errorf("%v", err)
 	}
 	s, err := Serve(capture, h)
@@ -345,7 +345,7 @@ func TestAddressFile(t *testing.T) {
 	if err := os.Chmod(name, 0o622); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dial(capture); err == nil || !strings.Contains(err.Error(), "can be written to by other users") {
+	if _, err := Dial(capture); err == nil || !strings.Contains(err.Error(), "other users can write to "+name) {
 		t.Errorf("%v", err)
 	}
 	link := filepath.Join(t.TempDir(), "b.uwc")

@@ -20,7 +20,7 @@ func openPrivate(name string) (*os.File, error) {
 	if err == nil {
 		owner, ok := info.Sys().(*syscall.Stat_t)
 		if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !ok || int(owner.Uid) != os.Geteuid() {
-			err = fmt.Errorf("%s can be written to by other users, so it is not used: remove it", name)
+			err = fmt.Errorf("other users can write to %s, so unwire does not use the file: delete it", name)
 		}
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ type control struct {
 func controlPair() (*control, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("socketpair: %w", err)
+		return nil, nil, fmt.Errorf("a socket pair cannot be created: %w", err)
 	}
 	theirs := os.NewFile(uintptr(fds[1]), "control")
 	c, err := newControl(fds[0])
@@ -60,13 +60,13 @@ func controlPair() (*control, *os.File, error) {
 func newControl(fd int) (*control, error) {
 	f := os.NewFile(uintptr(fd), "control")
 	if f == nil {
-		return nil, errors.New("control socket is missing")
+		return nil, errors.New("the control socket is missing")
 	}
 	// net.FileConn has duplicated the file.
 	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
+		return nil, fmt.Errorf("the control socket cannot be used: %w", err)
 	}
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -118,7 +118,7 @@ func (c *control) receive() (m message, files []*os.File, err error) {
 	}
 	if err := json.Unmarshal(data[:n], &m); err != nil {
 		closeAll(files)
-		return m, nil, fmt.Errorf("control message: %w", err)
+		return m, nil, fmt.Errorf("the control message cannot be read: %w", err)
 	}
 	return m, files, nil
 }

@@ -57,7 +57,7 @@ func (b *binder) bind(at netip.AddrPort) (*net.UDPConn, error) {
 	}
 	defer closeAll(files)
 	if m.Error != "" || len(files) != 1 {
-		return nil, fmt.Errorf("launch: namespace: %s", m.Error)
+		return nil, fmt.Errorf("launch: the network namespace cannot be used: %s", m.Error)
 	}
 	return udpConn(files[0])
 }
@@ -71,7 +71,7 @@ func udpConn(f *os.File) (*net.UDPConn, error) {
 	u, ok := conn.(*net.UDPConn)
 	if !ok {
 		_ = conn.Close()
-		return nil, errors.New("launch: namespace: not a UDP socket")
+		return nil, errors.New("launch: the socket from the network namespace is not a UDP socket")
 	}
 	return u, nil
 }

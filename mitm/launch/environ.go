@@ -163,17 +163,17 @@ func redirectAddr(ctx context.Context, proxy *url.URL, token string) (*net.TCPAd
 	tr := &http.Transport{DisableKeepAlives: true}
 	res, err := tr.RoundTrip(req)
 	if err != nil {
-		return nil, fmt.Errorf("proxy %s does not answer: %w", proxy.Host, err)
+		return nil, fmt.Errorf("the proxy %s does not answer: %w", proxy.Host, err)
 	}
 	defer res.Body.Close()
 	var answer struct {
 		Addr string `json:"addr"`
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("proxy %s is not unwire's: status %d", proxy.Host, res.StatusCode)
+		return nil, fmt.Errorf("the proxy %s is not a proxy of unwire: it answered with status %d", proxy.Host, res.StatusCode)
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("proxy %s is not unwire's: %w", proxy.Host, err)
+		return nil, fmt.Errorf("the proxy %s is not a proxy of unwire: %w", proxy.Host, err)
 	}
 	return net.ResolveTCPAddr("tcp", answer.Addr)
 }

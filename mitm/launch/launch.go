@@ -100,7 +100,7 @@ type Report struct {
 // Errors: err is nil if the command ran, whatever its exit status.
 func Run(ctx context.Context, o Options) (exit int, err error) {
 	if len(o.Argv) == 0 {
-		return statusNotFound, errors.New("launch: no command")
+		return statusNotFound, errors.New("launch: no command is given")
 	}
 	caught, stop, err := catchSignals(o.Begin)
 	if err != nil {

@@ -137,10 +137,10 @@ func missingFeature(err error) string {
 func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
-		return nil, nil, fmt.Errorf("loopback device: %w", err)
+		return nil, nil, fmt.Errorf("the loopback device cannot be set up: %w", err)
 	}
 	if err := netlink.LinkSetUp(lo); err != nil {
-		return nil, nil, fmt.Errorf("loopback device: %w", err)
+		return nil, nil, fmt.Errorf("the loopback device cannot be set up: %w", err)
 	}
 	for _, f := range []*family{ipv4(), ipv6()} {
 		tcp, tcpPort, err := listenTransparent(unix.SOCK_STREAM, netip.AddrPortFrom(f.listen, 0))
@@ -176,14 +176,14 @@ func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 func (f *family) routeAll(lo netlink.Link) error {
 	own, all := ipNet(f.own), ipNet(netip.PrefixFrom(f.own.Addr(), 0).Masked())
 	if err := netlink.AddrAdd(lo, &netlink.Addr{IPNet: own, Flags: unix.IFA_F_NODAD}); err != nil {
-		return fmt.Errorf("address %s: %w", f.own, err)
+		return fmt.Errorf("the address %s cannot be added: %w", f.own, err)
 	}
 	err := netlink.RouteAdd(&netlink.Route{
 		LinkIndex: lo.Attrs().Index, Dst: all, Src: own.IP,
 		Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, Table: unix.RT_TABLE_MAIN,
 	})
 	if err != nil {
-		return fmt.Errorf("route for %s: %w", all, err)
+		return fmt.Errorf("a route for %s cannot be added: %w", all, err)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func listenTransparent(kind int, at netip.AddrPort) (*os.File, uint16, error) {
 	}
 	if err != nil {
 		_ = unix.Close(s)
-		return nil, 0, fmt.Errorf("transparent socket: %w", err)
+		return nil, 0, fmt.Errorf("the transparent socket cannot be opened: %w", err)
 	}
 	return os.NewFile(uintptr(s), "transparent"), uint16(port), nil
 }
@@ -230,17 +230,17 @@ func transparentSocket(kind int, at netip.AddrPort) (int, error) {
 	}
 	s, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return -1, fmt.Errorf("socket: %w", err)
+		return -1, fmt.Errorf("a socket cannot be opened: %w", err)
 	}
 	for _, o := range [][2]int{{unix.SOL_SOCKET, unix.SO_REUSEADDR}, {level, option}} {
 		if err := unix.SetsockoptInt(s, o[0], o[1], 1); err != nil {
 			_ = unix.Close(s)
-			return -1, fmt.Errorf("transparent socket: %w", err)
+			return -1, fmt.Errorf("the transparent socket cannot be opened: %w", err)
 		}
 	}
 	if err := unix.Bind(s, sa); err != nil {
 		_ = unix.Close(s)
-		return -1, fmt.Errorf("bind to %s: %w", at, err)
+		return -1, fmt.Errorf("a socket cannot be bound to %s: %w", at, err)
 	}
 	return s, nil
 }
@@ -291,16 +291,16 @@ func (c *control) serveBind(addr string) error {
 // dropInheritableCapabilities ensures that processes which this thread starts inherit no capabilities.
 func dropInheritableCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
+		return fmt.Errorf("the capabilities of the process cannot be dropped: %w", err)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
+		return fmt.Errorf("the capabilities of the process cannot be dropped: %w", err)
 	}
 	data[0].Inheritable, data[1].Inheritable = 0, 0
 	if err := unix.Capset(&header, &data[0]); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
+		return fmt.Errorf("the capabilities of the process cannot be dropped: %w", err)
 	}
 	return nil
 }

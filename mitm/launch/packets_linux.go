@@ -40,15 +40,15 @@ const (
 func openPackets() (*os.File, error) {
 	lo, err := net.InterfaceByName("lo")
 	if err != nil {
-		return nil, fmt.Errorf("packet socket: %w", err)
+		return nil, fmt.Errorf("the packet socket cannot be opened: %w", err)
 	}
 	s, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("packet socket: %w", err)
+		return nil, fmt.Errorf("the packet socket cannot be opened: %w", err)
 	}
 	if err := bindPackets(s, lo.Index); err != nil {
 		_ = unix.Close(s)
-		return nil, fmt.Errorf("packet socket: %w", err)
+		return nil, fmt.Errorf("the packet socket cannot be opened: %w", err)
 	}
 	return os.NewFile(uintptr(s), packetSocket), nil
 }
@@ -99,12 +99,12 @@ type packetReader struct {
 func (p *packetReader) start(f *os.File) error {
 	s, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("packet socket: %w", err)
+		return fmt.Errorf("the packet socket cannot be opened: %w", err)
 	}
 	ring, err := unix.Mmap(s, 0, blockBytes*blockCount, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		_ = unix.Close(s)
-		return fmt.Errorf("ring of packets: %w", err)
+		return fmt.Errorf("the ring buffer for packets cannot be created: %w", err)
 	}
 	p.socket, p.ring, p.stop, p.done = s, ring, make(chan struct{}), make(chan struct{})
 	go p.readRing()

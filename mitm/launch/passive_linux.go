@@ -31,7 +31,7 @@ const (
 // runPassive implements RunPassive on Linux.
 func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error) {
 	if p.KeyLog == "" || p.Packet == nil {
-		return statusNotExecutable, Packets{}, errors.New("launch: a passive capture wants a key log and a receiver of packets")
+		return statusNotExecutable, Packets{}, errors.New("launch: a passive capture needs a key log and a receiver of packets")
 	}
 	packets := &packetReader{packet: p.Packet}
 	forwarder := tcpForwarder{recorded: &packets.payload, connection: p.Connection}

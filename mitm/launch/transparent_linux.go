@@ -42,7 +42,7 @@ type namespaceRun struct {
 // returns the exit status.
 func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, err error) {
 	if len(o.Argv) == 0 || len(n.init) == 0 {
-		return statusNotFound, errors.New("launch: no command")
+		return statusNotFound, errors.New("launch: no command is given")
 	}
 	caught, stop, err := catchSignals(o.Begin)
 	if err != nil {
@@ -161,10 +161,10 @@ func missingNamespace() string {
 		{"/proc/sys/user/max_net_namespaces", "0", "user.max_net_namespaces"},
 	} {
 		if v, err := os.ReadFile(s.file); err == nil && strings.TrimSpace(string(v)) == s.value {
-			return "the system forbids namespaces to users (" + s.name + " is " + s.value + ")"
+			return "the system does not allow users to create namespaces (" + s.name + " is " + s.value + ")"
 		}
 	}
-	return "the system gives no user and network namespace (a container may forbid it)"
+	return "the system does not allow unwire to create a user namespace and a network namespace (a container may forbid it)"
 }
 
 // hasRoute6 reports whether the host has a route for IPv6. It connects a UDP socket, which sends nothing.
@@ -228,7 +228,7 @@ func (s *namespaceServer) start() error {
 	case m.Error != "":
 		return &startError{m.Status, errors.New(strings.TrimPrefix(m.Error, "launch: "))}
 	case len(m.Sockets) != len(files):
-		return &startError{statusNotExecutable, fmt.Errorf("%d sockets were announced, but %d arrived", len(m.Sockets), len(files))}
+		return &startError{statusNotExecutable, fmt.Errorf("the process in the network namespace announced %d sockets, but %d arrived", len(m.Sockets), len(files))}
 	}
 	if err := s.control.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err

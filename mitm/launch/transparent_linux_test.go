@@ -494,7 +494,7 @@ func TestTransparentUnsupported(t *testing.T) {
 		t.Logf("no user namespaces at all, as the other tests have shown: %v", err)
 		return
 	}
-	const why = "the system forbids namespaces to users (user.max_net_namespaces is 0): "
+	const why = "the system does not allow users to create namespaces (user.max_net_namespaces is 0): "
 	transparent, passive, _ := strings.Cut(string(out), "\n")
 	if err != nil || !strings.HasPrefix(transparent, "126 launch: transparent capture: "+why) || !strings.HasPrefix(passive, "126 launch: passive capture: "+why) {
 		t.Errorf("%v: %s", err, out)

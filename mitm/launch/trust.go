@@ -84,7 +84,7 @@ const javaPassword = "changeit"
 func (e *env) trustCA(caFile, dir string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
-		return fmt.Errorf("CA: %w", err)
+		return fmt.Errorf("the CA cannot be written for the command: %w", err)
 	}
 	// Some variables replace the system's CAs, so their file needs all of them; others only add to
 	// these.
@@ -98,7 +98,7 @@ func (e *env) trustCA(caFile, dir string) error {
 	}
 	store, err := javaStore(bundle)
 	if err != nil {
-		return fmt.Errorf("trust store for Java: %w", err)
+		return fmt.Errorf("the trust store for Java cannot be created: %w", err)
 	}
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (e *env) wgetConfiguration(bundle string) ([]byte, error) {
 	if file != "" {
 		var err error
 		if own, err = os.ReadFile(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("configuration of wget: %w", err)
+			return nil, fmt.Errorf("the configuration of wget cannot be written: %w", err)
 		}
 	}
 	return fmt.Appendf(own, "\nca_certificate = %s\n", bundle), nil
@@ -221,7 +221,7 @@ func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, e
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("trusted CAs: %w", err)
+			return nil, fmt.Errorf("the list of trusted CAs cannot be written: %w", err)
 		}
 		out.WriteByte('\n')
 		// The bundle is public, so it must not contain keys.

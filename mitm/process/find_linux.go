@@ -40,7 +40,7 @@ const (
 )
 
 // errNotTCP is the error for a connection whose addresses are not TCP addresses.
-var errNotTCP = errors.New("process: not a TCP connection")
+var errNotTCP = errors.New("process: the connection is not TCP")
 
 // A questioner queries the kernel, by netlink, for the sockets of a network namespace.
 type questioner struct {

@@ -84,7 +84,7 @@ func NewFinder() *Finder {
 }
 
 // ErrGone means that the socket at the other end of a connection is closed, or is on another machine.
-var ErrGone = errors.New("process: the other end of the connection is gone, or is not on this machine")
+var ErrGone = errors.New("process: the other end of the connection is closed, or is not on this machine")
 
 // User returns the numeric id of the user who owns the socket at the other end of a connection.
 //

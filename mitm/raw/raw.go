@@ -59,7 +59,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 // total.
 func (c *Conn) ReadMore(limit int) error {
 	if len(c.peeked) >= limit {
-		return errors.New("the client sent too many bytes before its protocol was recognised")
+		return errors.New("the client sent too many bytes before unwire recognised the protocol")
 	}
 	var buf [2048]byte
 	n, err := c.Conn.Read(buf[:min(len(buf), limit-len(c.peeked))])

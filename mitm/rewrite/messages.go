@@ -239,7 +239,7 @@ func (m *messageReader) inflate(p []byte) ([]byte, error) {
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
 	case len(data) > MaxFrame:
-		return nil, fmt.Errorf("the line or message has more than %d bytes", MaxFrame)
+		return nil, fmt.Errorf("a line or message has more than %d bytes", MaxFrame)
 	}
 	if !m.body.framing.NoTakeover {
 		m.window = append(m.window, data...)

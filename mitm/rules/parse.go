@@ -125,14 +125,14 @@ func (p *parser) document(n *yaml.Node) {
 			return
 		}
 		if len(n.Content) > maxRules {
-			p.fault(n, "more than %d rules", maxRules)
+			p.fault(n, "the file has more than %d rules", maxRules)
 			return
 		}
 		names := map[string]int{}
 		for i, item := range n.Content {
 			r := p.rule(item, i)
 			if before := names[r.Name]; before > 0 {
-				p.fault(item, "the rule in line %d is called %q, too", before, r.Name)
+				p.fault(item, "the rule in line %d has the same name, %q", before, r.Name)
 			}
 			names[r.Name] = item.Line
 			p.set.rules = append(p.set.rules, r)
@@ -150,7 +150,7 @@ func (p *parser) rule(n *yaml.Node, i int) *rule {
 	p.members(n, map[string]func(*yaml.Node){
 		"name": func(n *yaml.Node) {
 			if r.Name = p.text(n); len(r.Name) > maxName || strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' }) {
-				p.fault(n, "a name must have 1 to %d bytes in one line", maxName)
+				p.fault(n, "a name must be one line of 1 to %d bytes", maxName)
 			}
 		},
 		"match": func(n *yaml.Node) {
@@ -178,7 +178,7 @@ func (p *parser) rule(n *yaml.Node, i int) *rule {
 	}
 	switch ends := count(r.drop, r.answer != nil, r.fail != nil, r.reset); {
 	case r.match == nil:
-		p.fault(n, "%s has no match; match: \"\" would match everything", r.Name)
+		p.fault(n, "%s has no match; to match everything, write match: \"\"", r.Name)
 	case !r.changesFrames() && r.mapTo == "":
 		p.fault(n, "%s has no action, such as set or delay", r.Name)
 	case ends > 1:
@@ -208,7 +208,7 @@ func (p *parser) checkMap(n *yaml.Node, r *rule) {
 	for word := range strings.FieldsSeq(r.match.String()) {
 		word = strings.TrimLeft(word, "(")
 		if key, _, _ := strings.Cut(word, ":"); key != "host" && key != "or" && key != "and" && key != "not" {
-			p.fault(n, "%s has map, whose match can have only terms host:, because unwire connects before it sees a request; found %q", r.Name, word)
+			p.fault(n, "%s has map, so its match can contain only host: conditions, because unwire connects before it sees a request; found %q", r.Name, word)
 			return
 		}
 	}
@@ -221,7 +221,7 @@ func (p *parser) checkLoops() {
 			continue
 		}
 		if next := p.set.server(r.mapTo); next != nil {
-			p.fault(&yaml.Node{Line: r.Line}, "%s maps to %s, which the rule %s maps again: the requests would go in a loop", r.Name, r.mapTo, next.Name)
+			p.fault(&yaml.Node{Line: r.Line}, "the rule %q maps to %s, which the rule %q maps again, so requests would loop", r.Name, r.mapTo, next.Name)
 		}
 	}
 }
@@ -237,11 +237,11 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		read := known[name.Value]
 		switch {
 		case seen[name.Value]:
-			p.fault(name, "%s is set twice", name.Value)
+			p.fault(name, "the word %s is given twice", name.Value)
 		case read != nil:
 			read(value)
 		default:
-			p.fault(name, "unknown word %q%s", name.Value, suggest(name.Value, known))
+			p.fault(name, "%q is not a word of rules%s", name.Value, suggest(name.Value, known))
 		}
 		seen[name.Value] = true
 	}
@@ -311,7 +311,7 @@ func (p *parser) text(n *yaml.Node) string {
 // yes reads the value of an action without parameters, which must be true.
 func (p *parser) yes(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Value != "true" {
-		p.fault(n, "expected true; leave the word out for false")
+		p.fault(n, "the only value is true; for false, leave the word out")
 	}
 	return true
 }
@@ -360,7 +360,7 @@ func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 			err = inner
 		}
 		if err == nil && e.Frame != edit.FirstFrame {
-			err = errors.New("frames are selected in the rule's match, as in match: frame:2")
+			err = errors.New("an edit cannot select a frame: select it in the rule's match, as in match: frame:2")
 		}
 		text := strings.Replace(op, "del", "delete", 1) + ": " + short(item.Value)
 		if err != nil {
@@ -396,7 +396,7 @@ func (p *parser) content(n *yaml.Node) []byte {
 		}
 		data, err = readLimited(rest, maxContent)
 	default:
-		err = fmt.Errorf("%q does not begin with text:, json:, hex:, base64: or file: as a message must", short(text))
+		err = fmt.Errorf("a message must begin with text:, json:, hex:, base64: or file:, but found %q", short(text))
 	}
 	if err != nil {
 		p.fault(n, "%v", err)
@@ -432,7 +432,7 @@ func (p *parser) answer(n *yaml.Node) *answer {
 				case !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value):
 					p.fault(n.Content[i], "%q: %q is not a header field", h.Name, h.Value)
 				case slices.Contains([]string{"connection", "content-length", "transfer-encoding", "trailer"}, strings.ToLower(h.Name)):
-					p.fault(n.Content[i], "unwire sets %s itself", h.Name)
+					p.fault(n.Content[i], "a rule cannot set the header %s, because unwire sets it", h.Name)
 				}
 				a.headers = append(a.headers, h)
 			}
@@ -458,7 +458,7 @@ func (p *parser) failure(n *yaml.Node) *failure {
 		for _, name := range envelope.Codes()[1:] {
 			known[name] = true
 		}
-		p.fault(code, "%q is not the code of an error%s", f.Code, suggest(f.Code, known))
+		p.fault(code, "%q is not an error code%s", f.Code, suggest(f.Code, known))
 	}
 	return f
 }

@@ -70,14 +70,14 @@ func (e *Error) Error() string { return "SOCKS: " + e.Text }
 func Greet(c io.ReadWriter) (addr, via string, err error) {
 	var head [2]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {
-		return "", "", fmt.Errorf("SOCKS greeting: %w", err)
+		return "", "", fmt.Errorf("the SOCKS greeting is malformed: %w", err)
 	}
 	if head[0] != Version {
 		return "", "", fmt.Errorf("SOCKS version %d is not supported", head[0])
 	}
 	var methods [maxMethods]byte
 	if _, err := io.ReadFull(c, methods[:head[1]]); err != nil {
-		return "", "", fmt.Errorf("SOCKS greeting: %w", err)
+		return "", "", fmt.Errorf("the SOCKS greeting is malformed: %w", err)
 	}
 	method := byte(noAcceptableMethod)
 	// The last method that the client offers is used.
@@ -93,7 +93,7 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 	// MethodVia is followed by the ids.
 	switch method {
 	case noAcceptableMethod:
-		return "", "", errors.New("SOCKS greeting: the client requires authentication")
+		return "", "", errors.New("the SOCKS client requires authentication, which unwire does not offer")
 	case MethodVia:
 		if via, err = readVia(c); err != nil {
 			return "", "", err
@@ -107,11 +107,11 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 func readVia(r io.Reader) (string, error) {
 	var buf [1 + MaxVia]byte
 	if _, err := io.ReadFull(r, buf[:1]); err != nil {
-		return "", fmt.Errorf("SOCKS greeting: %w", err)
+		return "", fmt.Errorf("the SOCKS greeting is malformed: %w", err)
 	}
 	via := buf[1 : 1+int(buf[0])]
 	if _, err := io.ReadFull(r, via); err != nil {
-		return "", fmt.Errorf("SOCKS greeting: %w", err)
+		return "", fmt.Errorf("the SOCKS greeting is malformed: %w", err)
 	}
 	return string(via), nil
 }
@@ -120,7 +120,7 @@ func readVia(r io.Reader) (string, error) {
 func readRequest(r io.Reader) (addr string, err error) {
 	var head [4]byte // version, command, reserved, kind of address
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return "", fmt.Errorf("SOCKS request: %w", err)
+		return "", fmt.Errorf("the SOCKS request is malformed: %w", err)
 	}
 	if head[0] != Version {
 		return "", &Error{Failure, fmt.Sprintf("request of version %d", head[0])}
@@ -133,7 +133,7 @@ func readRequest(r io.Reader) (addr string, err error) {
 	// Read the whole request before refusing it, so that the client receives the reply.
 	var port [2]byte
 	if _, err := io.ReadFull(r, port[:]); err != nil {
-		return "", fmt.Errorf("SOCKS request: %w", err)
+		return "", fmt.Errorf("the SOCKS request is malformed: %w", err)
 	}
 	if head[1] != connect {
 		return "", &Error{commandNotSupported, fmt.Sprintf("command %d: only CONNECT (1) is supported", head[1])}
@@ -152,14 +152,14 @@ func readHost(r io.Reader, kind byte) (string, error) {
 		size = 16
 	case addressName:
 		if _, err := io.ReadFull(r, buf[:1]); err != nil {
-			return "", fmt.Errorf("SOCKS request: %w", err)
+			return "", fmt.Errorf("the SOCKS request is malformed: %w", err)
 		}
 		size = int(buf[0])
 	default:
 		return "", &Error{addressTypeNotSupported, fmt.Sprintf("address of kind %d", kind)}
 	}
 	if _, err := io.ReadFull(r, buf[:size]); err != nil {
-		return "", fmt.Errorf("SOCKS request: %w", err)
+		return "", fmt.Errorf("the SOCKS request is malformed: %w", err)
 	}
 
 	// IPv4 addresses in IPv6 form are normalised, so that host patterns match.

@@ -47,14 +47,14 @@ func Parse(text string) (*Limit, error) {
 				return nil, fmt.Errorf("%q is not a bandwidth such as 64KB/s", part)
 			}
 			if l.BytesPerSecond != 0 {
-				return nil, fmt.Errorf("%q is a second bandwidth: give only one", part)
+				return nil, fmt.Errorf("the bandwidth is given twice (%q): give only one", part)
 			}
 			l.BytesPerSecond = n
 			continue
 		}
 		d, err := time.ParseDuration(part)
 		if err == nil && l.Latency != 0 {
-			return nil, fmt.Errorf("%q is a second latency: give only one", part)
+			return nil, fmt.Errorf("the latency is given twice (%q): give only one", part)
 		}
 		if err != nil || d <= 0 || d > maxLatency {
 			return nil, fmt.Errorf("%q is neither a bandwidth such as 64KB/s nor a latency such as 200ms (at most %s)", part, maxLatency)

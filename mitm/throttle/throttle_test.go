@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "neither", "fast": "neither", "64KB": "neither", "2m": "neither",
 		"0KB/s": "not a bandwidth", "-1KB/s": "not a bandwidth", "9999999999999GB/s": "not a bandwidth",
-		"1s,1s": "a second latency", "1KB/s,1KB/s": "a second bandwidth",
+		"1s,1s": `the latency is given twice ("1s")`, "1KB/s,1KB/s": `the bandwidth is given twice ("1KB/s")`,
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

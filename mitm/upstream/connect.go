@@ -40,7 +40,7 @@ func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 		if errors.Is(err, io.ErrUnexpectedEOF) && r.Buffered() == 0 && limited.N == maxAnswer || isNetwork(err) {
 			return err
 		}
-		return &Error{Name(proxy), "it does not answer as an HTTP proxy does", kindHint(proxy), err}
+		return &Error{Name(proxy), "the proxy does not answer like an HTTP proxy", kindHint(proxy), err}
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
@@ -80,16 +80,16 @@ func Refusal(proxy *url.URL, addr string, res *http.Response) *Error {
 	case http.StatusProxyAuthRequired:
 		e.What, e.Remedy = authentication(proxy, res.Header.Values("Proxy-Authenticate"), status)
 	case http.StatusForbidden:
-		e.What = fmt.Sprintf("it does not allow connections to %s (%s)", addr, status)
-		e.Remedy = "ask who runs it, or name the host in NO_PROXY if it can be reached directly"
+		e.What = fmt.Sprintf("the proxy does not allow connections to %s (%s)", addr, status)
+		e.Remedy = "ask the administrator of the proxy, or name the host in NO_PROXY if you can reach it directly"
 	case http.StatusLoopDetected:
 		e.What, e.Err = fmt.Sprintf("%v (%s)", ErrLoop, status), ErrLoop
-		e.Remedy = "have the last of the two connect directly: give it --upstream-proxy none"
+		e.Remedy = "start the second of the two proxies with --upstream-proxy none"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		e.What = fmt.Sprintf("it did not reach %s (%s)", addr, status)
-		e.Remedy = "look whether that address is right and the server is running"
+		e.What = fmt.Sprintf("the proxy could not connect to %s (%s)", addr, status)
+		e.Remedy = "check the address, and that the server is running"
 	default:
-		e.What = fmt.Sprintf("it answered CONNECT %s with %s", addr, status)
+		e.What = fmt.Sprintf("the proxy answered CONNECT %s with %s", addr, status)
 		e.Remedy = kindHint(proxy)
 	}
 	return e
@@ -104,7 +104,7 @@ func IsRefusal(res *http.Response) bool {
 // addUser returns a hint for the user on how to specify a proxy's user name and password. It contains no URL,
 // because URLs are redacted.
 func addUser(proxy *url.URL) string {
-	return "add them to its URL, as in USER:PASSWORD@" + proxy.Host
+	return "add them to the proxy's URL, as in USER:PASSWORD@" + proxy.Host
 }
 
 // authentication describes why a proxy did not accept the user, and what to do about it. challenges are the
@@ -121,11 +121,11 @@ func authentication(proxy *url.URL, challenges []string, status string) (what, d
 	}
 	switch {
 	case len(offered) > 0:
-		return fmt.Sprintf("it asks for authentication by %.60s, unwire has Basic (%s)", strings.Join(offered, ", "), status),
-			"put a proxy in between that does it, such as cntlm or px"
+		return fmt.Sprintf("the proxy requires %.60s authentication, but unwire supports only Basic (%s)", strings.Join(offered, ", "), status),
+			"run a proxy in between that supports it, such as cntlm or px"
 	case proxy.User != nil:
-		return fmt.Sprintf("it does not accept the user and password (%s)", status), "correct them"
+		return fmt.Sprintf("the proxy rejected the user and password (%s)", status), "correct the user and password in the proxy's URL"
 	}
-	return fmt.Sprintf("it asks for a user and password (%s)", status),
+	return fmt.Sprintf("the proxy requires a user and password (%s)", status),
 		addUser(proxy)
 }

@@ -151,7 +151,7 @@ func Parse(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" {
-		return nil, errors.New("not a URL: " + form + "; in user and password, write @ as %40, : as %3A, / as %2F, % as %25")
+		return nil, errors.New("the proxy must be a URL: " + form + "; in user and password, write @ as %40, : as %3A, / as %2F, % as %25")
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
 

@@ -31,7 +31,7 @@ func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, pa
 		if net.ParseIP(host) == nil {
 			found, err := net.DefaultResolver.LookupHost(ctx, host)
 			if err != nil {
-				return &Error{Name(via), "the name " + host + " is not known here", "have the proxy look it up: socks5h://" + via.Host, err}
+				return &Error{Name(via), "the host name " + host + " cannot be resolved on this machine", "let the proxy resolve names: socks5h://" + via.Host, err}
 			}
 			to = net.JoinHostPort(preferIPv4(found), port)
 		}
@@ -69,7 +69,7 @@ func preferIPv4(addrs []string) string {
 // another unwire.
 func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	if errors.As(err, new(*greetingError)) {
-		return &Error{Name(via), "it does not answer as a SOCKS 5 proxy does", kindHint(via), err}
+		return &Error{Name(via), "the proxy does not answer like a SOCKS 5 proxy", kindHint(via), err}
 	}
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Err == nil || isNetwork(op.Err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -82,20 +82,20 @@ func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	reply, isReply := strings.CutPrefix(text, "unknown error ")
 	switch {
 	case strings.Contains(text, "authentication failed"):
-		e.What, e.Remedy = "it does not accept the user and password", "correct them"
+		e.What, e.Remedy = "the proxy rejected the user and password", "correct the user and password in the proxy's URL"
 	case strings.Contains(text, "no acceptable authentication"):
-		e.What, e.Remedy = "it asks for a user and password", addUser(via)
+		e.What, e.Remedy = "the proxy requires a user and password", addUser(via)
 	case isReply && isUnwire && strings.Contains(reply, "not allowed"):
 		e.What, e.Err = ErrLoop.Error(), ErrLoop
-		e.Remedy = "have the last of the two connect directly: give it --upstream-proxy none"
+		e.Remedy = "start the second of the two proxies with --upstream-proxy none"
 	case isReply && strings.Contains(reply, "not allowed"):
-		e.What = "it does not allow connections to " + addr
-		e.Remedy = "ask who runs it, or name the host in NO_PROXY if it can be reached directly"
+		e.What = "the proxy does not allow connections to " + addr
+		e.Remedy = "ask the administrator of the proxy, or name the host in NO_PROXY if you can reach it directly"
 	case isReply:
-		e.What = "it did not reach " + addr + " (" + reply + ")"
-		e.Remedy = "look whether that address is right and the server is running"
+		e.What = "the proxy could not connect to " + addr + " (" + reply + ")"
+		e.Remedy = "check the address, and that the server is running"
 	default:
-		e.What, e.Remedy = "it does not answer as a SOCKS 5 proxy does", kindHint(via)
+		e.What, e.Remedy = "the proxy does not answer like a SOCKS 5 proxy", kindHint(via)
 	}
 	return e
 }

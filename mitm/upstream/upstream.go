@@ -166,16 +166,16 @@ func (d *Dialer) explain(ctx context.Context, proxy *url.URL, addr string, err e
 	case ctx.Err() != nil:
 		return &Error{Name(proxy), "the proxy did not answer in time to a request to connect to " + addr, "check that the proxy works, and can connect to this address", ctx.Err()}
 	}
-	return &Error{Name(proxy), fmt.Sprintf("it closed the connection when asked for %s (%v)", addr, err), kindHint(proxy), err}
+	return &Error{Name(proxy), fmt.Sprintf("the proxy closed the connection when asked for %s (%v)", addr, err), kindHint(proxy), err}
 }
 
 // kindHint returns a hint for the user if a proxy seems to be of another kind than its URL says, such as SOCKS
 // instead of HTTP; otherwise "".
 func kindHint(proxy *url.URL) string {
 	if speaksHTTP(proxy) {
-		return "check that it is an HTTP proxy; the URL of a SOCKS proxy is socks5h://" + proxy.Host + ", one that speaks TLS as https://" + proxy.Host
+		return "check that the proxy is an HTTP proxy; the URL of a SOCKS proxy is socks5h://" + proxy.Host + ", and of a proxy with TLS https://" + proxy.Host
 	}
-	return "look whether it is a SOCKS 5 proxy: an HTTP proxy is given as http://" + proxy.Host
+	return "check that the proxy is a SOCKS 5 proxy; the URL of an HTTP proxy is http://" + proxy.Host
 }
 
 // DialProxy connects to an HTTP proxy to which requests are sent instead of the server, with TLS if the proxy's
@@ -194,7 +194,7 @@ func (d *Dialer) DialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error
 func (d *Dialer) connect(ctx context.Context, proxy *url.URL) (*proxiedConn, error) {
 	raw, err := d.Direct(ctx, "tcp", proxy.Host)
 	if err != nil {
-		return nil, &Error{Name(proxy), "it cannot be reached: " + connectReason(err), "start it, or correct --upstream-proxy or the proxy variable (--upstream-proxy none: use no proxy)", err}
+		return nil, &Error{Name(proxy), "the proxy cannot be reached: " + connectReason(err), "start the proxy, correct --upstream-proxy or the proxy variable, or use --upstream-proxy none", err}
 	}
 	conn := &proxiedConn{Conn: raw, proxy: Name(proxy)}
 	if proxy.Scheme != "https" {
@@ -217,9 +217,9 @@ func tlsError(proxy *url.URL, err error) error {
 	var notTLS tls.RecordHeaderError
 	switch {
 	case errors.As(err, &untrusted):
-		return &Error{Name(proxy), fmt.Sprintf("its certificate is not trusted: %v", untrusted.Err), "give its CA with --upstream-ca, if you trust it", err}
+		return &Error{Name(proxy), fmt.Sprintf("the proxy's certificate is not trusted: %v", untrusted.Err), "if you trust the proxy, name its CA with --upstream-ca", err}
 	case errors.As(err, &notTLS):
-		return &Error{Name(proxy), "it does not speak TLS", "an HTTP proxy in clear is given as http://" + proxy.Host, err}
+		return &Error{Name(proxy), "the proxy does not use TLS", "the URL of an HTTP proxy without TLS is http://" + proxy.Host, err}
 	}
 	return &Error{Name(proxy), fmt.Sprintf("TLS with the proxy failed: %v", err), kindHint(proxy), err}
 }

@@ -78,15 +78,15 @@ func TestServerSpeaksFirst(t *testing.T) {
 // TestAnswers: what is no tunnel is an error that says why.
 func TestAnswers(t *testing.T) {
 	for answer, want := range map[string]string{
-		"HTTP/1.1 407 x\r\nProxy-Authenticate: NTLM\r\nProxy-Authenticate: Negotiate\r\n\r\n":     "asks for authentication by NTLM, Negotiate, unwire has Basic (407",
-		"HTTP/1.1 407 x\r\nProxy-Authenticate: NTLM\r\nProxy-Authenticate: Basic realm=x\r\n\r\n": "does not accept the user and password (407 Proxy Authentication Required): correct them",
+		"HTTP/1.1 407 x\r\nProxy-Authenticate: NTLM\r\nProxy-Authenticate: Negotiate\r\n\r\n":     "requires NTLM, Negotiate authentication, but unwire supports only Basic (407",
+		"HTTP/1.1 407 x\r\nProxy-Authenticate: NTLM\r\nProxy-Authenticate: Basic realm=x\r\n\r\n": "rejected the user and password (407 Proxy Authentication Required): correct the user and password in the proxy's URL",
 		"HTTP/1.1 403 secret words\r\n\r\n":                                                       "does not allow connections to h:1 (403 Forbidden)",
-		"HTTP/1.1 504 x\r\n\r\n":                                                                  "did not reach h:1 (504 Gateway Timeout)",
+		"HTTP/1.1 504 x\r\n\r\n":                                                                  "could not connect to h:1 (504 Gateway Timeout)",
 		"HTTP/1.1 418 x\r\n\r\n":                                                                  "answered CONNECT h:1 with 418 I'm a teapot",
 		"HTTP/1.1 301 x\r\nLocation: http://other/\r\n\r\n":                                       "answered CONNECT h:1 with 301 Moved Permanently",
-		"SSH-2.0-OpenSSH_9.2\r\n":                                                                 "does not answer as an HTTP proxy does",
-		"HTTP/1.1 200 x\r\nX: " + strings.Repeat("x", 70_000):                                     "does not answer as an HTTP proxy does",
-		"HTTP/1.1 200 x\r\nX: y":                                                                  "does not answer as an HTTP proxy does",
+		"SSH-2.0-OpenSSH_9.2\r\n":                                                                 "does not answer like an HTTP proxy",
+		"HTTP/1.1 200 x\r\nX: " + strings.Repeat("x", 70_000):                                     "does not answer like an HTTP proxy",
+		"HTTP/1.1 200 x\r\nX: y":                                                                  "does not answer like an HTTP proxy",
 	} {
 		proxy := answering(t, answer)
 		_, err := dialer().Dial(t.Context(), proxy, "h:1", "")

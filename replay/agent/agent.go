@@ -150,7 +150,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	case o.Transport == "":
 		o.Transport = Auto
 	case o.Transport != Auto && o.Transport != HTTP2 && o.Transport != SSE:
-		return nil, fmt.Errorf("agent: the transport is %q, not %s, %s or %s", o.Transport, Auto, HTTP2, SSE)
+		return nil, fmt.Errorf("agent: the transport must be %[2]s, %[3]s or %[4]s, not %[1]q", o.Transport, Auto, HTTP2, SSE)
 	}
 	if err := outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err != nil {
 		return nil, err

@@ -113,15 +113,15 @@ func (c *Client) translate(err error) *turn.Error {
 		e.Message = fmt.Sprintf("the upstream answered with HTTP status %d", status.Status)
 		return e
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &turn.Error{Kind: turn.Timeout, Code: "canceled", Message: "the request was given up before the upstream had answered", Err: err}
+		return &turn.Error{Kind: turn.Timeout, Code: "canceled", Message: "the request was cancelled before the upstream answered", Err: err}
 	case errors.Is(err, outbound.ErrRefused):
 		return &turn.Error{Kind: turn.Internal, Code: "upstream_not_allowed", Message: err.Error()}
 	case errors.As(err, &unreachable):
 		return &turn.Error{Kind: turn.Upstream, Code: "upstream_unreachable", Message: "the upstream cannot be reached: " + unreachable.Text}
 	case errors.Is(err, transport.ErrRefused):
-		return &turn.Error{Kind: turn.Upstream, Code: "no_http2", Message: "the upstream does not take streams over HTTP/2: choose another transport with --transport auto or sse"}
+		return &turn.Error{Kind: turn.Upstream, Code: "no_http2", Message: "the upstream does not accept streams over HTTP/2: use --transport auto or sse"}
 	case errors.Is(err, transport.ErrNoEnd):
-		return &turn.Error{Kind: turn.Upstream, Code: "no_end_of_stream", Message: "the upstream's stream broke off: " + err.Error(), Err: transport.ErrNoEnd}
+		return &turn.Error{Kind: turn.Upstream, Code: "no_end_of_stream", Message: "the upstream's stream ended too early: " + err.Error(), Err: transport.ErrNoEnd}
 	case errors.Is(err, transport.ErrClosed), errors.Is(err, errStopped):
 		return errClosed()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -154,7 +154,7 @@ func (c *Client) said(from *envelope.Error, retryAfter string) *turn.Error {
 			text = said
 		}
 	}
-	text = "the upstream said: " + text + " (" + from.Code + ")"
+	text = "the upstream answered: " + text + " (" + from.Code + ")"
 	if found.advice != "" {
 		text += ". " + found.advice
 	}

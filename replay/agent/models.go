@@ -69,7 +69,7 @@ func (c *Client) unary(ctx context.Context, service, rpc string) (answer message
 	}
 	answer = c.definitions.New(string(method.Output().FullName()))
 	if err := answer.Parse(data); err != nil {
-		return answer, fmt.Errorf("the answer of the upstream does not fit the definitions: %w", err)
+		return answer, fmt.Errorf("the upstream's answer cannot be decoded with the definitions: %w", err)
 	}
 	return answer, nil
 }

@@ -309,7 +309,7 @@ func (s *Stream) readAll() error {
 		}
 		m := s.client.definitions.Server()
 		if err := m.Parse(data); err != nil {
-			return fmt.Errorf("a message of the upstream does not fit the definitions: %w", err)
+			return fmt.Errorf("a message of the upstream cannot be decoded with the definitions: %w", err)
 		}
 		if err := s.handle(m); err != nil {
 			return err

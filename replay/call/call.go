@@ -143,7 +143,7 @@ func Path(m protoreflect.MethodDescriptor) string {
 }
 
 // ErrMessage reports that a message to send does not match its protobuf definition.
-var ErrMessage = errors.New("the message does not fit its definition")
+var ErrMessage = errors.New("the message does not match its definition")
 
 // Do calls an RPC method: it sends the messages that m supplies and passes the responses to m.
 //
@@ -315,7 +315,7 @@ func (c *caller) only() (*connect.Request[frame], error) {
 		return nil, err
 	}
 	if _, err := c.m.Next(); err == nil {
-		return nil, c.fault(fmt.Errorf("%w: %s takes one message, but there are several", ErrMessage, c.o.Method.FullName()))
+		return nil, c.fault(fmt.Errorf("%w: the method %s takes one message, but several were given", ErrMessage, c.o.Method.FullName()))
 	} else if !errors.Is(err, io.EOF) {
 		return nil, c.fault(err)
 	}

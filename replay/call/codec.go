@@ -85,7 +85,7 @@ func (o *Options) decode(data []byte) (text []byte, lost []string, err error) {
 	}
 	printed, err := protoform.Print(protoform.JSON, data, isJSON, o.Method.Output(), o.Find)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the answer is %w", err)
+		return nil, nil, fmt.Errorf("the answer cannot be decoded: %w", err)
 	}
 	text, err = oneLine(printed.Data)
 	return text, printed.Lost, err

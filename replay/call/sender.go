@@ -124,7 +124,7 @@ func (s *sender) begin(req *http.Request) error {
 		Method: req.Method, URL: req.URL.String(), HTTP: version, RequestHeaders: s.kept(req.Header), Started: time.Now(), Source: "call",
 	})
 	if err != nil {
-		s.recordErr = fmt.Errorf("recording: %w", err)
+		s.recordErr = fmt.Errorf("the call cannot be recorded: %w", err)
 		return s.recordErr
 	}
 	s.mu.Lock()

@@ -145,7 +145,7 @@ func (p *Probe) Learn(ctx context.Context) (*Baseline, error) {
 			return nil, err
 		}
 		if o.timedOut {
-			return nil, fmt.Errorf("%w: it did not end within %s", ErrBaseline, limit)
+			return nil, fmt.Errorf("%w: the client did not end within %s", ErrBaseline, limit)
 		}
 		b.runs = append(b.runs, o)
 		b.slowest = max(b.slowest, o.took)

@@ -55,7 +55,7 @@ func NewJournal(f io.ReadWriteSeeker, capture string) (*Journal, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("clientprobe: journal: %w", err)
+		return nil, fmt.Errorf("clientprobe: the journal cannot be read: %w", err)
 	}
 	return j, nil
 }
@@ -89,7 +89,7 @@ func (j *Journal) note(key string, c *change, e *Evidence) error {
 		_, err = j.w.Write(append(line, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("clientprobe: journal: %w", err)
+		return fmt.Errorf("clientprobe: the journal cannot be written: %w", err)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (p *Probe) addExchange(plan *Plan, at map[string]int, s *shape.Shape, ex *d
 			continue
 		}
 		if !p.AllowExecute && p.executes(ex, f) {
-			plan.skip(SkippedField{Method: method, Reason: "its messages that ask the client to run something are not edited without --allow-execute"})
+			plan.skip(SkippedField{Method: method, Reason: "probe-client does not edit messages that ask the client to run something; --allow-execute permits this"})
 			continue
 		}
 		for _, place := range placesOf(f, s) {

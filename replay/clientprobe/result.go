@@ -104,7 +104,7 @@ type Evidence struct {
 }
 
 // errBudget ends a probe that has used up its number of runs or its time.
-var errBudget = errors.New("the budget is used up")
+var errBudget = errors.New("the limit for runs or time is reached")
 
 // Run carries out a plan. If it ends early with an error, it also returns the results so far.
 //

@@ -39,9 +39,9 @@ func readKeyring(service, account string) (string, error) {
 	case a := <-got:
 		switch {
 		case errors.Is(a.err, keyring.ErrNotFound):
-			return "", fmt.Errorf("the key store has no item %s/%s: %w", service, account, errMissing)
+			return "", fmt.Errorf("the key store has no entry %s/%s: %w", service, account, errMissing)
 		case a.err != nil:
-			return "", fmt.Errorf("the key store: %w", a.err)
+			return "", fmt.Errorf("the key store cannot be used: %w", a.err)
 		}
 		return a.secret, nil
 	case <-time.After(keyringWait):
@@ -104,13 +104,13 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	case kind == "env" && rest != "":
 		secret := at.getenv(rest)
 		if secret == "" {
-			return nil, fmt.Errorf("replay: %w: $%s is not set", ErrCredentials, rest)
+			return nil, fmt.Errorf("replay: %w: the environment variable $%s is not set", ErrCredentials, rest)
 		}
 		c.held[EnvToken] = held{secret, "$" + rest}
 	case kind == "keyring":
 		service, account, ok := strings.Cut(rest, "/")
 		if !ok || service == "" || account == "" {
-			return nil, fmt.Errorf("replay: %w: an item of the key store must be keyring:SERVICE/ACCOUNT", ErrCredentials)
+			return nil, fmt.Errorf("replay: %w: an entry of the key store must be written as keyring:SERVICE/ACCOUNT", ErrCredentials)
 		}
 		secret, err := at.keyring(service, account)
 		if err != nil {

@@ -79,7 +79,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	case ok:
 		return "", fmt.Errorf("%w: sign in again, or set %s", ErrExpired, EnvAPIKey)
 	}
-	return "", fmt.Errorf("%w: no token for %s: set %s or %s", ErrCredentials, s.base.Hostname(), EnvToken, EnvAPIKey)
+	return "", fmt.Errorf("%w: a token for %s is missing: set %s or %s", ErrCredentials, s.base.Hostname(), EnvToken, EnvAPIKey)
 }
 
 // current returns the current token without its scheme, and its remaining lifetime at the time now; ok

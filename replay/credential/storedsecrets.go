@@ -25,7 +25,7 @@ type system struct {
 }
 
 // errMissing reports that a secret does not exist in the key store or file where it was looked up.
-var errMissing = errors.New("not found")
+var errMissing = errors.New("the secret was not found")
 
 // maxTokenFile limits how many bytes of a client's file are read.
 const maxTokenFile = 1 << 20

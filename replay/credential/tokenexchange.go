@@ -34,7 +34,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	}
 	key, _, ok := c.ForHost(base.Hostname()).Find(EnvAPIKey)
 	if !ok {
-		return fmt.Errorf("replay: %w: no API key to exchange at %s: set %s", ErrCredentials, base.Host, EnvAPIKey)
+		return fmt.Errorf("replay: %w: an API key for %s is missing: set %s", ErrCredentials, base.Host, EnvAPIKey)
 	}
 	if timeout <= 0 {
 		timeout = exchangeTimeout
@@ -52,7 +52,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	req.Header.Set("Authorization", "Bearer "+key)
 	req.Header.Set("Content-Type", "application/json")
 	if err := p.Pace.Admit(ctx, u.Hostname()); err != nil {
-		return fmt.Errorf("replay: exchanging the API key for a token: %w", err)
+		return fmt.Errorf("replay: the API key could not be exchanged for a token: %w", err)
 	}
 
 	// The journal must not contain secrets, even if the server echoes one.
@@ -100,7 +100,7 @@ func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout
 	var at outbound.Progress
 	resp, err := tr.RoundTrip(req.WithContext(at.Trace(req.Context(), nil)))
 	if err != nil {
-		return "", fmt.Errorf("replay: exchanging the API key for a token: %w", at.Failure(err, timeout))
+		return "", fmt.Errorf("replay: the API key could not be exchanged for a token: %w", at.Failure(err, timeout))
 	}
 	defer resp.Body.Close()
 	retryAfter := resp.Header.Get("retry-after")
@@ -109,10 +109,10 @@ func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout
 	p.Pace.Observe(req.URL.Hostname(), resp.StatusCode, answer.Code, retryAfter)
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
 	if err != nil {
-		return "", fmt.Errorf("replay: exchanging the API key for a token: %w", err)
+		return "", fmt.Errorf("replay: the API key could not be exchanged for a token: %w", err)
 	}
 	if token = tokenIn(data, pr.Exchange.Member); resp.StatusCode != http.StatusOK || token == "" {
-		return "", fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, req.URL.Host, pr.Exchange.Path, resp.StatusCode)
+		return "", fmt.Errorf("replay: %w: %s%s answered with status %d and without a token", ErrCredentials, req.URL.Host, pr.Exchange.Path, resp.StatusCode)
 	}
 	return token, nil
 }

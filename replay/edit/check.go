@@ -84,7 +84,7 @@ func CheckPath(path fieldpath.Path, md protoreflect.MessageDescriptor) error {
 		case protoreflect.StringKind, protoreflect.BytesKind:
 			return nil
 		}
-		return fmt.Errorf("%s: %s is %s, which has no fields", path, path[:i+1], fd.Kind())
+		return fmt.Errorf("%s: the field %s has the type %s, which has no fields", path, path[:i+1], fd.Kind())
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func Parse(flagKind, text string) (Edit, error) {
 	switch e.Op {
 	case opSet, opAdd, opDel, opRaw, opRetype:
 	default:
-		return e, fmt.Errorf("replay: %q is not a kind of edit", flagKind)
+		return e, fmt.Errorf("replay: %q is not an edit", flagKind)
 	}
 	if err := e.parse(text); err != nil {
 		return e, fmt.Errorf("replay: --%s %q: %w", flagKind, text, err)
@@ -111,7 +111,7 @@ func (e *Edit) parse(text string) error {
 			return err
 		}
 		if e.Op == opDel || e.Op == opRaw {
-			return fmt.Errorf("this edit must not have a kind (:KIND)")
+			return fmt.Errorf("this edit must not have a type (:KIND)")
 		}
 	}
 	value, has := strings.CutPrefix(rest, "=")
@@ -119,7 +119,7 @@ func (e *Edit) parse(text string) error {
 		if has {
 			return fmt.Errorf("this edit must not have a value (=VALUE)")
 		}
-		return fmt.Errorf("=VALUE is missing")
+		return fmt.Errorf("the value (=VALUE) is missing")
 	}
 	e.Value = value
 	return e.check()
@@ -135,7 +135,7 @@ func CutFrame(text string) (frame int, rest string, err error) {
 	rest = strings.TrimLeft(after, "0123456789")
 	n, err := strconv.ParseUint(after[:len(after)-len(rest)], 10, 31)
 	if err != nil || rest != "" && !strings.ContainsRune(" :=", rune(rest[0])) {
-		return FirstFrame, text, fmt.Errorf("%q does not begin with a frame's number, as in @2", text)
+		return FirstFrame, text, fmt.Errorf("%q must begin with the number of a frame, as in @2", text)
 	}
 	return int(n), strings.TrimLeft(rest, " "), nil
 }
@@ -146,11 +146,11 @@ func (e *Edit) check() error {
 	case e.Op == opRaw:
 		b, err := hex.DecodeString(e.Value)
 		if err != nil {
-			return fmt.Errorf("the value is not hex: %w", err)
+			return fmt.Errorf("the value is not hexadecimal: %w", err)
 		}
 		e.Value = hex.EncodeToString(b)
 	case e.Op == opRetype && e.Kind == "":
-		return fmt.Errorf(":KIND is missing")
+		return fmt.Errorf("the type (:KIND) is missing")
 	case len(e.path) == 0 && (e.Op == opAdd || e.Op == opRetype):
 		return fmt.Errorf("the path is missing")
 	case len(e.path) == 0 && e.Op == opDel && e.Frame == FirstFrame:

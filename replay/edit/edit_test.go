@@ -39,23 +39,23 @@ func TestParseEditText(t *testing.T) {
 
 func TestParseEditErrors(t *testing.T) {
 	for _, c := range []struct{ op, text, want string }{
-		{"move", "1=2", "is not a kind of edit"},
-		{"set", "1.2", "=VALUE is missing"},
+		{"move", "1=2", "is not an edit"},
+		{"set", "1.2", "the value (=VALUE) is missing"},
 		{"del", "1.2=3", "must not have a value"},
 		{"del", "", "the path is missing"},
 		{"add", ":string=x", "the path is missing"},
-		{"add", "1:text=x", `kind "text" is not one of string bytes`},
-		{"add", "1:[]string=x", "is not one of"},
+		{"add", "1:text=x", `the type "text" must be one of string bytes`},
+		{"add", "1:[]string=x", "must be one of"},
 		{"raw", "1=0g", "not hex"},
-		{"raw", "1:string=00", "must not have a kind"},
-		{"set", "@x 1=2", "does not begin with a frame's number"},
-		{"set", "1..2=3", "at 2: a step of the path is missing"},
-		{"set", "1.=3", "a step is missing after the dot"},
+		{"raw", "1:string=00", "this edit must not have a type (:KIND)"},
+		{"set", "@x 1=2", `"@x 1=2" must begin with the number of a frame, as in @2`},
+		{"set", "1..2=3", "the path is malformed at offset 2: a field is missing before the dot"},
+		{"set", "1.=3", "at offset 2: a field is missing after the dot"},
 		{"set", "1[x]=3", "is not an index"},
 		{"set", "1[2=3", "closing bracket"},
-		{"set", "a b=3", "in a path"},
+		{"set", "a b=3", "at offset 1: a path cannot contain ' ' here"},
 		{"set", `"a=3`, "no closing quote"},
-		{"set", "a.[0]=3", "an index must follow its name"},
+		{"set", "a.[0]=3", "an index must follow its field without a dot"},
 		{"set", strings.Repeat("1.", 200) + "1=2", "more than 100 steps"},
 	} {
 		if _, err := Parse(c.op, c.text); err == nil || !strings.Contains(err.Error(), c.want) {

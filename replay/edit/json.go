@@ -40,7 +40,7 @@ func jsonFind(root jsontree.Value, p fieldpath.Path, md protoreflect.MessageDesc
 	for i, step := range p {
 		for _, part := range split(step) {
 			if !at.found() {
-				return at, fmt.Errorf("the JSON has no %s", p[:i])
+				return at, fmt.Errorf("the JSON body has no value at the path %s", p[:i])
 			}
 			next, err := jsonStep(at.value, part, md)
 			if err != nil {
@@ -73,7 +73,7 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 	isArray := v.Kind() == jsontree.Array
 	switch {
 	case !isArray && v.Kind() != jsontree.Object:
-		return at, errors.New("the parent is neither an object nor an array")
+		return at, errors.New("the value before the last step of the path is neither an object nor an array")
 	// The step and the value must agree: an index for an array, a name for an object.
 	case isArray != (step.Index != fieldpath.All):
 		if isArray {
@@ -112,7 +112,7 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
-		return nil, errors.New("the body is not valid JSON; --set-raw with an empty path replaces all of it")
+		return nil, errors.New("the body is not valid JSON; --set-raw with an empty path replaces the whole body")
 	}
 	at, err := jsonFind(root, e.path, md)
 	if err != nil {
@@ -126,7 +126,7 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 		return e.addJSON(at)
 	// deleting everything means deleting the frame
 	case !at.found(), e.Op == opDel && len(e.path) == 0:
-		return nil, fmt.Errorf("the JSON has no %s", e.path)
+		return nil, fmt.Errorf("the JSON body has no value at the path %s", e.path)
 	case e.Op == opDel:
 		return at.within.Delete(at.at), nil
 	}
@@ -153,10 +153,10 @@ func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	case at.value.Kind() == jsontree.Array:
 		at.within, at.at, at.name = at.value, countItems(at.value), ""
 	case at.found() && at.within.Kind() != jsontree.Array:
-		return nil, errors.New("the member already exists; --set changes it")
+		return nil, errors.New("the member exists already; --set changes its value")
 	}
 	if count := countItems(at.within); at.at > count {
-		return nil, fmt.Errorf("index %d is outside the array of %d elements", at.at, count)
+		return nil, fmt.Errorf("the index %d is too large: the array has %d elements", at.at, count)
 	}
 	value, err := encodeJSON(e.Kind, e.Value, jsontree.Value{}, at.fd)
 	if err != nil {
@@ -199,7 +199,7 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 		return []byte(text), nil
 	case k == kindMessage, k == kindJSON:
 		if !json.Valid([]byte(text)) {
-			return nil, fmt.Errorf("%q is not JSON", text)
+			return nil, fmt.Errorf("the value %q is not valid JSON", text)
 		}
 		return []byte(text), nil
 	case k != "":
@@ -211,11 +211,11 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 	switch was := old.Kind(); {
 	case err == nil:
 		if was != now.Kind() && (was == jsontree.String || was == jsontree.Bool || was == jsontree.Number) {
-			return nil, fmt.Errorf("the value is a %s, but %q is not; name a kind to change it, as in PATH:json=", was, text)
+			return nil, fmt.Errorf("the current value is a %s, but %q is not; to change the type, name it, as in PATH:json=", was, text)
 		}
 		return []byte(text), nil
 	case was != 0 && was != jsontree.Null:
-		return nil, fmt.Errorf("the value must be a %[2]s like the current value, but %[1]q is not; name a kind to change it, as in PATH:string=", text, was)
+		return nil, fmt.Errorf("the value must be a %[2]s like the current value, but %[1]q is not; to change the type, name it, as in PATH:string=", text, was)
 	}
 	return jsontree.Quote(text), nil
 }

@@ -56,7 +56,7 @@ func CutPath(s string) (p fieldpath.Path, rest string, err error) {
 		}
 		for layer := range strings.SplitSeq(step.Layers, "!") {
 			if !slices.Contains(layers, layer) {
-				return p, rest, fmt.Errorf("at %d: %q is not a layer: %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
+				return p, rest, fmt.Errorf("at offset %d: %q is not an encoding that unwire can decode: use %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func unwrap(layer string, b []byte) ([]byte, error) {
 		return out, errors.Unwrap(err) // the caller names the layer
 	case layerJSON:
 		if !json.Valid(b) {
-			return nil, errors.New("it is not valid JSON")
+			return nil, errors.New("the text is not valid JSON")
 		}
 		return b, nil
 	case layerProto:
@@ -208,7 +208,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 		value, ok = outer.payload(data, isJSON, md)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s is not a single text or bytes value that could be %s", outer.path, strings.Join(names, " in "))
+		return nil, fmt.Errorf("the field %s is not a single text or bytes value, so it cannot contain %s", outer.path, strings.Join(names, " in "))
 	}
 
 	// Decode the layers from the outside in, apply the edit, and encode them from the inside out.
@@ -216,7 +216,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	for _, name := range names {
 		b, err := unwrap(name, stack[len(stack)-1])
 		if err != nil {
-			return nil, fmt.Errorf("%s is not %s: %w", outer.path, name, err)
+			return nil, fmt.Errorf("the field %s does not contain %s: %w", outer.path, name, err)
 		}
 		stack = append(stack, b)
 	}
@@ -225,7 +225,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	out, err := inner.innermost(stack[len(stack)-1], names[len(names)-1] == layerJSON)
 	e.added = inner.added
 	if err != nil {
-		return nil, fmt.Errorf("inside %s!%s: %w", outer.path, strings.Join(names, "!"), err)
+		return nil, fmt.Errorf("the value inside %s!%s cannot be edited: %w", outer.path, strings.Join(names, "!"), err)
 	}
 	for i := len(names) - 1; i >= 0; i-- {
 		if out, err = wrap(names[i], out, stack[i]); err != nil {
@@ -271,5 +271,5 @@ func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
 	case e.Op == opSet:
 		return parseBytes(e.Value)
 	}
-	return nil, errors.New("the path after the layer is missing")
+	return nil, errors.New("the path of a value is missing after the encoding")
 }

@@ -81,12 +81,12 @@ func TestEditInsideLayers(t *testing.T) {
 		{"set", "body.messages[0].content=bye", true, []byte(`{"n":1, "body":` + quoted(body) + `}`), `{"n":1, "body":` + quoted(strings.Replace(body, `"hi"`, `"bye"`, 1)) + `}`, ""},
 		{"set", "data!base64.1=bye", true, []byte(`{"data":"` + base64.StdEncoding.EncodeToString(inner) + `"}`), `{"data":"` + base64.StdEncoding.EncodeToString(AppendField(nil, 1, wire.Len, []byte("bye"))) + `"}`, ""},
 		{"retype", "3!gzip.1:bytes", false, nest(gz(inner)), string(nest(gz(inner))), ""},
-		{"set", "3!hex.1=x", false, nest([]byte("no hex")), "", "3 is not hex"},
-		{"set", "3!gzip.1=x", false, nest([]byte("plain")), "", "3 is not gzip"},
-		{"set", "3!json.a=x", false, nest([]byte("plain")), "", "3 is not json"},
+		{"set", "3!hex.1=x", false, nest([]byte("no hex")), "", "the field 3 does not contain hex"},
+		{"set", "3!gzip.1=x", false, nest([]byte("plain")), "", "the field 3 does not contain gzip"},
+		{"set", "3!json.a=x", false, nest([]byte("plain")), "", "the field 3 does not contain json"},
 		{"set", "4!hex.1=x", false, nest([]byte("00")), "", "4 is not a single text or bytes"},
-		{"set", "3!gzip.9=x", false, nest(gz(inner)), "", "inside 3!gzip: the message has no field 9"},
-		{"add", "3!gzip:string=x", false, nest(gz(inner)), "", "the path after the layer is missing"},
+		{"set", "3!gzip.9=x", false, nest(gz(inner)), "", "the value inside 3!gzip cannot be edited: the message has no field 9"},
+		{"add", "3!gzip:string=x", false, nest(gz(inner)), "", "the path of a value is missing after the encoding"},
 	} {
 		e, err := Parse(c.op, c.text)
 		if err != nil {
@@ -103,7 +103,7 @@ func TestEditInsideLayers(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", e, got, err, c.want)
 		}
 	}
-	if _, err := Parse("set", "3!zip.1=x"); err == nil || !strings.Contains(err.Error(), `"zip" is not a layer: hex base64`) {
+	if _, err := Parse("set", "3!zip.1=x"); err == nil || !strings.Contains(err.Error(), `"zip" is not an encoding that unwire can decode: use hex base64`) {
 		t.Error(err)
 	}
 }

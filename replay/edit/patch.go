@@ -59,7 +59,7 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 		if before, word, ok := strings.Cut(text, " <<"); ok && isWord(word) {
 			value, used, ended := heredoc(lines, word)
 			if n += used; !ended {
-				return nil, fmt.Errorf("replay: line %d: the value does not end with %s", at, word)
+				return nil, fmt.Errorf("replay: line %d: the end of the value, a line %s, is missing", at, word)
 			}
 			text = before + "=" + value
 		}
@@ -68,7 +68,7 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}
 		if edits = append(edits, e); len(edits) > maxPatchEdits {
-			return nil, fmt.Errorf("replay: line %d: more than %d edits", at, maxPatchEdits)
+			return nil, fmt.Errorf("replay: line %d: the file has more than %d edits", at, maxPatchEdits)
 		}
 	}
 	if err := lines.Err(); err != nil {

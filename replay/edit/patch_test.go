@@ -18,7 +18,7 @@ func TestReadPatch(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for text, want := range map[string]string{
-		"set 1=x\nmove 2": "line 2: ", "set 1 <<END\nx\n": "line 1: the value does not end with END", "\nset 1": "line 2: ", "retype 1\n": ":KIND is missing",
+		"set 1=x\nmove 2": "line 2: ", "set 1 <<END\nx\n": "line 1: the end of the value, a line END", "\nset 1": "line 2: ", "retype 1\n": "the type (:KIND) is missing",
 	} {
 		if _, err := ReadPatch(strings.NewReader(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

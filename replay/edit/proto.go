@@ -58,9 +58,9 @@ func fieldOf(name string, md protoreflect.MessageDescriptor) (uint64, protorefle
 		return uint64(fd.Number()), fd, nil
 	}
 	if md == nil {
-		return 0, nil, fmt.Errorf("%q: field names need definitions of the message; without definitions, give the field's number", name)
+		return 0, nil, fmt.Errorf("the field name %q needs definitions of the message; without definitions, give the field's number", name)
 	}
-	return 0, nil, fmt.Errorf("%s has no field %q: use a name from its definition, or the field number", md.FullName(), name)
+	return 0, nil, fmt.Errorf("the message %s has no field %q: use a name from its definition, or the field number", md.FullName(), name)
 }
 
 // protoFind returns the position to which a path leads in the message t of type md (nil if unknown).
@@ -83,11 +83,11 @@ func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor
 			continue
 		}
 		if len(at.nodes) > 1 {
-			return at, fmt.Errorf("%s occurs %d times; select one, as in %s[0]", p[:i], len(at.nodes), p[:i])
+			return at, fmt.Errorf("the field %s occurs %d times; select one of them, as in %s[0]", p[:i], len(at.nodes), p[:i])
 		}
 		at.parent = at.nodes[0]
 		if !t.IsMessage(at.parent) {
-			return at, fmt.Errorf("%s is not a message", p[:i])
+			return at, fmt.Errorf("the field %s is not a message", p[:i])
 		}
 		at.nodes = fieldsOf(t, at.parent, number, step.Index)
 		if len(at.nodes) == 0 {
@@ -125,7 +125,7 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 		return nil, err
 	}
 	if e.Kind == kindJSON {
-		return nil, errors.New("kind json is for JSON bodies")
+		return nil, errors.New("the type json can be used only for JSON bodies")
 	}
 
 	// add, and set of a missing field that is defined, insert; the others need existing fields.
@@ -142,7 +142,7 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 		}
 		return wire.Splice(t, edits)
 	case len(at.nodes) > 1:
-		return nil, fmt.Errorf("the field occurs %d times; select one, as in %s[0]", len(at.nodes), e.path)
+		return nil, fmt.Errorf("the field occurs %d times; select one of them, as in %s[0]", len(at.nodes), e.path)
 	}
 	return e.setProto(t, at)
 }
@@ -153,7 +153,7 @@ func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
 		return e.rawBytes()
 	}
 	if e.Kind != "" && e.Kind != kindMessage {
-		return nil, fmt.Errorf("a whole message cannot be a %s", e.Kind)
+		return nil, fmt.Errorf("a whole message cannot have the type %s", e.Kind)
 	}
 	return encodeWhole(e.Value, md)
 }
@@ -197,7 +197,7 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	k := e.Kind
 	if k == "" {
 		if at.fd == nil {
-			return nil, fmt.Errorf("%s is not in the definitions; name its kind, as in %s:string=", e.path, e.path)
+			return nil, fmt.Errorf("the definitions lack the field %s; name its type, as in %s:string=", e.path, e.path)
 		}
 		k = kindOf(at.fd, at.fd.IsPacked())
 	}
@@ -217,7 +217,7 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	siblings := fieldsOf(t, at.parent, at.number, fieldpath.All)
 	switch {
 	case at.index != fieldpath.All && at.index > len(siblings):
-		return nil, fmt.Errorf("index %d is too large: the field occurs %d times", at.index, len(siblings))
+		return nil, fmt.Errorf("the index %d is too large: the field occurs %d times", at.index, len(siblings))
 	case at.index != fieldpath.All && at.index < len(siblings):
 		return wire.Splice(t, []wire.Edit{{Node: siblings[at.index], Op: wire.InsertBefore, Data: field}})
 	case len(siblings) > 0:

@@ -47,9 +47,9 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0801", "set", "1:bool=2", "!not a bool"},
 		{nil, "0801", "set", "1:json=2", "!for JSON bodies"},
 		{nil, "0801", "set", "2=1", "!the message has no field 2; --add 2:KIND=VALUE"},
-		{nil, "08010802", "set", "1=3", "!occurs 2 times; select one, as in 1[0]"},
+		{nil, "08010802", "set", "1=3", "!occurs 2 times; select one of them, as in 1[0]"},
 		{nil, "08010802", "set", "1[1]=3", "08010803"},
-		{nil, "0801", "set", "name=3", "!field names need definitions"},
+		{nil, "0801", "set", "name=3", `!the field name "name" needs definitions`},
 		// Nested: enclosing lengths follow, an overlong one keeps its width.
 		{nil, "0a040a02616210 01", "set", "1.1=abc", "0a050a036162631001"},
 		{nil, "0a84000a026162", "set", "1.1=abc", "0a85000a03616263"},
@@ -68,9 +68,9 @@ func TestApplyProto(t *testing.T) {
 		{nil, "", "add", "1:message=hex:0801", "0a020801"},
 		{nil, "", "add", `1:message=1: 1 2: {"a"}`, "0a050801120161"},
 		{nil, "", "add", "1:message=hex:08", "!the bytes are not a protobuf message"},
-		{nil, "", "add", "1:message=words", "!a message must be hex:"},
-		{nil, "", "add", "1=x", "!not in the definitions; name its kind"},
-		{nil, "", "add", "1:enum=NAME", "!names of enum values need definitions"},
+		{nil, "", "add", "1:message=words", "!a message must be given as hex:"},
+		{nil, "", "add", "1=x", "!the definitions lack the field 1; name its type"},
+		{nil, "", "add", "1:enum=NAME", `!the name "NAME" of an enum value needs definitions`},
 		{nil, "", "add", "1:string=\xff", "!must be valid UTF-8"},
 		// Del and raw.
 		{nil, "080110020803", "del", "1", "1002"},
@@ -80,7 +80,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0a0161", "raw", "1=ffffff", "0a03ffffff"},
 		{nil, "0a0161", "raw", "=ffffff", "ffffff"},
 		{nil, "0a0161", "set", "=hex:0802", "0802"},
-		{nil, "0a0161", "set", ":string=x", "!a whole message cannot be a string"},
+		{nil, "0a0161", "set", ":string=x", "!a whole message cannot have the type string"},
 		// Malformed input around the edit stays.
 		{nil, "0801ff", "set", "1=2", "0802ff"},
 		// With a schema: names, kinds, absent fields, enums, packed, JSON.

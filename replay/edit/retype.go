@@ -42,7 +42,7 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	}
 	value, err := encodeValue(e.Kind, text, nil)
 	if err != nil {
-		return nil, fmt.Errorf("its value cannot be converted to %s: %s", e.Kind, shorten(err.Error()))
+		return nil, fmt.Errorf("the value cannot be converted to %s: %s", e.Kind, shorten(err.Error()))
 	}
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
 }
@@ -118,7 +118,7 @@ func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	case from == "uint64" || from == "fixed64" || t == wire.I32:
 		return strconv.FormatUint(v, 10), nil
 	case to == kindBool && v > 1:
-		return "", fmt.Errorf("%d is not a bool", v)
+		return "", fmt.Errorf("the number %d is not a bool: use 0 or 1", v)
 	case to == "uint64" || to == "fixed64" || to == "varint":
 		return strconv.FormatUint(v, 10), nil
 	}

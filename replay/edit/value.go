@@ -32,7 +32,7 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 		for i, part := range splitList(value) {
 			v, err := encodeValue(valueKind(element), strings.TrimSpace(part), fd)
 			if err != nil {
-				return nil, fmt.Errorf("element %d: %w", i, err)
+				return nil, fmt.Errorf("element %d of the list is invalid: %w", i, err)
 			}
 			out = append(out, v...)
 		}
@@ -55,7 +55,7 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 	case kindBool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a bool: use true or false", value)
+			return nil, fmt.Errorf("the value %q is not a bool: use true or false", value)
 		}
 		return []byte{byte(boolNumber(b))}, nil
 	}
@@ -84,7 +84,7 @@ func parseBytes(value string) ([]byte, error) {
 	if digits, ok := strings.CutPrefix(value, "hex:"); ok {
 		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
 		if err != nil {
-			return nil, fmt.Errorf("after hex: %w", err)
+			return nil, fmt.Errorf("the value after hex: is malformed: %w", err)
 		}
 		return b, nil
 	}
@@ -92,7 +92,7 @@ func parseBytes(value string) ([]byte, error) {
 		plain := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(digits)
 		b, err := base64.RawStdEncoding.DecodeString(plain)
 		if err != nil {
-			return nil, fmt.Errorf("after base64: %w", err)
+			return nil, fmt.Errorf("the value after base64: is malformed: %w", err)
 		}
 		return b, nil
 	}
@@ -112,7 +112,7 @@ func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error
 func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		if md == nil {
-			return nil, errors.New("JSON needs definitions of the message; without definitions, give the bytes, as hex:00ff or in base64")
+			return nil, errors.New("a message in JSON needs definitions; without definitions, give the bytes, as hex:00ff or in base64")
 		}
 		m := dynamicpb.NewMessage(md)
 		if err := protojson.Unmarshal([]byte(value), m); err != nil {
@@ -137,7 +137,7 @@ func messageBytes(s string) ([]byte, error) {
 	}
 	b, err := text.Parse([]byte(s))
 	if err != nil {
-		return nil, fmt.Errorf("a message must be hex:, base64:, the text that 'unwire decode' writes, or, with definitions, JSON: %w", err)
+		return nil, fmt.Errorf("a message must be given as hex:, as base64:, as the text that 'unwire decode' writes or, with definitions, as JSON: %w", err)
 	}
 	return b, nil
 }
@@ -148,11 +148,11 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 		return wire.AppendVarint(nil, uint64(n)), nil
 	}
 	if fd == nil || fd.Enum() == nil {
-		return nil, fmt.Errorf("%q: names of enum values need definitions; give the number", value)
+		return nil, fmt.Errorf("the name %q of an enum value needs definitions; give the number instead", value)
 	}
 	v := fd.Enum().Values().ByName(protoreflect.Name(value))
 	if v == nil {
-		return nil, fmt.Errorf("%s has no value %q", fd.Enum().FullName(), value)
+		return nil, fmt.Errorf("the enum %s has no value %q", fd.Enum().FullName(), value)
 	}
 	return wire.AppendVarint(nil, uint64(v.Number())), nil
 }
@@ -224,9 +224,9 @@ func parseEither(value string) (uint64, error) {
 func numberError(k valueKind, err error) error {
 	if n, ok := errors.AsType[*strconv.NumError](err); ok {
 		if errors.Is(n.Err, strconv.ErrRange) {
-			return fmt.Errorf("%s is out of the range of %s", n.Num, k)
+			return fmt.Errorf("the value %s is out of the range of %s", n.Num, k)
 		}
-		return fmt.Errorf("%q is not a valid %s", n.Num, k)
+		return fmt.Errorf("the value %q is not a valid %s", n.Num, k)
 	}
 	return err
 }

@@ -258,10 +258,10 @@ func validate(r *turn.Request) error {
 		last--
 	}
 	if last < 0 {
-		return invalid("messages", "the conversation has no message of the user")
+		return invalid("messages", "the conversation has no message from the user")
 	}
 	if r.Messages[last].Role == turn.Assistant {
-		return invalid("messages", "the last message is the assistant's: it must be the user's or hold tool results")
+		return invalid("messages", "the last message must be from the user or contain tool results, but it is from the assistant")
 	}
 	names := map[string]bool{}
 	for _, tool := range r.Tools {

@@ -45,7 +45,7 @@ func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 			return nil, io.EOF
 		case t.next < g.first:
 			t.s.mu.Unlock()
-			return nil, &turn.Error{Kind: turn.Upstream, Code: "slow_reader", Message: "the response is no longer kept from its beginning: send the request again"}
+			return nil, &turn.Error{Kind: turn.Upstream, Code: "slow_reader", Message: "unwire no longer has the beginning of the response: send the request again"}
 		case t.next < g.first+len(g.events):
 			event := g.events[t.next-g.first]
 			t.next++
@@ -117,7 +117,7 @@ func (t *reader) Close() {
 	t.closed = true
 	t.g.readers--
 	if t.g.readers == 0 && !t.g.done {
-		t.g.fail(&turn.Error{Kind: turn.Upstream, Code: "client_left", Message: "the client left before the response ended"})
+		t.g.fail(&turn.Error{Kind: turn.Upstream, Code: "client_left", Message: "the client closed the connection before the response ended"})
 		t.s.core.count(func(n *Counts) { n.Abandoned++ })
 		t.s.closeLocked()
 	}

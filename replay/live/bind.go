@@ -19,7 +19,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	case b.token != "":
 		fresh, ok := b.live(from)
 		if !ok {
-			return data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
+			return data, fmt.Errorf("the server's frame that corresponds to %s has no value %s (%s)", b.From, b.FromPath, b.Part)
 		}
 		return b.putInside(d, at, fresh)
 	case b.value == zero:
@@ -36,7 +36,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 		if at.Number {
 			return d.Remove(at)
 		}
-		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
+		return data, fmt.Errorf("the server's frame that corresponds to %s has no field %s", b.From, b.FromPath)
 	}
 	return d.Set(at, source)
 }
@@ -59,7 +59,7 @@ func (b *Binding) putWord(d *values.Document, at *values.Leaf, from *parsedMessa
 			return d.ReplaceWord(at, b.wordAt, b.word, fresh)
 		}
 	}
-	return d.Data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
+	return d.Data, fmt.Errorf("the server's frame that corresponds to %s has no value %s (%s)", b.From, b.FromPath, b.Part)
 }
 
 // live returns the value in the live server message from that corresponds to the captured one; ok is
@@ -70,7 +70,7 @@ func (b *Binding) live(from *parsedMessage) (string, bool) {
 		if v.Path != b.FromPath {
 			continue
 		}
-		for _, p := range v.Parts() {
+		for _, p := range v.PartsWith(map[string]bool{b.Part: true}) {
 			if p.At == b.Part {
 				return values.Spelling(b.How).Of(p.Value)
 			}
@@ -89,9 +89,15 @@ func (b *Binding) putInside(d *values.Document, at *values.Leaf, fresh string) (
 	if values.IsPrintable([]byte(s)) && strings.Contains(s, b.token) && !values.IsDigits(b.token) {
 		s, changed = strings.ReplaceAll(s, b.token, fresh), true
 	} else {
-		s, changed = values.Replacements{b.token: fresh}.In(s, 0)
+		captured := s
+		if s, changed = (values.Replacements{b.token: fresh}).In(captured, 0); !changed {
+			s, changed = values.ReplaceDigits(captured, b.token, fresh)
+		}
 	}
-	if !changed {
+	switch {
+	case !changed && at.Value == b.value && fresh != b.token:
+		return d.Data, fmt.Errorf("the captured %s is in a form in which it cannot be replaced", b.Path)
+	case !changed:
 		return d.Data, nil
 	}
 	if at.Number {

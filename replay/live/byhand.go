@@ -38,7 +38,7 @@ type Answer struct {
 func ParseAnswer(text string) (a Answer, err error) {
 	a = Answer{From: edit.FirstFrame, text: text}
 	fail := func(err error) (Answer, error) {
-		return a, fmt.Errorf("--answer %q: %w; the form is PATH=@%s/PATH, or, with the numbers of the frames, @2 PATH=@%s/4/PATH", text, err, captures.Down, captures.Down)
+		return a, fmt.Errorf("--answer %q: %w; write PATH=@%s/PATH or, with frame numbers, @2 PATH=@%s/4/PATH", text, err, captures.Down, captures.Down)
 	}
 	var rest string
 	if a.Frame, rest, err = edit.CutFrame(text); err != nil {
@@ -49,7 +49,7 @@ func ParseAnswer(text string) (a Answer, err error) {
 	}
 	from, ok := strings.CutPrefix(rest, "=@"+captures.Down.String()+"/")
 	if !ok || len(a.path) == 0 {
-		return fail(fmt.Errorf("%q is not a path in the server's frames", rest))
+		return fail(fmt.Errorf("after the path of the client's value, =@%s/PATH must name the server's value", captures.Down))
 	}
 
 	// Without the number of a frame, the value comes from the last earlier frame down that has the path.
@@ -64,7 +64,7 @@ func ParseAnswer(text string) (a Answer, err error) {
 		return fail(err)
 	}
 	if rest != "" || len(a.fromPath) == 0 {
-		return fail(fmt.Errorf("%q is not a path", from))
+		return fail(fmt.Errorf("%q is not the path of a field", from))
 	}
 	return a, nil
 }
@@ -86,7 +86,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 			}
 			at := leafByPath(h.leaves, a.path, l.types[captures.Up])
 			if at == nil {
-				reason = fmt.Errorf("the captured frame %s/%d has no %s", captures.Up, h.frame.Seq, a.path)
+				reason = fmt.Errorf("the captured frame %s/%d has no field %s", captures.Up, h.frame.Seq, a.path)
 				continue
 			}
 			b, err := l.byHand(i, at, &a)
@@ -113,7 +113,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 	for j := l.before[i] - 1; j >= 0; j-- {
 		d := &l.down[j]
-		if d.shape.IsHeaders() || a.From != edit.FirstFrame && a.From != d.frame.Seq {
+		if !d.shape.IsFrame() || a.From != edit.FirstFrame && a.From != d.frame.Seq {
 			continue
 		}
 		if from := leafByPath(d.leaves, a.fromPath, l.types[captures.Down]); from != nil {
@@ -125,9 +125,9 @@ func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 	}
 	what := "no frame of the server"
 	if a.From != edit.FirstFrame {
-		what = fmt.Sprintf("no frame %s/%d with this path", captures.Down, a.From)
+		what = fmt.Sprintf("no frame %s/%d", captures.Down, a.From)
 	}
-	return Binding{}, fmt.Errorf("the capture has %s with %s before %s/%d", what, a.fromPath, captures.Up, l.up[i].frame.Seq)
+	return Binding{}, fmt.Errorf("the capture has %s that contains %s and comes before %s/%d", what, a.fromPath, captures.Up, l.up[i].frame.Seq)
 }
 
 // leafByPath returns the value in leaves that a path selects, or nil. The path may use field names if

@@ -48,10 +48,6 @@ func CarriedOn(turns []Turn) *Carried {
 // Number reports whether the client sends back numbers at this path, which has no list indexes.
 func (c *Carried) Number(path string) bool { return c.numbers[path] || c.below(path) }
 
-// longestCarried is the largest length in bytes of an identifier, such as one in base64. A longer text
-// may be content.
-const longestCarried = 96
-
 // Identifier reports whether two texts at a path (without list indexes) may be different identifiers
 // that the client sends back.
 func (c *Carried) Identifier(path, was, is string) bool {

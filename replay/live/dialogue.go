@@ -16,8 +16,10 @@ import (
 type Dialogue struct {
 	// mu guards the fields below.
 	mu sync.Mutex
-	// down are the server's messages so far, without heartbeats. Headers count as a message.
+	// down are the server's messages so far, without heartbeats. Headers and joined texts count as messages.
 	down []*parsedMessage
+	// run are the last messages, whose texts may be pieces of one text.
+	run run
 	// at is the time at which the last message arrived.
 	at time.Time
 	// alive is the time at which anything arrived, including heartbeats.
@@ -51,6 +53,7 @@ func (c *Dialogue) AddFrames(l *Links, frames []decode.Frame) {
 		if h.heartbeat {
 			continue
 		}
+		c.addJoined(c.run.add(&h))
 		c.down = append(c.down, &h)
 		c.at = time.Now()
 	}
@@ -67,18 +70,32 @@ func (c *Dialogue) AddHeaders(headers captures.Headers) {
 	}
 }
 
-// messages returns the messages that have arrived so far, possibly including headers.
+// addJoined adds a message with joined texts, if there is one. The caller must hold the lock.
+func (c *Dialogue) addJoined(h *parsedMessage) {
+	if h != nil {
+		c.down = append(c.down, h)
+	}
+}
+
+// join ends the run of messages whose texts may be pieces of one text, because the client sends something.
+func (c *Dialogue) join() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addJoined(c.run.end(true))
+}
+
+// messages returns the messages that have arrived so far, possibly including headers and joined texts.
 func (c *Dialogue) messages() []*parsedMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clip(c.down)
 }
 
-// messages returns the number of messages in down, not counting headers.
+// messages returns the number of messages in down, not counting headers and joined texts.
 func messages(down []*parsedMessage) int {
 	n := len(down)
 	for _, h := range down {
-		if h.shape.IsHeaders() {
+		if !h.shape.IsFrame() {
 			n--
 		}
 	}

@@ -70,7 +70,7 @@ func (s *search) advance(down []*parsedMessage) {
 		}
 
 		// A looser match by the path alone is kept in case the shapes differ.
-		if s.loose == nil && s.question == nil && s.t.path != "" && values.Has(h.leaves, s.t.path) {
+		if s.loose == nil && s.question == nil && s.hasPath(h) {
 			if s.at++; s.at == s.t.nthAt {
 				s.loose = h
 			}
@@ -81,6 +81,11 @@ func (s *search) advance(down []*parsedMessage) {
 	if s.found == nil && s.like != nil && s.question.alone {
 		s.found = s.like
 	}
+}
+
+// hasPath reports whether h is a frame with a value at the path of the target. Joined texts have no paths of their own.
+func (s *search) hasPath(h *parsedMessage) bool {
+	return s.t.path != "" && !h.shape.IsJoined() && !s.t.shape.IsJoined() && values.Has(h.leaves, s.t.path)
 }
 
 // answers reports whether a client frame responds to the captured frame that is searched for.

@@ -13,11 +13,18 @@ import (
 	"unwire/replay/live/values"
 )
 
+// longestCarried is the largest length in bytes of an identifier, such as one in base64. A longer text
+// may be content.
+const longestCarried = 96
+
 // IDs maps the identifiers in a capture to those that the live server returned when the calls that
 // issued them were sent again. The zero value is empty.
 type IDs struct {
 	// values are the live identifiers by the captured ones.
 	values values.Replacements
+	// young and old are the captured identifiers that Update added last, and before those: when young has half of
+	// maxTokens, those that are only in old are forgotten.
+	young, old map[string]struct{}
 
 	// captured reports whether a live value occurs in the capture too; nil: none does.
 	captured func(id string) bool
@@ -87,14 +94,18 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 	for k := range was.leaves {
 		v := &was.leaves[k]
 		w := at[v.Path]
-		if w == nil || v.Data == nil || w.Data == nil || v.Value == w.Value {
+		if w == nil || v.Number != w.Number && (v.Data == nil || w.Data == nil) || v.Value == w.Value {
 			continue
 		}
+		parts, known := v.Parts(), map[string]bool{}
+		for _, p := range parts {
+			known[p.At] = true
+		}
 		fresh := map[string]string{}
-		for _, p := range w.Parts() {
+		for _, p := range w.PartsWith(known) {
 			fresh[p.At] = p.Value
 		}
-		for _, p := range v.Parts() {
+		for _, p := range parts {
 			now, ok := fresh[p.At]
 			if !ok || !s.mayStandFor(now, &p) {
 				continue
@@ -113,7 +124,7 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 
 // mayStandFor reports whether the live value now may be an identifier in place of a captured value.
 func (s *IDs) mayStandFor(now string, captured *values.Part) bool {
-	return now != captured.Value && (captured.ID || isName(captured.Value)) && (s.captured == nil || !s.captured(now))
+	return now != captured.Value && (captured.ID || isName(captured.Value) || isBase64ID(captured.Value)) && (s.captured == nil || !s.captured(now))
 }
 
 // isName reports whether a text may be a name that a server has generated: a word with digits, or with
@@ -122,13 +133,18 @@ func isName(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
+	return isIDLike("t"+s) || isMixed(s)
+}
+
+// isMixed reports whether a text is one word with a random mixture of upper and lower case.
+func isMixed(s string) bool {
 	mixed := 0
 	for i := 1; i < len(s); i++ {
 		if s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'a' && s[i-1] <= 'z' {
 			mixed++
 		}
 	}
-	return isIDLike("t"+s) || mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
+	return mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
 }
 
 // standardAlphabet converts base64url to base64, the alphabet of gRPC's binary metadata. A captured identifier may have
@@ -191,13 +207,20 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 
 // Update adds the identifiers of other. They replace earlier ones.
 //
-// Limits: 200,000 identifiers; once there are more, the earlier ones are forgotten.
+// Limits: 200,000 identifiers; once there are more, those that were added first are forgotten.
 func (s *IDs) Update(other *IDs) {
-	if len(other.values) == 0 {
-		return
+	if len(other.values) > 0 && s.values == nil {
+		s.values, s.young = values.Replacements{}, map[string]struct{}{}
 	}
-	if s.values == nil || len(s.values)+len(other.values) > maxTokens {
-		s.values = values.Replacements{}
+	for captured, now := range other.values {
+		if len(s.young) >= maxTokens/2 {
+			for id := range s.old {
+				if _, again := s.young[id]; !again {
+					delete(s.values, id)
+				}
+			}
+			s.old, s.young = s.young, map[string]struct{}{}
+		}
+		s.values[captured], s.young[captured] = now, struct{}{}
 	}
-	maps.Copy(s.values, other.values)
 }

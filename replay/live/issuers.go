@@ -104,7 +104,7 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 		for _, l := range values.Leaves(f, nil) {
 			l.Budget = &s.budget
 			switch {
-			case l.Data == nil || l.IsMessage():
+			case l.Data == nil && !l.Number || l.IsMessage():
 			case f.Dir == captures.Up:
 				s.addRequestParts(id, l.Candidates())
 			default:
@@ -118,8 +118,8 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 }
 
 // addIssuedValue adds the identifiers in a value of exchange id's response. In a header, any name may
-// be an identifier; in a message, only values in the format of an identifier count, because models and
-// files have names too.
+// be an identifier; in a message, only values in the format of an identifier and random names count, because models
+// and files have names too.
 func (s *issuers) addIssuedValue(id int64, data []byte, inHeader bool) {
 	s.addIssuedParts(id, values.PartsOf(data, &s.budget), inHeader)
 }
@@ -127,7 +127,7 @@ func (s *issuers) addIssuedValue(id int64, data []byte, inHeader bool) {
 // addIssuedParts is addIssuedValue for a value that is already split into its parts.
 func (s *issuers) addIssuedParts(id int64, parts []values.Part, inHeader bool) {
 	for _, p := range parts {
-		if !p.ID && !(inHeader && p.At == "" && isName(p.Value)) || values.ClassOf(p.Value) == ident.Time {
+		if !isIssued(&p, inHeader) || values.ClassOf(p.Value) == ident.Time {
 			continue
 		}
 		for _, how := range values.Spellings {
@@ -138,6 +138,19 @@ func (s *issuers) addIssuedParts(id int64, parts []values.Part, inHeader bool) {
 			}
 		}
 	}
+}
+
+// isIssued reports whether a part of a response's value may be an identifier.
+func isIssued(p *values.Part, inHeader bool) bool {
+	switch {
+	case p.ID:
+		return true
+	case p.At != "":
+		return false
+	case inHeader:
+		return isName(p.Value)
+	}
+	return values.IsRandomName(p.Value) || isBase64ID(p.Value)
 }
 
 // addRequestValue examines a value in the request of exchange id: if it contains identifiers that an

@@ -104,6 +104,9 @@ type parsedMessage struct {
 	// args are the values in the message that characterise it as a question.
 	args arguments
 
+	// firstSeq is the number of the first of the frames whose texts are joined in this message.
+	firstSeq int
+
 	// undone is the message with values from edits replaced by the captured ones; nil if it contains
 	// none, or until isUndone.
 	undone *parsedMessage
@@ -129,8 +132,10 @@ type Links struct {
 	// types are the message types by direction; nil if unknown.
 	types [2]protoreflect.MessageDescriptor
 
-	// down are the server's messages, including its headers.
+	// down are the server's messages, including its headers and joined texts.
 	down []parsedMessage
+	// run are the last messages, whose texts may be pieces of one text.
+	run run
 	// first maps each value to the index in down of the first message that has it.
 	first map[string]int
 	// issued are the values that a client frame had before any server frame did.
@@ -219,6 +224,9 @@ func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r ro
 		}
 		h := l.parse(f)
 		if f.Dir == captures.Up {
+			if !h.heartbeat {
+				l.addJoined(l.run.end(true))
+			}
 			l.up = append(l.up, h)
 			l.before = append(l.before, len(l.down))
 			l.inside = append(l.inside, l.search(&h))
@@ -242,6 +250,7 @@ func (l *Links) parse(f *decode.Frame) parsedMessage {
 
 // addServerMessage adds the next captured message of the server, or its headers.
 func (l *Links) addServerMessage(h parsedMessage) {
+	l.addJoined(l.run.add(&h))
 	for k := range h.leaves {
 		if _, ok := l.first[h.leaves[k].Value]; !ok {
 			l.first[h.leaves[k].Value] = len(l.down)
@@ -288,8 +297,11 @@ func parseHeaders(headers captures.Headers) *parsedMessage {
 
 // from returns the name of a server message for the user, such as "down/4".
 func (l *Links) from(h *parsedMessage) string {
-	if h.shape.IsHeaders() {
+	switch {
+	case h.shape.IsHeaders():
 		return l.roles.headers
+	case h.shape.IsJoined():
+		return l.nameOfRun(h)
 	}
 	return fmt.Sprintf("%s/%d", l.roles.in, h.frame.Seq)
 }
@@ -338,7 +350,7 @@ func (l *Links) cause(i int) (at *target, after int) {
 	}
 	last := -1
 	for j := range l.before[i] {
-		if !l.down[j].heartbeat && !l.down[j].shape.IsHeaders() {
+		if !l.down[j].heartbeat && l.down[j].shape.IsFrame() {
 			after++
 			last = j
 		}
@@ -357,7 +369,7 @@ func (l *Links) target(j int, path string) *target {
 		if !l.down[k].heartbeat && l.down[k].shape.Matches(t.shape) {
 			t.nth++
 		}
-		if path != "" && values.Has(l.down[k].leaves, path) {
+		if path != "" && !l.down[k].shape.IsJoined() && values.Has(l.down[k].leaves, path) {
 			t.nthAt++
 		}
 	}
@@ -413,7 +425,7 @@ func (l *Links) zeros(i int) []Binding {
 		}
 		for j := l.before[i] - 1; j >= 0; j-- {
 			d := &l.down[j]
-			if d.heartbeat || d.shape.IsHeaders() || !values.HasParent(d.leaves, p.from) {
+			if d.heartbeat || !d.shape.IsFrame() || !values.HasParent(d.leaves, p.from) {
 				continue
 			}
 			if !values.Has(d.leaves, p.from) {

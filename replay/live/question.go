@@ -97,7 +97,7 @@ func (l *Links) findQuestions(bound [][]Binding) {
 	unanswered := map[*questionType]bool{}
 	for j := range l.before[len(l.before)-1] {
 		d := &l.down[j]
-		if _, answered := at[j]; answered || d.heartbeat || d.shape.IsHeaders() {
+		if _, answered := at[j]; answered || d.heartbeat || !d.shape.IsFrame() {
 			continue
 		}
 		for _, k := range l.kinds {
@@ -170,7 +170,7 @@ func (l *Links) count() {
 func questionOf(list []Binding) int {
 	j := -1
 	for i := range list {
-		if s := &list[i].source; !s.shape.IsHeaders() {
+		if s := &list[i].source; s.shape.IsFrame() {
 			j = max(j, s.down)
 		}
 	}

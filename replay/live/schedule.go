@@ -18,7 +18,7 @@ import (
 const minBeat = 250 * time.Millisecond
 
 // ErrUnasked reports that the live server asks something to which the capture has no response.
-var ErrUnasked = errors.New("the capture has no answer")
+var ErrUnasked = errors.New("the capture contains no answer to a question of the server")
 
 // maxExtra limits how many responses are sent more than once.
 const maxExtra = 1000
@@ -150,6 +150,9 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 	for {
 		t.mu.Lock()
 		silent := time.Since(t.at)
+		if silent >= c.quiet || t.finished {
+			t.addJoined(t.run.offer())
+		}
 		down, ended, wake, last := slices.Clip(t.down), t.ended, t.wake, t.alive
 		finished := t.finished
 		t.mu.Unlock()
@@ -294,6 +297,7 @@ func (c *Schedule) send(w *waiter) error {
 	if err != nil {
 		return err
 	}
+	c.dialogue.join()
 	return c.write(w.frame, data, changed)
 }
 

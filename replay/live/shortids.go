@@ -44,6 +44,7 @@ type carriedWord struct {
 func (l *Links) bindShortIDs(turns []Turn) {
 	var order []wordPlace
 	found := map[wordPlace][]carriedWord{}
+	issued := map[int]map[string][]wordPlace{}
 	for i := range turns {
 		j := questionOf(turns[i].Live)
 		if j < 0 && turns[i].cause != nil {
@@ -62,11 +63,10 @@ func (l *Links) bindShortIDs(turns []Turn) {
 				if len(found[at]) == 0 {
 					order = append(order, at)
 				}
-				found[at] = append(found[at], carriedWord{i, j, w.Value, leaf, turns[i].binds(leaf, w.Value)})
+				found[at] = append(found[at], carriedWord{i, l.lastWith(w.Value, i, j, issued), w.Value, leaf, turns[i].binds(leaf, w.Value)})
 			}
 		}
 	}
-	issued := map[int]map[string][]wordPlace{}
 	for _, at := range order {
 		list := found[at]
 		if !slices.ContainsFunc(list, func(c carriedWord) bool { return !c.bound }) {
@@ -84,6 +84,25 @@ func (l *Links) bindShortIDs(turns []Turn) {
 			}
 		}
 	}
+}
+
+// lastWith returns the index of the last server message that has a word, from message j back to the client's message before
+// message i; j if none has it. issued caches the words of the server's messages.
+func (l *Links) lastWith(word string, i, j int, issued map[int]map[string][]wordPlace) int {
+	const most = 16
+	first := 0
+	if i > 0 {
+		first = l.before[i-1]
+	}
+	for k := j; k >= max(first, j-most); k-- {
+		if issued[k] == nil {
+			issued[k] = l.wordsIn(k)
+		}
+		if issued[k][word] != nil {
+			return k
+		}
+	}
+	return j
 }
 
 // binds reports whether the turn has a binding for the value leaf, or for the part of it that contains the
@@ -135,7 +154,7 @@ func (l *Links) issuedAt(at wordPlace, list []carriedWord, issued map[int]map[st
 // generated name may begin with characters that separate words.
 func (l *Links) wordsIn(j int) map[string][]wordPlace {
 	out := map[string][]wordPlace{}
-	if l.down[j].shape.IsHeaders() {
+	if !l.down[j].shape.IsFrame() {
 		return out
 	}
 	for k := range l.down[j].leaves {
@@ -167,7 +186,7 @@ func areIDs(list []carriedWord, named bool) bool {
 		}
 		small := values.IsDigits(c.word) && len(c.word) <= countedDigits
 		counted = counted && (!small || last == "" || less(last, c.word))
-		if values.IsDigits(c.word) || values.IsGenerated(c.word) {
+		if values.IsDigits(c.word) || values.IsGenerated(c.word) || values.ClassOf(c.word) != "" || isMixed(c.word) {
 			generated++
 		}
 		byQuestion[c.down], seen[c.word], last = c.word, true, c.word

@@ -64,7 +64,7 @@ func (b *Binding) isID() bool { return b.token != "" || b.word != "" || isIDLike
 // from.
 func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) string {
 	if s.question == nil {
-		return fmt.Sprintf("the live server has sent %d of the %d frames like it", s.count, s.t.nth)
+		return fmt.Sprintf("the live server has sent only %d of the %d frames of this kind", s.count, s.t.nth)
 	}
 	asked := []string{}
 	for _, h := range down {
@@ -74,9 +74,9 @@ func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) str
 	}
 	const most = 3
 	if len(asked) == 0 {
-		return "the live server has not asked that question"
+		return "the live server has not asked this question"
 	}
-	return fmt.Sprintf("the live server asks something else than %s in %s", from, strings.Join(asked[:min(most, len(asked))], "; and in "))
+	return fmt.Sprintf("the live server asks other questions than %s: in %s", from, strings.Join(asked[:min(most, len(asked))], "; and in "))
 }
 
 // difference describes how the live question h differs from the captured question q.
@@ -106,7 +106,7 @@ func (l *Links) difference(q *question, h *parsedMessage) string {
 		}
 	}
 	if len(list) == 0 {
-		return "the same is asked once more"
+		return "the same question is repeated"
 	}
 	return cut(strings.Join(list, ", "), 400)
 }
@@ -120,7 +120,7 @@ func shownArgument(quoted string) string {
 	case s[0] == 'n':
 		return s[1:]
 	case s[0] == 'h':
-		return "another long value"
+		return "a different long value"
 	case s[0] == 't':
 		s = s[1:]
 	}

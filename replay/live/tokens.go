@@ -80,7 +80,7 @@ func (l *Links) addToken(t trace, p *values.Part) {
 	}
 	first, known := l.tokens[out]
 	switch {
-	case !known:
+	case !known, first.how.IsDerived() && !t.how.IsDerived():
 		l.tokens[out] = t
 	case first.down == t.down && first.path == t.path && first.part == t.part:
 		first.also = append(first.also, t.how)
@@ -117,7 +117,7 @@ func (l *Links) search(h *parsedMessage) (out []innerBinding) {
 func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) []innerBinding {
 	s, seen := string(v.Data), map[string]bool{}
 	// the place of the last one found, which is not searched further
-	bound := "\x00"
+	bound := noPlace
 	// the longest word that is an issued text but does not look like an identifier, until a part of it does
 	longer := innerBinding{}
 	for c := range v.Candidates() {
@@ -139,9 +139,10 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 				continue
 			}
 			out = append(out, n)
-			if bound = c.At; !whole || c.At == "" {
-				bound = "\x00"
+			if whole && w == s {
+				return out
 			}
+			bound = placeOfWhole(&c)
 		case ok && !whole:
 			if n := (innerBinding{k, w, t}); !longer.contains(&n) {
 				longer = n
@@ -149,6 +150,17 @@ func (l *Links) appendInnerBindings(out []innerBinding, k int, v *values.Leaf) [
 		}
 	}
 	return out
+}
+
+// noPlace is a place that no candidate has.
+const noPlace = "\x00"
+
+// placeOfWhole returns the place of a candidate that is a whole value in a document, or noPlace.
+func placeOfWhole(c *values.Candidate) string {
+	if !c.Whole || c.At == "" {
+		return noPlace
+	}
+	return c.At
 }
 
 // isPartOf reports whether one of the bindings in list is for the same value, and contains n.

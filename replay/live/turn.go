@@ -64,7 +64,7 @@ func (l *Links) findTurns() []Turn {
 // Messages returns the number of messages in the server's captured response, without heartbeats.
 func (l *Links) Messages() (n int) {
 	for i := range l.down {
-		if !l.down[i].heartbeat && !l.down[i].shape.IsHeaders() {
+		if !l.down[i].heartbeat && l.down[i].shape.IsFrame() {
 			n++
 		}
 	}

@@ -56,12 +56,16 @@ type query struct {
 
 	// ended means that no more messages arrive.
 	ended bool
+
+	// version is that of the identities with which the recorded calls were compared.
+	version int64
 }
 
 // newQuery returns the request without its messages.
 func (x *session) newQuery() *query {
+	version := x.s.ids.version.Load()
 	head := x.s.ids.toRecorded(&decode.Exchange{Exchange: x.ex})
-	return &query{key: keyOf(&head.Exchange, x.call), target: targetOf(head.URL, x.call), head: live.HeaderIDs(requestHead(&x.ex))}
+	return &query{key: keyOf(&head.Exchange, x.call), target: targetOf(head.URL, x.call), head: live.HeaderIDs(requestHead(&x.ex)), version: version}
 }
 
 // add adds the messages of the request that are not in q yet; messages are all that have arrived. ended means that
@@ -76,18 +80,18 @@ func (q *query) add(ids *identities, messages []decode.Frame, ended bool) {
 }
 
 // candidates returns the recorded calls of the request's method, protocol and codec. refusal is the RPC error to
-// answer with if there are none; err is an error of reading the capture.
-func (x *session) candidates(q *query) (list []*candidate, refusal *envelope.Error, err error) {
+// answer with if there are none, or if the capture cannot be read.
+func (x *session) candidates(q *query) (list []*candidate, refusal *envelope.Error) {
 	l := x.s.library
 	all := l.find(q.key)
 	if len(all) == 0 {
-		return nil, &envelope.Error{Code: "unimplemented", Message: "the capture has no call of " + x.key + l.suggest(x.key)}, nil
+		return nil, &envelope.Error{Code: "unimplemented", Message: "the capture has no call of " + x.key + l.suggest(x.key)}
 	}
 	calls := slices.DeleteFunc(slices.Clone(all), func(c call) bool {
 		return c.protocol != x.call.Protocol || c.codec != x.call.Codec
 	})
 	if len(calls) == 0 {
-		return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("the capture has %s with %s, not with %s", x.key, nameProtocol(all[0].protocol, all[0].codec), nameProtocol(x.call.Protocol, x.call.Codec))}, nil
+		return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("the capture has %s with %s, not with %s", x.key, nameProtocol(all[0].protocol, all[0].codec), nameProtocol(x.call.Protocol, x.call.Codec))}
 	}
 
 	// A client that is sent here under the recorded name wants that server's calls.
@@ -101,12 +105,12 @@ func (x *session) candidates(q *query) (list []*candidate, refusal *envelope.Err
 	for _, c := range calls {
 		t, err := l.load(x.r.Context(), c.id)
 		if err != nil {
-			return nil, nil, err
+			return nil, &envelope.Error{Code: "internal", Message: "the capture cannot be read: " + err.Error()}
 		}
 		list = append(list, &candidate{call: c, tape: t})
 		list[len(list)-1].compareIDs(x.s.ids, q.head, t.head)
 	}
-	return list, nil, nil
+	return list, nil
 }
 
 // nameProtocol returns a protocol and its codec for a message, such as "connect and proto".
@@ -156,6 +160,15 @@ func (c *candidate) update(ids *identities, q *query) {
 func (c *candidate) compareIDs(ids *identities, request, recorded map[string]string) {
 	same, claimed := ids.compare(request, recorded)
 	c.same, c.claimed = append(c.same, same...), c.claimed+claimed
+}
+
+// compareAllIDs compares the identifiers again, because other requests have been answered meanwhile.
+func (c *candidate) compareAllIDs(ids *identities, q *query) {
+	c.same, c.claimed = nil, 0
+	c.compareIDs(ids, q.head, c.tape.head)
+	for i := range min(c.seen, len(c.tape.ids)) {
+		c.compareIDs(ids, q.ids[i], c.tape.ids[i])
+	}
 }
 
 // A turn is a recorded call together with the identifiers for which it answers requests.

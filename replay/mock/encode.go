@@ -21,7 +21,7 @@ func (p *player) cut() {
 	at := int64(0)
 	for i := range p.ex.Frames {
 		f := &p.ex.Frames[i]
-		if f.Dir != captures.Up {
+		if f.Dir != captures.Up || f.Opcode.Kind() >= captures.OpClose {
 			continue
 		}
 		end := f.Offset + int64(f.Len)
@@ -57,6 +57,10 @@ func (p *player) encode(f *decode.Frame, data []byte, changed bool) ([]byte, err
 	}
 	if f.Framed {
 		data = envelope.Append(nil, f.Flags, data)
+	}
+	if p.x.socket != nil && len(span) > 0 && span[0] == 0 && f.Framed && !envelope.IsFrames(span) {
+		// Peers of grpc-websocket put a zero byte before the envelopes.
+		data = append([]byte{0}, data...)
 	}
 	switch p.x.tape.ex.Protocol {
 	case decode.GRPCWebText:

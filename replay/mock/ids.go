@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -16,6 +17,9 @@ import (
 type identities struct {
 	// captured reports whether an identifier occurs in the capture.
 	captured func(id string) bool
+
+	// version counts the requests from which identifiers were learnt.
+	version atomic.Int64
 
 	// mu guards the fields below.
 	mu sync.RWMutex
@@ -36,6 +40,7 @@ func (s *identities) learn(links *live.Links, request *decode.Exchange) {
 	defer s.mu.Unlock()
 	s.current.Update(&ids)
 	s.recorded.Update(inverse)
+	s.version.Add(1)
 }
 
 // toClient returns the swapped exchange of t with the clients' current identifiers; t.swapped itself if it has none to
@@ -53,6 +58,16 @@ func (s *identities) toRecorded(request *decode.Exchange) *decode.Exchange {
 	defer s.mu.RUnlock()
 	ex, _, _ := s.recorded.Apply(request)
 	return ex
+}
+
+// replaceIn returns recorded headers of the server with the client's identifiers, as far as the head of a request that
+// t answers has them.
+func (s *identities) replaceIn(h captures.Headers, t *tape, request *decode.Exchange) captures.Headers {
+	var ids live.IDs
+	ids.SkipCaptured(s.captured)
+	ids.Learn(t.links, live.Swap(request))
+	ex, _, _ := ids.Apply(&decode.Exchange{Exchange: captures.Exchange{RequestHeaders: h}})
+	return ex.RequestHeaders
 }
 
 // compare compares the identifiers of a request, by their position, with those of a recorded one. same are the

@@ -246,3 +246,39 @@ func TestTwoClients(t *testing.T) {
 		}
 	})
 }
+
+// TestNewIDsAtOnce: requests with new identifiers that arrive at the same moment get different recorded ones.
+func TestNewIDsAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const notes = 40
+	f.record(noteServer(), mitm.Options{}, func(addr string) {
+		n := f.newNoteClient(addr)
+		for range notes {
+			n.create("same", true)
+			n.read("same")
+		}
+	})
+	answers, _ := f.mock(Options{}, func(addr string) {
+		n := f.newNoteClient(addr)
+		var all sync.WaitGroup
+		for i := range notes {
+			all.Go(func() {
+				if i%2 == 0 {
+					n.call("Create", map[string]any{"id": newID(), "text": "same"})
+				} else {
+					n.call("Read", map[string]any{"id": newID()})
+				}
+			})
+		}
+		all.Wait()
+	})
+	// Each note was recorded as two exchanges.
+	by := map[int64]int{}
+	for _, a := range answers {
+		by[(a.Exchange+1)/2]++
+	}
+	if len(answers) != notes || len(by) != notes {
+		t.Errorf("%d requests took the identifiers of %d recorded notes: %v", len(answers), len(by), by)
+	}
+}

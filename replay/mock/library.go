@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,6 +61,8 @@ type library struct {
 	order []int64
 	// skipped are the exchanges that cannot answer requests, with the reason.
 	skipped []Skipped
+	// handshakes are the exchanges that opened WebSockets, by the exchange of the WebSocket.
+	handshakes map[int64]int64
 
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -81,6 +85,9 @@ type tape struct {
 	// schedules the recorded responses like requests.
 	swapped *decode.Exchange
 
+	// links are the relations between the messages of swapped. They are only compared with requests.
+	links *live.Links
+
 	// target is the path and the query of the request's URL as a message; nil for an RPC.
 	target *decode.Frame
 
@@ -97,13 +104,30 @@ type tape struct {
 	// body is the body of the response as recorded; for server-sent events, without the compression of the whole
 	// body.
 	body []byte
+	// ends are the offsets in body at which the messages of a WebSocket's server end; nil for other exchanges.
+	ends []int64
+	// last are the numbers of the server's frames with which a message of a WebSocket ends.
+	last map[int]bool
+	// handshake is the exchange that opened the WebSocket; nil for other exchanges.
+	handshake *captures.Exchange
+
 	// size is the memory of body and messages, in bytes.
 	size int64
 }
 
 // newLibrary reads the index of a capture.
 func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
-	l := &library{src: src.ClientView(), byKey: map[string][]call{}, cache: map[int64]*list.Element{}, known: map[string]bool{}}
+	l := &library{src: src.ClientView(), byKey: map[string][]call{}, cache: map[int64]*list.Element{}, handshakes: map[int64]int64{}, known: map[string]bool{}}
+	relations, err := src.Relations(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range relations {
+		if r.Kind == captures.HandshakeOf && r.Capture == "" {
+			l.handshakes[r.Exchange] = r.Target
+		}
+	}
+	opened := slices.Collect(maps.Values(l.handshakes))
 	for row, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return nil, err
@@ -112,13 +136,17 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 		if err != nil {
 			return nil, err
 		}
-		if reason := unplayable(ex); reason != "" {
+		if ex.ChangedProtocol() == "websocket" && slices.Contains(opened, ex.ID) {
+			// The WebSocket answers.
+			continue
+		}
+		if reason := l.unplayable(ex); reason != "" {
 			l.skipped = append(l.skipped, Skipped{row.ID, reason})
 			continue
 		}
 		// The index of a larger capture would take seconds at each start.
 		if len(l.order) >= maxCalls {
-			return nil, fmt.Errorf("the capture has more than %d calls; 'unwire export' can write a part of it", maxCalls)
+			return nil, fmt.Errorf("the capture has more than %d calls, the limit of mock; 'unwire export' can write a smaller capture", maxCalls)
 		}
 		c := requestCall(ex)
 		key := keyOf(ex, c)
@@ -126,24 +154,26 @@ func newLibrary(ctx context.Context, src *store.Store) (*library, error) {
 		l.order = append(l.order, ex.ID)
 	}
 	if len(l.order) == 0 {
-		return nil, errors.New("the capture has no HTTP call with an answer; 'unwire ls' shows what it has")
+		return nil, errors.New("the capture has no HTTP call with an answer and no WebSocket, so mock cannot serve it; 'unwire ls' lists the exchanges")
 	}
 	return l, nil
 }
 
 // unplayable returns the reason why a recorded exchange cannot answer requests; "" if it can.
-func unplayable(ex *captures.Exchange) string {
+func (l *library) unplayable(ex *captures.Exchange) string {
 	switch {
+	case ex.Transport == captures.WebSocket && l.handshakes[ex.ID] == 0:
+		return "the handshake of the WebSocket was not recorded"
 	case ex.Transport == captures.WebSocket:
-		return "WebSockets are not played"
+		return ""
 	case ex.Transport != captures.HTTP:
-		return "it is a connection without HTTP"
+		return "the exchange is a connection without HTTP"
 	case ex.ChangedProtocol() != "":
 		return "the connection changed to another protocol: " + ex.ChangedProtocol()
 	case ex.Method == "CONNECT":
-		return "it is a tunnel"
+		return "the exchange is a tunnel"
 	case ex.Status == 0:
-		return "it has no response"
+		return "the exchange has no response"
 	}
 	return ""
 }
@@ -156,16 +186,20 @@ func requestCall(ex *captures.Exchange) decode.Call {
 }
 
 // keyOf returns the name by which recorded calls are found: "/package.Service/Method" for an RPC, otherwise the HTTP
-// method and the path, as "GET /path".
+// method and the path, as "GET /path", or "websocket /path".
 func keyOf(ex *captures.Exchange, c decode.Call) string {
 	if c.Service != "" {
 		return "/" + c.Service + "/" + c.RPC
 	}
 	u, err := url.Parse(ex.URL)
-	if err != nil {
-		return ex.Method + " " + ex.URL
+	method := ex.Method
+	if ex.Transport == captures.WebSocket {
+		method = string(captures.WebSocket)
 	}
-	return ex.Method + " " + u.EscapedPath()
+	if err != nil {
+		return method + " " + ex.URL
+	}
+	return method + " " + u.EscapedPath()
 }
 
 // hostOf returns the host, and port if any, of a URL in lower case; "" if the URL is invalid.
@@ -254,7 +288,15 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tape{ex: ex, swapped: live.Swap(ex)}
+	t := &tape{ex: ex}
+	if shake := l.handshakes[id]; shake != 0 {
+		// The headers that came with the handshake may have identifiers.
+		if t.handshake, err = l.src.Exchange(ctx, shake); err != nil {
+			return nil, err
+		}
+		ex.RequestHeaders = t.handshake.RequestHeaders
+	}
+	t.swapped = live.Swap(ex)
 	sortMaps(t.swapped.Frames, captures.Down)
 	t.target = targetOf(ex.URL, requestCall(&ex.Exchange))
 
@@ -267,7 +309,7 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 		case f.Dir == captures.Down:
 			answered = true
 		case live.IsMessage(f):
-			t.up, t.ids = append(t.up, &t.swapped.Frames[i]), append(t.ids, live.MessageIDs(f))
+			t.up, t.ids = append(t.up, &t.swapped.Frames[i]), append(t.ids, live.MessageIDs(&t.swapped.Frames[i]))
 			if !answered {
 				t.first++
 			}
@@ -276,8 +318,10 @@ func (l *library) read(ctx context.Context, id int64) (*tape, error) {
 	if err := t.readBody(ctx, l.src); err != nil {
 		return nil, err
 	}
+	t.noteMessages()
 	t.swapped.ResponseHeaders = requestHead(&ex.Exchange)
 	t.head = live.HeaderIDs(t.swapped.ResponseHeaders)
+	t.links = live.NewServerLinks(t.swapped, noTypes)
 	return t, nil
 }
 
@@ -287,7 +331,11 @@ func (t *tape) readBody(ctx context.Context, src captures.Source) error {
 		if err != nil {
 			return err
 		}
-		if c.Dir == captures.Down {
+		switch {
+		case c.Dir == captures.Up:
+		case t.handshake != nil:
+			t.addMessage(c)
+		default:
 			t.body = append(t.body, c.Data...)
 		}
 	}

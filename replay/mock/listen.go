@@ -41,7 +41,7 @@ func (s *Server) serveWith() {
 // certificate returns a certificate for the name that a client asks for.
 func (s *Server) certificate(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if s.o.CA == nil {
-		return nil, errors.New("mock: the server has no TLS")
+		return nil, errors.New("mock: the server does not use TLS")
 	}
 	name := h.ServerName
 	if name == "" {
@@ -82,7 +82,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			all = errors.Join(all, err, h.Close())
 		}
 	}
-	return all
+	return errors.Join(all, s.endSockets(ctx))
 }
 
 // dispatch passes a new connection to the HTTP server with or without TLS, depending on its first byte.

@@ -7,7 +7,7 @@
 //	report := server.Report()
 //
 // A capture goes in, and answers come out, over HTTP/1 and HTTP/2, with and without TLS, for Connect, gRPC,
-// gRPC-Web, server-sent events and plain HTTP. The library is an index of the recorded calls by method and path. A
+// gRPC-Web, server-sent events, WebSockets and plain HTTP. The library is an index of the recorded calls by method and path. A
 // session is one request in progress: it decodes what the client sends, and chooses the recorded call whose
 // request is the most similar (package decode/diff), as late as the recorded answers allow. A player then sends
 // the recorded frames by cause: package replay/live, with client and server swapped, decides after which frames of
@@ -166,6 +166,12 @@ type Server struct {
 	// sessions limits the number of requests in progress; each one puts a value into it.
 	sessions chan struct{}
 
+	// sockets is the context of all WebSockets, which net/http does not count as requests, and cutSockets ends it.
+	sockets    context.Context
+	cutSockets context.CancelFunc
+	// open counts the WebSockets.
+	open sync.WaitGroup
+
 	// ids follow identifiers from one exchange to another.
 	ids *identities
 
@@ -198,7 +204,7 @@ func New(ctx context.Context, src *store.Store, o Options) (*Server, error) {
 		o.Repeat = Cycle
 	case Cycle, Last, Never:
 	default:
-		return nil, fmt.Errorf("mock: repeat %q: want %s, %s or %s", o.Repeat, Cycle, Last, Never)
+		return nil, fmt.Errorf("mock: the option repeat must be %[2]s, %[3]s or %[4]s, not %[1]q", o.Repeat, Cycle, Last, Never)
 	}
 	lib, err := newLibrary(ctx, src)
 	if err != nil {
@@ -211,6 +217,7 @@ func New(ctx context.Context, src *store.Store, o Options) (*Server, error) {
 func newServer(o Options, lib *library) *Server {
 	s := &Server{o: o, library: lib, sessions: make(chan struct{}, maxSessions), turns: map[turn]int{}}
 	s.ids = &identities{captured: lib.hasID}
+	s.sockets, s.cutSockets = context.WithCancel(context.Background())
 	s.report.Used = map[int64]int{}
 	s.serveWith()
 	return s

@@ -18,12 +18,8 @@ import (
 
 // play sends the recorded answer.
 func (x *session) play() {
-	recorded := live.NewServerLinks(x.tape.swapped, noTypes)
-	learned := x.learnIDs(recorded, -1)
-	ex, links := x.s.ids.toClient(x.tape), recorded
-	if ex != x.tape.swapped {
-		links = live.NewServerLinks(ex, noTypes)
-	}
+	ex := x.s.ids.toClient(x.tape)
+	links := live.NewServerLinks(ex, noTypes)
 	p := newPlayer(x, ex, links)
 	x.connect(links)
 	p.warn()
@@ -56,22 +52,22 @@ func (x *session) play() {
 	default:
 		p.end()
 	}
-	x.learnIDs(recorded, learned)
+	x.learnIDs(x.tape)
 }
 
-// learnIDs stores the identifiers that this request has in place of recorded ones, for this answer and later requests.
-// links are those of the recorded exchange. It returns the number of messages that have arrived, and does nothing if
-// these are only the ones that were compared before.
-func (x *session) learnIDs(links *live.Links, before int) int {
+// learnIDs stores the identifiers that this request has in place of those of t, for this answer and later requests. It
+// does nothing if no messages have arrived since it was called before.
+func (x *session) learnIDs(t *tape) {
 	x.mu.Lock()
 	request := &decode.Exchange{Exchange: x.ex, Call: x.call, Frames: slices.Clone(x.messages)}
+	known := x.learned == len(x.messages)+1
+	x.learned = len(x.messages) + 1
 	x.mu.Unlock()
-	if len(request.Frames) == before {
-		return before
+	if known {
+		return
 	}
 	request.RequestHeaders = requestHead(&x.ex)
-	x.s.ids.learn(links, request)
-	return len(request.Frames)
+	x.s.ids.learn(t.links, request)
 }
 
 // A player sends a recorded answer.
@@ -97,6 +93,9 @@ type player struct {
 
 	// single means that the response is a single message, so that its Content-Length is known before it is sent.
 	single bool
+
+	// partial is the beginning of a WebSocket message whose other frames are not due yet.
+	partial []byte
 
 	// failed is the error of writing to the client.
 	failed error
@@ -147,7 +146,7 @@ func (p *player) streams() bool {
 	case decode.ConnectStream, decode.GRPC, decode.GRPCWeb, decode.GRPCWebText, decode.SSE:
 		return true
 	}
-	return false
+	return p.x.socket != nil
 }
 
 // warn adds remarks to the report if the recorded response is incomplete: truncated, not decodable, or with redacted
@@ -266,9 +265,12 @@ func (p *player) write(u *live.Upload, data []byte, changed bool) error {
 	}
 	out, err := p.encode(p.frames[u.Index], data, changed || u.Changed)
 	if err != nil {
-		return fmt.Errorf("frame down/%d: %w", u.Seq, err)
+		return fmt.Errorf("frame down/%d cannot be sent: %w", u.Seq, err)
 	}
 	p.x.answer.FramesDown++
+	if p.x.socket != nil {
+		return p.sendFrame(p.frames[u.Index], out)
+	}
 	return p.send(out)
 }
 
@@ -311,11 +313,18 @@ func (p *player) end() {
 			x.answer.Substituted++
 		}
 		b, err := p.encode(f, f.Data, changed)
+		if err == nil && x.socket != nil {
+			err = p.sendFrame(f, b)
+		}
 		if err != nil {
 			x.refuse("internal", err.Error())
 			return
 		}
 		out = append(out, b...)
+	}
+	if x.socket != nil {
+		p.endSocket()
+		return
 	}
 	if out = append(out, p.tail...); len(out) > 0 || p.single {
 		if err := p.send(out); err != nil {
@@ -345,14 +354,7 @@ const drainTime = 100 * time.Millisecond
 // drain waits up to drainTime for the end of an HTTP/2 request, because net/http resets a stream whose request was
 // not read to its end.
 func (p *player) drain() {
-	timer := time.NewTimer(drainTime)
-	defer timer.Stop()
-	if p.x.r.ProtoMajor < 2 {
-		return
-	}
-	select {
-	case <-p.x.read:
-	case <-timer.C:
-	case <-p.x.r.Context().Done():
+	if p.x.r.ProtoMajor >= 2 {
+		p.x.untilRead(drainTime)
 	}
 }

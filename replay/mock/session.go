@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
@@ -42,7 +44,7 @@ type session struct {
 	// stream decodes the request's body into frames.
 	stream *decode.Stream
 
-	// mu guards the fields from frames to links.
+	// mu guards the fields from frames to dialogue.
 	mu sync.Mutex
 	// frames are all frames of the request that have arrived.
 	frames []decode.Frame
@@ -61,10 +63,15 @@ type session struct {
 	// dialogue has the messages that the client has sent so far, for the schedule of the response.
 	dialogue *live.Dialogue
 
+	// learned is one more than the number of messages whose identifiers are known; 0 before the first.
+	learned int
+
 	// read is closed when the body was read.
 	read chan struct{}
 
 	began bool // the head of the answer was sent
+	// socket is the WebSocket, once it is open; nil for other requests.
+	socket *websocket.Conn
 	// tape is the recorded exchange that answers; nil until it is chosen.
 	tape *tape
 	// answer is the report about this request.
@@ -92,6 +99,9 @@ func newSession(s *Server, w http.ResponseWriter, r *http.Request) *session {
 		x.ex.RequestHeaders = append(x.ex.RequestHeaders, captures.Header{Name: "content-length", Value: fmt.Sprint(r.ContentLength)})
 	}
 	x.call = requestCall(&x.ex)
+	if isHandshake(r) {
+		x.upgrade()
+	}
 	x.key = keyOf(&x.ex, x.call)
 	x.stream = decode.NewStream(&x.ex, decode.Options{MaxFrame: maxFrame, MaxTotal: maxRequest})
 	x.answer = Answer{Method: x.key, Protocol: x.call.Protocol}
@@ -111,8 +121,27 @@ func (x *session) run() {
 	// The client's frames may come while the answer is sent, also in HTTP/1.
 	// HTTP/2 refuses, and needs nothing.
 	_ = http.NewResponseController(x.w).EnableFullDuplex()
-	go x.readBody()
-	c, refusal := x.choose()
+	webSocket := x.ex.Transport == captures.WebSocket
+	if !webSocket {
+		go x.readBody()
+	}
+	q := x.newQuery()
+	list, refusal := x.candidates(q)
+	if refusal != nil {
+		x.refuse(refusal.Code, refusal.Message)
+		return
+	}
+	if webSocket {
+		if !x.accept(list) {
+			return
+		}
+		defer x.s.closeSocket(x.socket)
+		ctx, gone := context.WithCancel(x.s.sockets)
+		defer gone()
+		x.r = x.r.WithContext(ctx)
+		go x.readMessages(ctx, gone)
+	}
+	c, refusal := x.choose(q, list)
 	if refusal != nil {
 		x.refuse(refusal.Code, refusal.Message)
 		return
@@ -190,18 +219,10 @@ func (x *session) connect(l *live.Links) {
 	x.dialogue.AddFrames(l, live.SwapFrames(x.messages))
 }
 
-// choose returns the recorded call that answers the request, or the RPC error to answer with; neither if the client
+// choose returns the recorded call of list that answers the request, or the RPC error to answer with; neither if the client
 // has disconnected. It decides when the first frame of the best recorded response is due, so that as many messages as
 // possible are compared.
-func (x *session) choose() (*candidate, *envelope.Error) {
-	q := x.newQuery()
-	list, refusal, err := x.candidates(q)
-	if err != nil {
-		return nil, &envelope.Error{Code: "internal", Message: "the capture cannot be read: " + err.Error()}
-	}
-	if refusal != nil {
-		return nil, refusal
-	}
+func (x *session) choose(q *query, list []*candidate) (*candidate, *envelope.Error) {
 	limit := time.After(x.s.o.Wait)
 	first := time.After(hesitation)
 	hesitated := false
@@ -241,11 +262,17 @@ func (x *session) choose() (*candidate, *envelope.Error) {
 // of the request may change the choice. refusal is the RPC error to answer with if no candidate may answer.
 // hesitated means that the client has not sent a message for hesitation.
 func (x *session) pick(list []*candidate, q *query, hesitated bool) (lead *candidate, due bool, refusal *envelope.Error) {
-	group := alike(list)
-
-	// Which recorded calls were used is only known under the lock, so that two requests do not get the same one.
+	// Which recorded calls were used, and which recorded identifiers are taken, is only known under the lock, so that
+	// two requests do not get the same ones.
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
+	if v := x.s.ids.version.Load(); v != q.version {
+		for _, c := range list {
+			c.compareAllIDs(x.s.ids, q)
+		}
+		q.version = v
+	}
+	group := alike(list)
 	c := next(group, x.s.o.Repeat, x.s.uses)
 	if lead = c; c == nil {
 		lead = group[0]
@@ -262,6 +289,7 @@ func (x *session) pick(list []*candidate, q *query, hesitated bool) (lead *candi
 	}
 	x.noteRepeat(c, group)
 	x.s.use(c)
+	x.learnIDs(c.tape)
 	return c, true, nil
 }
 
@@ -281,6 +309,10 @@ func (x *session) noteRepeat(c *candidate, group []*candidate) {
 // error.
 func (x *session) refuse(code, message string) {
 	x.answer.Code, x.answer.Reason = code, message
+	if x.socket != nil {
+		x.refuseOpen(code, message)
+		return
+	}
 	f := rules.Failure(&x.ex, envelope.Error{Code: code, Message: "unwire mock: " + message})
 	// An answer that has begun cannot get another status, but another end.
 	if x.began {

@@ -139,7 +139,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if out = append(out, part...); len(out) > maxJournalLine {
-			return nil, fmt.Errorf("more than %d bytes", maxJournalLine)
+			return nil, fmt.Errorf("the line has more than %d bytes", maxJournalLine)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -184,7 +184,7 @@ func (j *Journal) write(e Entry) (int64, error) {
 		return e.N, err
 	}
 	if _, err := j.f.Write(append(b, '\n')); err != nil {
-		return e.N, fmt.Errorf("replay: journal: %w", err)
+		return e.N, fmt.Errorf("replay: the journal cannot be written: %w", err)
 	}
 	return e.N, j.f.Sync()
 }

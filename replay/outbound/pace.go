@@ -67,9 +67,9 @@ func (p *Pace) Admit(ctx context.Context, host string) error {
 	case p.stopped != "":
 		return fmt.Errorf("%w: %s", ErrRefused, p.stopped)
 	case p.Budget > 0 && p.spent >= p.Budget:
-		return fmt.Errorf("%w: the budget of %d requests is used up", ErrRefused, p.Budget)
+		return fmt.Errorf("%w: the limit of %d requests (--budget, --live-budget) is reached", ErrRefused, p.Budget)
 	case time.Now().Before(until):
-		return fmt.Errorf("%w: %s refuses requests until %s", ErrRefused, host, until.Format(time.RFC3339))
+		return fmt.Errorf("%w: %s accepts no requests until %s", ErrRefused, host, until.Format(time.RFC3339))
 	}
 	interval := p.Interval
 	if interval <= 0 {

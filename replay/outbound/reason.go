@@ -117,7 +117,7 @@ func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return ConnectTimeout, fmt.Sprintf("no connection within %s", limit)
 	case errors.Is(err, context.Canceled):
-		return connectCanceled, "interrupted before there was a connection"
+		return connectCanceled, "interrupted before the connection was established"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return HostNotFound, fmt.Sprintf("the host name %s was not found", dns.Name)
 	case errors.As(err, &dns):

@@ -14,7 +14,7 @@ import (
 
 // ErrRefused reports that unwire did not send a request because the policy or the pace does not allow
 // it.
-var ErrRefused = errors.New("refused")
+var ErrRefused = errors.New("refused by unwire")
 
 // CheckTarget returns nil if a request may be sent to u.
 //
@@ -32,9 +32,9 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	case IsLoopback(host):
 		return nil
 	case !live:
-		return fmt.Errorf("replay: %w: %s is not this machine, and --live is not given", ErrRefused, host)
+		return fmt.Errorf("replay: %w: %s is not this machine, which needs --live", ErrRefused, host)
 	case !isAllowed(host, portOf(u), allowed):
-		return fmt.Errorf("replay: %w: %s is not among the allowed hosts", ErrRefused, host)
+		return fmt.Errorf("replay: %w: --allow-host does not allow %s", ErrRefused, host)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64
 	}
 	if o.Protocol == auto {
 		if o.Protocol = protocols[plan.Protocol]; o.Protocol == auto {
-			return fmt.Errorf("probe: exchange %d is %s, which cannot be probed", id, plan.Protocol)
+			return fmt.Errorf("probe: exchange %d has the protocol %s, which cannot be probed", id, plan.Protocol)
 		}
 	}
 	o.ClientStreams = o.ClientStreams || len(plan.Frames) > 1

@@ -122,7 +122,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 // mayStart returns an error unless requests may start the RPC handler, which gets no message then.
 func (c *Client) mayStart() error {
 	if !c.o.AllowExecute && c.Remote {
-		return Stop("each request would start the handler of this client-streaming method; for another machine, allow this with --allow-execute")
+		return Stop("the RPC handler of a client-streaming method starts with each request; on another machine, probe does this only with --allow-execute")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (f *fingerprinter) refused(a *Answer) error {
 	case a.Code == twirpNoRoute:
 		f.res.Note("the server uses Twirp, whose error messages do not reveal fields")
 	case readsJSON.MatchString(a.Text):
-		f.res.Note("the server reads messages as JSON, whatever their type: it may be a gateway, such as grpc-gateway, to a gRPC server that can be probed directly")
+		f.res.Note("the server parses all messages as JSON: it may be a gateway, such as grpc-gateway, in front of a gRPC server that can be probed directly")
 	case ofHandlers[a.Code]:
 		f.res.Note("the answer is no parse error, so the server may have executed the method")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):

@@ -82,7 +82,7 @@ func openJournal(o *Options, headers []string) (*journal, error) {
 		return j, nil
 	}
 	if err := j.load(o.Journal); err != nil {
-		return j, fmt.Errorf("probe: journal: %w", err)
+		return j, fmt.Errorf("probe: the journal cannot be read: %w", err)
 	}
 	j.w = o.Journal
 	return j, nil
@@ -143,10 +143,10 @@ func (j *journal) write(e *entry) error {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(e); err != nil {
-		return fmt.Errorf("probe: journal: %w", err)
+		return fmt.Errorf("probe: the journal cannot be written: %w", err)
 	}
 	if _, err := j.w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("probe: journal: %w", err)
+		return fmt.Errorf("probe: the journal cannot be written: %w", err)
 	}
 	return nil
 }

@@ -182,11 +182,11 @@ func (o *Options) check() error {
 		return err
 	}
 	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
-		return errors.New("probe: none of the questions is about a field")
+		return errors.New("probe: none of the given questions is about a field")
 	}
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {
-			return fmt.Errorf("probe: path: %d is not a field number", n)
+			return fmt.Errorf("probe: the path contains %d, which is not a field number", n)
 		}
 	}
 	return nil

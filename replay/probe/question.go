@@ -110,7 +110,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 		root = rootOf(messages, used, method)
 	}
 	if messages[root] == nil {
-		return nil, nil, fmt.Errorf("probe: %w: none of the %d messages is called %q", ErrNoRoot, len(messages), root)
+		return nil, nil, fmt.Errorf("probe: %w: none of the %d messages has the name %q", ErrNoRoot, len(messages), root)
 	}
 
 	// A breadth-first walk from the request, so that each message type is visited at its shortest

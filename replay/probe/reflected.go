@@ -29,7 +29,7 @@ func FromReflection(o *Options, m protoreflect.MethodDescriptor, r *Reflection) 
 	for i, n := range o.Path {
 		fd := md.Fields().ByNumber(protoreflect.FieldNumber(n))
 		if fd == nil || fd.Message() == nil {
-			return nil, Stop("the server's reflection has no message at %s", PathText(o.Path[:i+1]))
+			return nil, Stop("the server's reflection does not describe a message at the path %s", PathText(o.Path[:i+1]))
 		}
 		md = fd.Message()
 	}

@@ -127,8 +127,8 @@ type Field struct {
 	// Evidence are the server's responses from which the result is derived.
 	Evidence []string `json:"evidence"`
 
-	// VarintOrMessage means that the field is either a single varint or a message, which could not be
-	// decided.
+	// VarintOrMessage means that the field is either a single varint, or a message with any label, and
+	// that the server's answers do not show which.
 	VarintOrMessage bool `json:"-"`
 
 	// MapFamily is set instead of MapValue if only a group of types is known: "int32" stands for int32,

@@ -148,7 +148,7 @@ func (s *sender) explain(ctx, limited context.Context, timeout time.Duration, er
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied, connect.CodeResourceExhausted:
 		return fmt.Errorf("the server's reflection answered %s: %s", code, messageOf(err))
 	case connect.CodeUnimplemented:
-		return fmt.Errorf("%w: the server does not offer it", reflection.ErrNone)
+		return fmt.Errorf("%w: the server does not offer reflection", reflection.ErrNone)
 	}
 	return fmt.Errorf("%w: the server answered %d: %s", reflection.ErrNone, s.status, messageOf(err))
 }
@@ -159,11 +159,11 @@ func (s *sender) noAnswer(timeout time.Duration, err error) error {
 	switch {
 	case failure.Reason == outbound.NoHTTP2, strings.Contains(err.Error(), "looked like an HTTP/1.1 header"), strings.Contains(err.Error(), "HTTP_1_1_REQUIRED"),
 		strings.Contains(err.Error(), "client conn could not be established"):
-		return fmt.Errorf("%w: reflection needs HTTP/2, which the server does not speak", reflection.ErrNone)
+		return fmt.Errorf("%w: reflection needs HTTP/2, which the server does not support", reflection.ErrNone)
 	case !failure.Reason.Unsent() && !failure.Refused && errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the server's reflection did not end within %s", timeout)
 	case !failure.Reason.Unsent() && !failure.Refused:
-		return fmt.Errorf("%w: the server gave no answer: %s", reflection.ErrNone, messageOf(err))
+		return fmt.Errorf("%w: the server did not answer: %s", reflection.ErrNone, messageOf(err))
 	}
 	return failure
 }
@@ -194,7 +194,7 @@ func (r *Report) ask(ctx context.Context, s *sender, o *Options, options []conne
 		r.Version = "v1alpha"
 	}
 	if len(names) > maxServices {
-		return fmt.Errorf("%w: more than %d services", reflection.ErrLimit, maxServices)
+		return fmt.Errorf("%w: the server lists more than %d services", reflection.ErrLimit, maxServices)
 	}
 	for _, name := range names {
 		if name.IsValid() {

@@ -80,7 +80,7 @@ type boundedBody struct {
 // Read reads from the body, or returns an error if no more bytes are allowed.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("%w: more than %d bytes", reflection.ErrLimit, maxBody)
+		return 0, fmt.Errorf("%w: an answer has more than %d bytes", reflection.ErrLimit, maxBody)
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -130,7 +130,7 @@ func parseExpectation(text string) (expectation, error) {
 				return nil
 			}
 		}
-		return fmt.Errorf("expect %s: %q is not one of %s", what, e.want, strings.Join(words, " "))
+		return fmt.Errorf("expect %s: the value %q must be one of %s", what, e.want, strings.Join(words, " "))
 	}
 
 	// The first word determines the syntax of the rest.
@@ -141,7 +141,7 @@ func parseExpectation(text string) (expectation, error) {
 		return e, oneOf(string(replay.FromServer), string(replay.FromLocal))
 	case "code":
 		if _, ok := envelope.CodeNumber(e.want); !ok {
-			return e, fmt.Errorf("expect code: %q is not a code", e.want)
+			return e, fmt.Errorf("expect code: %q is not an error code", e.want)
 		}
 		return e, nil
 	case "status":
@@ -154,7 +154,7 @@ func parseExpectation(text string) (expectation, error) {
 	case "value":
 		return e, e.parseValue()
 	}
-	return e, fmt.Errorf("expect %q: must be verdict, code, origin, status, differs, same or value", what)
+	return e, fmt.Errorf("expect %q: the word after expect must be verdict, code, origin, status, differs, same or value", what)
 }
 
 // parseValue parses want for an expectation of kind value: [@FRAME ]PATH=VALUE or [@FRAME ]PATH~REGEXP.
@@ -166,16 +166,16 @@ func (e *expectation) parseValue() error {
 	e.frame = frame
 	sign := strings.IndexAny(rest, "=~")
 	if sign < 0 {
-		return fmt.Errorf("expect value: %q has neither = nor ~ after its path", e.want)
+		return fmt.Errorf("expect value: %q needs = or ~ after the path", e.want)
 	}
 	path, after, err := edit.CutPath(rest[:sign])
 	if err != nil || after != "" {
-		return fmt.Errorf("expect value: %q is not a path", rest[:sign])
+		return fmt.Errorf("expect value: %q is not the path of a field", rest[:sign])
 	}
 	e.path, e.want = path, rest[sign+1:]
 	if rest[sign] == '~' {
 		if e.match, err = regexp.Compile(e.want); err != nil {
-			return fmt.Errorf("expect value: %w", err)
+			return fmt.Errorf("expect value: the regular expression is invalid: %w", err)
 		}
 	}
 	return nil
@@ -212,7 +212,7 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	case "differs", "same":
 		paths := e.changed(r)
 		if len(paths) == 0 {
-			return "no difference there", e.what == "same"
+			return "no difference at the path", e.what == "same"
 		}
 		return "a difference at " + strings.Join(paths, ", "), e.what == "differs"
 	}
@@ -225,7 +225,7 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 		}
 	}
 	if len(values) == 0 {
-		return "no value there", false
+		return "no value at the path", false
 	}
 	const most = 5
 	return fmt.Sprintf("%.200q", values[:min(len(values), most)]), false

@@ -126,16 +126,16 @@ func TestParseErrors(t *testing.T) {
 		"exchange 1\n":                                    "the line with the expected result is missing",
 		"expect verdict same\n":                           "the line that names the exchange is missing",
 		"exchange 0\n":                                    "line 1: \"0\" is not an exchange number",
-		"exchange 1\nexpect verdict maybe\n":              "line 2: expect verdict: \"maybe\" is not one of same",
-		"exchange 1\nexpect code bad\n":                   "is not a code",
+		"exchange 1\nexpect verdict maybe\n":              "line 2: expect verdict: the value \"maybe\" must be one of same",
+		"exchange 1\nexpect code bad\n":                   "is not an error code",
 		"exchange 1\nexpect status x\n":                   "is not a number",
-		"exchange 1\nexpect value 1.2\n":                  "neither = nor ~",
-		"exchange 1\nexpect value 1..2=3\n":               "is not a path",
+		"exchange 1\nexpect value 1.2\n":                  `"1.2" needs = or ~ after the path`,
+		"exchange 1\nexpect value 1..2=3\n":               `"1..2" is not the path of a field`,
 		"exchange 1\nexpect value 1~(\n":                  "missing closing",
-		"exchange 1\nexpect value @x 1=2\n":               "frame's number",
+		"exchange 1\nexpect value @x 1=2\n":               `line 2: "@x 1=2" must begin with the number of a frame`,
 		"exchange 1\nexpect luck\n":                       "must be verdict, code",
 		"exchange 1\n\nset 1\nexpect verdict same\n":      "line 3: ",
-		"exchange 1\nset 1 <<A\nx\nexpect verdict same\n": "the value does not end with A",
+		"exchange 1\nset 1 <<A\nx\nexpect verdict same\n": "line 2: the end of the value, a line A, is missing",
 	} {
 		if _, err := parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

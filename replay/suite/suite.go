@@ -214,7 +214,7 @@ func Read(file, suite string) (x *Experiment, capture string, err error) {
 		}
 	}
 	if capture == "" {
-		return x, "", errors.New("the file names no capture, and --default-capture is not given")
+		return x, "", errors.New("the experiment names no capture, and --default-capture is not given")
 	}
 	return x, capture, nil
 }

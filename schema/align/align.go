@@ -61,7 +61,7 @@ const (
 )
 
 // errLimit is wrapped by errors for message pairs and reports that exceed a limit.
-var errLimit = errors.New("too large for align")
+var errLimit = errors.New("the input is too large for align")
 
 // A dataPair is one message that was recorded twice: in protobuf and in JSON.
 type dataPair struct {

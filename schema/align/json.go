@@ -88,10 +88,10 @@ func parseJSON(data []byte) (*value, error) {
 	p.dec.UseNumber()
 	v, err := p.value(0)
 	if err != nil {
-		return nil, fmt.Errorf("JSON at %d: %w", p.dec.InputOffset(), err)
+		return nil, fmt.Errorf("the JSON at offset %d is malformed: %w", p.dec.InputOffset(), err)
 	}
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("JSON at %d: more than one value", p.dec.InputOffset())
+		return nil, fmt.Errorf("the JSON at offset %d has more than one value", p.dec.InputOffset())
 	}
 	return v, nil
 }
@@ -116,7 +116,7 @@ func (p *jsonParser) value(depth int) (*value, error) {
 
 	// The limits protect against documents that are small but expensive.
 	if p.values++; p.values > maxValues || depth > maxDepth {
-		return nil, fmt.Errorf("more than %d values, or nested more than %d deep", maxValues, maxDepth)
+		return nil, fmt.Errorf("the JSON has more than %d values, or is nested more than %d deep", maxValues, maxDepth)
 	}
 	switch t := t.(type) {
 	case bool:
@@ -160,7 +160,7 @@ func (p *jsonParser) object(depth int) (*value, error) {
 		name, _ := t.(string)
 		// Parsers differ in which of two equal names they use.
 		if seen[name] {
-			return nil, errors.New("an object has the same name twice")
+			return nil, errors.New("a JSON object has the same name twice")
 		}
 		seen[name] = true
 		e, err := p.value(depth + 1)

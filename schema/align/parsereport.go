@@ -17,7 +17,7 @@ const (
 )
 
 // errNoReport is wrapped by the error for JSON that is not the output of `unwire align --json`.
-var errNoReport = errors.New("not the JSON output of 'unwire align'")
+var errNoReport = errors.New("the input is not the JSON output of 'unwire align'")
 
 // IsReport reports whether data begins like the output of `unwire align --json`.
 func IsReport(data []byte) bool {
@@ -36,7 +36,7 @@ func IsReport(data []byte) bool {
 // Errors: errNoReport, with the number of the object; errLimit.
 func ParseReport(data []byte) (*Report, error) {
 	if len(data) > maxReportBytes {
-		return nil, fmt.Errorf("align: more than %d bytes of JSON: %w", maxReportBytes, errLimit)
+		return nil, fmt.Errorf("align: the input has more than %d bytes of JSON: %w", maxReportBytes, errLimit)
 	}
 	r := &Report{}
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -54,7 +54,7 @@ func ParseReport(data []byte) (*Report, error) {
 		case err != nil:
 			return nil, fmt.Errorf("align: object %d: %w: %w", i, errNoReport, err)
 		case i > maxReportLines:
-			return nil, fmt.Errorf("align: more than %d lines: %w", maxReportLines, errLimit)
+			return nil, fmt.Errorf("align: the input has more than %d lines: %w", maxReportLines, errLimit)
 		case line.Message == "" || line.JSONName == "" && line.Names == nil:
 			return nil, fmt.Errorf("align: object %d: %w", i, errNoReport)
 		case line.JSONName == "":

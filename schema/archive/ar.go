@@ -27,7 +27,7 @@ func (w *walk) ar(data []byte) error {
 			return err
 		}
 		if len(data)-at < arHeader || string(data[at+58:at+60]) != "`\n" {
-			return fmt.Errorf("no header at %#x", at)
+			return fmt.Errorf("the header at %#x is missing", at)
 		}
 		field := func(from, to int) string { return strings.TrimRight(string(data[at+from:at+to]), " ") }
 		size, err := strconv.ParseInt(field(48, 58), 10, 64)

@@ -42,10 +42,10 @@ const (
 )
 
 // ErrBomb is wrapped by the error for an archive that decompresses to more than its Budget allows.
-var ErrBomb = errors.New("archive is too large when unpacked")
+var ErrBomb = errors.New("the archive is too large when unpacked")
 
 // errTooLarge is wrapped by the error for a member that is larger than the Visitor's limit.
-var errTooLarge = errors.New("member too large")
+var errTooLarge = errors.New("the member of the archive is too large")
 
 // A Kind is a format of archives, such as zip.
 type Kind string
@@ -136,7 +136,7 @@ func NewBudget(size int64, shared *budget.Budget) *Budget {
 // member counts one archive member. It fails if the limit is exceeded.
 func (b *Budget) member() error {
 	if b.members++; b.members > maxMembers {
-		return fmt.Errorf("%w: more than %d members", ErrBomb, maxMembers)
+		return fmt.Errorf("%w: the archive has more than %d members", ErrBomb, maxMembers)
 	}
 	return b.share(budget.Members, 1)
 }
@@ -168,7 +168,7 @@ func (b *Budget) countBytes(n int) error {
 // readMember counts a member of n bytes that is passed to the Visitor. It fails if the limit is exceeded.
 func (b *Budget) readMember(n int) error {
 	if b.read += int64(n); b.read > b.mostRead {
-		return fmt.Errorf("%w: its members have more than %d bytes", ErrBomb, b.mostRead)
+		return fmt.Errorf("%w: the members have more than %d bytes", ErrBomb, b.mostRead)
 	}
 	return b.share(budget.Parsed, n)
 }

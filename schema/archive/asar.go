@@ -41,7 +41,7 @@ type asarEntry struct {
 // next to the archive and are not read.
 func (w *walk) asar(data []byte) error {
 	if len(data) < 16 {
-		return errors.New("no header")
+		return errors.New("the header of the archive is missing")
 	}
 	// Offsets of files are relative to the end of the index.
 	base := 8 + int64(binary.LittleEndian.Uint32(data[4:]))
@@ -56,7 +56,7 @@ func (w *walk) asar(data []byte) error {
 		return root, json.Unmarshal(index, root)
 	})
 	if err != nil {
-		return fmt.Errorf("index: %w", err)
+		return fmt.Errorf("the index of the archive is malformed: %w", err)
 	}
 
 	a := &asarWalk{walk: w, data: data[base:], spans: map[asarSpan]bool{}}
@@ -96,7 +96,7 @@ func (w *asarWalk) claim(span asarSpan) error {
 	}
 	w.spans[span] = true
 	if w.total += span.size; w.total > maxShared*int64(len(w.data)) {
-		return fmt.Errorf("%w: its members overlap", ErrBomb)
+		return fmt.Errorf("%w: the members overlap", ErrBomb)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (w *asarWalk) folder(dir string, folder *asarEntry, depth int) error {
 		default:
 			at, err := strconv.ParseInt(e.Offset, 10, 64)
 			if err != nil || at < 0 || e.Size < 0 || at > int64(len(w.data)) || e.Size > int64(len(w.data))-at {
-				w.Broken(name, fmt.Errorf("%d bytes at %q are not in the archive", e.Size, e.Offset))
+				w.Broken(name, fmt.Errorf("the archive lacks the %d bytes at %q", e.Size, e.Offset))
 				continue
 			}
 			if err := w.claim(asarSpan{at, e.Size}); err != nil {

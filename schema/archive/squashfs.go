@@ -40,7 +40,7 @@ func (w *walk) appImage(data []byte) error {
 		}
 	}
 	if at < 0 {
-		return errors.New("no squashfs image follows the executable")
+		return errors.New("the executable is not followed by a squashfs image")
 	}
 	return w.squashfs(data[at:])
 }
@@ -77,13 +77,13 @@ func plausibleSquash(data []byte) bool {
 // squashfs reads the files of a SquashFS filesystem image.
 func (w *walk) squashfs(data []byte) (err error) {
 	if !plausibleSquash(data) {
-		return errors.New("unsupported squashfs version: only version 4 is supported")
+		return errors.New("the squashfs version is not supported: only version 4 is")
 	}
 
 	// The library panics on malformed images.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("broken: %v", p)
+			err = fmt.Errorf("the squashfs image is damaged: %v", p)
 		}
 	}()
 	w.size = int64(len(data))

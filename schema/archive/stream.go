@@ -29,13 +29,13 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	case kindXz:
 		// The library allocates the dictionary at once.
 		if dict := xzDictionary(data); dict > maxWindow {
-			return fmt.Errorf("its dictionary has %d bytes; the limit is %d", dict, maxWindow)
+			return fmt.Errorf("the dictionary of the compressed data has %d bytes; the limit is %d", dict, maxWindow)
 		}
 		r, err = openXz(bufio.NewReader(in))
 	case kindZstd:
 		r, err = decompress("zstd", in)
 	default:
-		return fmt.Errorf("unknown kind %q", kind)
+		return fmt.Errorf("the archive type %q is unknown", kind)
 	}
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ import (
 const MaxScript = 256 << 20
 
 // ErrTooLarge is wrapped by the error for a script of more than MaxScript bytes.
-var ErrTooLarge = errors.New("script too large")
+var ErrTooLarge = errors.New("the script is too large")
 
 // A Result has the protobuf definitions that were extracted from a set of scripts.
 //

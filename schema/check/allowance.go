@@ -54,7 +54,7 @@ func ReadAllowance(r io.Reader) (*Allowance, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if len(data) > maxAllowBytes {
-		return nil, fmt.Errorf("schema: a list of known findings larger than %d bytes", maxAllowBytes)
+		return nil, fmt.Errorf("schema: the list of known findings is larger than %d bytes", maxAllowBytes)
 	}
 	a := &Allowance{seen: map[findingKey]bool{}, called: map[[2]string]bool{}}
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
@@ -64,7 +64,7 @@ func ReadAllowance(r io.Reader) (*Allowance, error) {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		if n > maxAllowLines {
-			return nil, fmt.Errorf("schema: more than %d lines of known findings", maxAllowLines)
+			return nil, fmt.Errorf("schema: the list of known findings has more than %d lines", maxAllowLines)
 		}
 		if err := a.readLine(lines.Text()); err != nil {
 			return nil, fmt.Errorf("schema: line %d: %w", n, err)
@@ -82,7 +82,7 @@ func ReadAllowance(r io.Reader) (*Allowance, error) {
 func (a *Allowance) readReport(data []byte) error {
 	var r Report
 	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("schema: a report: %w", err)
+		return fmt.Errorf("schema: the report is malformed: %w", err)
 	}
 	for _, u := range r.Unknown {
 		a.seen[u.finding()] = true

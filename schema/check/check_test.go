@@ -116,7 +116,7 @@ func TestCheckContradictions(t *testing.T) {
 		{"packed fixed", schematest.Tags(nil).Text(10, "12345"), 10, "the size of the packed payload is not a multiple of 4"},
 		{"no message", schematest.Tags(nil).Text(6, "\xff"), 6, "the payload does not parse as a message"},
 		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "declared as bool, but has a value above 1"},
-		{"malformed", []byte{0xff}, 0, "malformed: cut off after 1 bytes"},
+		{"malformed", []byte{0xff}, 0, "malformed: the tag is truncated after 1 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := checkOne(t, talk("proto", c.data))
@@ -208,7 +208,7 @@ func TestCheckJSON(t *testing.T) {
 		t.Errorf("%d bytes unexplained, want %d", r.Bytes-r.BytesExplained, lost)
 	}
 	for _, broken := range []string{`{"text":`, `[]`, `{} {}`, `x`} {
-		if r := checkOne(t, talk("json", []byte(broken))); r.Decoded != 0 || len(r.Contradicted) != 1 || !strings.HasPrefix(r.Contradicted[0].Reason, "malformed: JSON: ") {
+		if r := checkOne(t, talk("json", []byte(broken))); r.Decoded != 0 || len(r.Contradicted) != 1 || !strings.HasPrefix(r.Contradicted[0].Reason, "malformed JSON: ") {
 			t.Errorf("%s: %+v", broken, r)
 		}
 	}

@@ -32,10 +32,10 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 	// Anything behind the first value is an error too.
 	err := d.message(md, 0)
 	if _, more := d.dec.Token(); err == nil && more != io.EOF {
-		err = fmt.Errorf("more than one value, at %#x", d.dec.InputOffset())
+		err = fmt.Errorf("the JSON has more than one value, at %#x", d.dec.InputOffset())
 	}
 	if err != nil {
-		recordFinding(k.contradicted, findingKey{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
+		recordFinding(k.contradicted, findingKey{message: string(md.FullName()), reason: "malformed JSON: " + err.Error()}, k)
 		return 0, false
 	}
 	return int64(len(data)) - d.unexplained, true
@@ -209,7 +209,7 @@ func (d *jsonCheck) checkJSONValue(m *messageInfo, f *fieldInfo, fd protoreflect
 		d.contradict(m, f, reason)
 	}
 	if name, isName := tok.(string); isName && fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByName(protoreflect.Name(name)) == nil {
-		d.contradict(m, f, fmt.Sprintf("the enum %[2]s has no value named %[1]q", name[:min(len(name), infer.MaxName)], fd.Enum().FullName()))
+		d.contradict(m, f, fmt.Sprintf("the enum %s has no value named %q", fd.Enum().FullName(), name[:min(len(name), infer.MaxName)]))
 	}
 	return nil
 }

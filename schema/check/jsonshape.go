@@ -203,7 +203,7 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 	case v.Num().Cmp(low) < 0 || v.Num().Cmp(high) > 0:
 		return fmt.Sprintf("declared as %s, but has a value outside its range", fd.Kind())
 	case fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByNumber(protoreflect.EnumNumber(v.Num().Int64())) == nil:
-		return fmt.Sprintf("number %s has no name in %s", v.Num(), fd.Enum().FullName())
+		return fmt.Sprintf("the enum %s has no value %s", fd.Enum().FullName(), v.Num())
 	}
 	return ""
 }

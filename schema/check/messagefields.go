@@ -156,7 +156,7 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 // finding.
 func malformed(err error) string {
 	if err == nil {
-		return "field number out of range"
+		return "the field number is out of range"
 	}
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 {
@@ -225,7 +225,7 @@ func number(v uint64, f *fieldInfo) string {
 		return fmt.Sprintf("declared as %s, but has a value outside 32 bits", f.kind)
 	}
 	if f.kind == protoreflect.EnumKind && f.fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(v))) == nil {
-		return fmt.Sprintf("the enum %[2]s has no value %[1]d", int32(v), f.fd.Enum().FullName())
+		return fmt.Sprintf("the enum %s has no value %d", f.fd.Enum().FullName(), int32(v))
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ const (
 
 // ErrTooManyDefinitions is wrapped by the error for a file with far more definitions than real files of its
 // size have.
-var ErrTooManyDefinitions = errors.New("too many definitions for the size of the file")
+var ErrTooManyDefinitions = errors.New("the file contains too many definitions for its size")
 
 // A definitionLimit counts the estimated memory for the definitions in one file: used so far, of at most most,
 // both in bytes.
@@ -43,7 +43,7 @@ func newDefinitionLimit(size int64) definitionLimit {
 // Errors: ErrTooManyDefinitions, and budget.ErrExceeded.
 func (c *collector) spendDefinitions(bytes int) error {
 	if c.definitions.used += int64(bytes); c.definitions.used > c.definitions.most {
-		return fmt.Errorf("%w: they need more than %d MiB of memory", ErrTooManyDefinitions, c.definitions.most>>20)
+		return fmt.Errorf("%w: the definitions need more than %d MiB of memory", ErrTooManyDefinitions, c.definitions.most>>20)
 	}
 	return c.shared.Spend(budget.Definitions, int64(bytes))
 }

@@ -104,7 +104,7 @@ func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) err
 
 	for _, s := range slices.SortedFunc(maps.Keys(spans), func(a, b span) int { return a.begin - b.begin }) {
 		if s.end-s.begin > bundle.MaxScript {
-			c.recordUnread(name, fmt.Errorf("%w: the text at %#x", bundle.ErrTooLarge, s.begin))
+			c.recordUnread(name, fmt.Errorf("%w: the script at %#x", bundle.ErrTooLarge, s.begin))
 			continue
 		}
 		// data may be mapped memory, which is unmapped before the scripts are read.

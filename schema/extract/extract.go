@@ -50,7 +50,7 @@ const (
 )
 
 // ErrNothing is wrapped by the error for an input that contains no definitions.
-var ErrNothing = errors.New("no schema found")
+var ErrNothing = errors.New("no definitions were found")
 
 // A format is a kind of file that may contain definitions, such as an archive.
 type format struct {
@@ -287,7 +287,7 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return fmt.Errorf("read %s: %w", name, err)
+		return fmt.Errorf("cannot read %s: %w", name, err)
 	}
 
 	if !c.isKnownFormat(name, head[:n]) {
@@ -309,13 +309,13 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	if format := c.format(name, head[:n]); format.Mapped && info.Size() >= leastMapped && info.Mode().IsRegular() {
 		data, err := mmap.MapRegion(f, int(info.Size()), mmap.RDONLY, 0, 0)
 		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
+			return fmt.Errorf("cannot read %s: %w", name, err)
 		}
 		return errors.Join(c.addData(ctx, name, data[:len(data):len(data)]), data.Unmap())
 	}
 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return fmt.Errorf("cannot read %s: %w", name, err)
 	}
 
 	// One byte more than expected, so that the end is found without growing the buffer.
@@ -331,7 +331,7 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
+			return fmt.Errorf("cannot read %s: %w", name, err)
 		}
 		if int64(len(data)) > limit {
 			return fmt.Errorf("%s: %w: at most %d bytes are read", name, bundle.ErrTooLarge, limit)

@@ -26,7 +26,7 @@ func scripts() format {
 		},
 		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			if isNoScript(data) {
-				return fmt.Errorf("%s: not JavaScript: its first bytes are not text", name)
+				return fmt.Errorf("%s: the file is not JavaScript: the first bytes are not text", name)
 			}
 			return c.scripts.Add(ctx, name, data)
 		},
@@ -87,9 +87,9 @@ func descriptorSets() format {
 				return errors.Join(c.addFound(name, found), scanErr)
 			}
 			if err == nil && len(set.File) > 0 {
-				return fmt.Errorf("%s is not a descriptor set: a file in it has no name", name)
+				return fmt.Errorf("%s: the file is not a descriptor set: a file in it has no name", name)
 			}
-			return fmt.Errorf("%s is not a descriptor set: it contains no files", name)
+			return fmt.Errorf("%s: the file is not a descriptor set: it contains no files", name)
 		},
 	}
 }

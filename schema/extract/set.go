@@ -63,7 +63,7 @@ func (s *Set) link(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("extract: the definitions that were found do not link: %w", err)
+		return fmt.Errorf("extract: the definitions that were found do not compile: %w", err)
 	}
 	return nil
 }

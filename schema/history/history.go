@@ -96,11 +96,11 @@ type Options struct {
 func ShardOf(ev *infer.Evidence) (Shard, error) {
 	switch parts := ev.Parts(); len(parts) {
 	case 0:
-		return Shard{}, errors.New("the evidence names no version of a client: history needs the shards that unwire-pipeline writes")
+		return Shard{}, errors.New("the evidence does not name the version of the client: history needs the files (shards) that unwire-pipeline writes")
 	case 1:
 		return Shard{parts[0].Part, ev}, nil
 	default:
-		return Shard{}, fmt.Errorf("the evidence was merged from %d shards, whose versions cannot be separated: history needs the shards themselves", len(parts))
+		return Shard{}, fmt.Errorf("the evidence was merged from %d shards, so its versions cannot be separated: history needs the shards themselves", len(parts))
 	}
 }
 

@@ -81,7 +81,7 @@ func (e *Evidence) method(name string) (*methodEvidence, error) {
 	m := e.methods[name]
 	if m == nil {
 		if len(e.methods) >= maxRoots {
-			return nil, fmt.Errorf("schema: more than %d methods: %s is left out", maxRoots, name)
+			return nil, fmt.Errorf("schema: the evidence has more than %d methods; %s is left out", maxRoots, name)
 		}
 		m = newMethodEvidence()
 		e.methods[name] = m

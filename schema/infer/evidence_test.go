@@ -175,7 +175,7 @@ func TestReadEvidenceRefuses(t *testing.T) {
 		}
 		if _, err := ReadEvidence(strings.NewReader(bad)); err == nil {
 			t.Errorf("%s: accepted", name)
-		} else if !strings.HasPrefix(err.Error(), "schema: evidence: ") {
+		} else if !strings.HasPrefix(err.Error(), "schema: the evidence is malformed: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -67,10 +67,10 @@ func (e *Evidence) doc(p *profile.Profile) *evidenceDoc {
 func ReadEvidence(r io.Reader) (*Evidence, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxEvidenceBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("schema: evidence: %w", err)
+		return nil, fmt.Errorf("schema: the evidence is malformed: %w", err)
 	}
 	if len(b) > maxEvidenceBytes {
-		return nil, fmt.Errorf("schema: evidence: more than %d bytes", maxEvidenceBytes)
+		return nil, fmt.Errorf("schema: the evidence has more than %d bytes", maxEvidenceBytes)
 	}
 	read := readJSON
 	if isBinary(b) {
@@ -78,14 +78,14 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	}
 	doc, err := read(b)
 	if err == nil && doc.Format != evidenceFormat {
-		err = fmt.Errorf("format %d is not supported: this version reads format %d", doc.Format, evidenceFormat)
+		err = fmt.Errorf("its format is %d, but this version of unwire reads format %d", doc.Format, evidenceFormat)
 	}
 	var e *Evidence
 	if err == nil {
 		e, err = doc.evidence()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("schema: evidence: %w", err)
+		return nil, fmt.Errorf("schema: the evidence is malformed: %w", err)
 	}
 	return e, nil
 }
@@ -179,7 +179,7 @@ func parseEvidence(name string, data []byte) (*Evidence, error) {
 // readMethods validates the stored statistics of methods and adds them to e.
 func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 	if len(methods) > maxRoots {
-		return fmt.Errorf("more than %d methods", maxRoots)
+		return fmt.Errorf("the evidence has more than %d methods", maxRoots)
 	}
 	for name, m := range methods {
 		if m == nil || !countsValid(m.Calls, m.MostUp, m.MostDown, m.Streams) || len(m.Protocols) > maxProtocols || len(m.Choices) > maxChoices {

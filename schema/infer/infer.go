@@ -131,7 +131,7 @@ type FieldEvidence struct {
 // Text returns the text of the only .proto file. It is an error if there are several; the error names them.
 func (in *Inferred) Text() (string, error) {
 	if len(in.Files) != 1 {
-		return "", fmt.Errorf("schema: the evidence has %d packages (%s): choose one package for all", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
+		return "", fmt.Errorf("schema: the definitions have %d packages (%s), which do not fit into one file", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
 	}
 	for _, text := range in.Files {
 		return text, nil
@@ -205,7 +205,7 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 		f.infer(ev, in, o)
 	}
 	if in.Schema, err = schema.FromTexts(in.Files); err != nil {
-		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a defect of unwire: %w", err)
+		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a bug in unwire: %w", err)
 	}
 	return in, nil
 }
@@ -275,10 +275,10 @@ func planFiles(ev *Evidence, o Options) ([]*filePlan, error) {
 
 	if o.Root != "" {
 		if len(plain) != 1 {
-			return nil, fmt.Errorf("schema: root %q: exactly one root type is needed, but there are %d", o.Root, len(plain))
+			return nil, fmt.Errorf("schema: the name %q can be given only to a single root type, but there are %d", o.Root, len(plain))
 		}
 		if cleanName(o.Root) != o.Root {
-			return nil, fmt.Errorf("schema: root %q is not a message name", o.Root)
+			return nil, fmt.Errorf("schema: %q is not a valid name for a message", o.Root)
 		}
 	}
 	for _, root := range plain {

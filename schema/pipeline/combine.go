@@ -23,7 +23,7 @@ func packEvidence(ev *infer.Evidence) ([]byte, error) {
 func unpackEvidence(packed []byte) (*infer.Evidence, error) {
 	data, err := s2.Decode(nil, packed)
 	if err != nil {
-		return nil, fmt.Errorf("compressed evidence: %w", err)
+		return nil, fmt.Errorf("the compressed evidence cannot be read: %w", err)
 	}
 	return infer.ReadEvidence(bytes.NewReader(data))
 }

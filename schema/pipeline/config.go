@@ -83,7 +83,7 @@ func readObject(ctx context.Context, s objectstore.Store, key string) ([]byte, e
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, maxObject+1))
 	if err == nil && len(data) > maxObject {
-		err = fmt.Errorf("%s: more than %d bytes", s.URL(key), maxObject)
+		err = fmt.Errorf("the object %s has more than %d bytes", s.URL(key), maxObject)
 	}
 	return data, err
 }

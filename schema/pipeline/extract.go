@@ -135,7 +135,7 @@ func (f *reading) read(ctx context.Context, sum string, elements func(*[]byte) b
 func parseDefinitions(data []byte) (*schema.Schema, error) {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(data, set); err != nil {
-		return nil, fmt.Errorf("the definitions: %w", err)
+		return nil, fmt.Errorf("the definitions cannot be read: %w", err)
 	}
 	return schema.FromDescriptorSet(set)
 }

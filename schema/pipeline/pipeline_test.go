@@ -309,7 +309,7 @@ func TestProblems(t *testing.T) {
 	if len(m.Problems) != 1 || m.Problems[0].URL != names[1] || len(m.Segments) != 2 {
 		t.Errorf("%+v", m)
 	}
-	if text := m.Problems[0].Error; text != "not an unwire capture: not an SQLite database" {
+	if text := m.Problems[0].Error; text != "the file is not an unwire capture: the file is not an SQLite database" {
 		t.Errorf("the problem is %q", text)
 	}
 

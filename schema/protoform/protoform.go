@@ -70,10 +70,10 @@ func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescr
 	types := resolver{find}
 	if isJSON {
 		if err := (protojson.UnmarshalOptions{Resolver: types}).Unmarshal(data, m); err != nil {
-			return nil, fmt.Errorf("not a %s in JSON: %w", md.FullName(), err)
+			return nil, fmt.Errorf("the data is not the message %s in JSON: %w", md.FullName(), err)
 		}
 	} else if err := (proto.UnmarshalOptions{AllowPartial: true, Resolver: types}).Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("not a message of %s: %w", md.FullName(), err)
+		return nil, fmt.Errorf("the data is not the message %s: %w", md.FullName(), err)
 	}
 
 	out := &Printed{Lost: lostFields(m)}
@@ -120,7 +120,7 @@ func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find f
 		err = prototext.UnmarshalOptions{AllowPartial: true, Resolver: types}.Unmarshal(text, m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("not %s of %s: %w", format, md.FullName(), err)
+		return nil, fmt.Errorf("the input is not the %s form of %s: %w", format, md.FullName(), err)
 	}
 	return proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
 }

@@ -40,7 +40,7 @@ const (
 var ErrLimit = errors.New("the server's reflection reports more definitions than unwire accepts")
 
 // ErrNone means that server reflection returned no definitions.
-var ErrNone = errors.New("no definitions from server reflection")
+var ErrNone = errors.New("server reflection provides no definitions")
 
 // IsService reports whether name is the full name of the reflection service itself, in either version.
 func IsService(name string) bool {
@@ -77,9 +77,9 @@ func (f *Files) Add(file *descriptorpb.FileDescriptorProto) error {
 	f.bytes += proto.Size(file)
 	switch {
 	case len(f.files) == maxFiles:
-		return fmt.Errorf("%w: more than %d files", ErrLimit, maxFiles)
+		return fmt.Errorf("%w: there are more than %d files", ErrLimit, maxFiles)
 	case f.bytes > maxBytes:
-		return fmt.Errorf("%w: more than %d bytes", ErrLimit, maxBytes)
+		return fmt.Errorf("%w: the files have more than %d bytes", ErrLimit, maxBytes)
 	}
 	for _, m := range file.MessageType {
 		if nestsDeeper(m, maxNesting) {

@@ -90,7 +90,7 @@ func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.Mess
 	}
 
 	if f := byJSONName(h, w); f != nil {
-		return "the name is that of field " + itoa(int(f.Number()))
+		return "the name belongs to field " + itoa(int(f.Number()))
 	}
 	if m.usedNames[h.FullName().Append(w.Name())] {
 		return "another element has this name"

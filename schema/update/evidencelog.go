@@ -61,7 +61,7 @@ func readLog(text string) (*evidenceLog, error) {
 			l.eol = ""
 		}
 		if len(line) > maxEvidenceLine {
-			return nil, fmt.Errorf("update: %s:%d: longer than %d bytes", EvidenceFile, len(l.lines)+1, maxEvidenceLine)
+			return nil, fmt.Errorf("update: %s:%d: the line is longer than %d bytes", EvidenceFile, len(l.lines)+1, maxEvidenceLine)
 		}
 		if strings.TrimSpace(line) != "" {
 			var e evidenceLine

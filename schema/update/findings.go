@@ -30,7 +30,7 @@ const (
 )
 
 // ErrNoFindings is wrapped by the error for JSON that is neither the result of a probe nor inferred evidence.
-var ErrNoFindings = errors.New("neither the result of a probe nor evidence of 'schema infer'")
+var ErrNoFindings = errors.New("the file is neither a result of 'unwire probe --json' nor evidence of 'unwire schema infer'")
 
 // A finding is a field in the result of a probe or of an inference. Its JSON is part of the contract with
 // users: it changes only compatibly.
@@ -107,11 +107,11 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 
 	// The file of a probe or an inference is one object; more is another kind of file.
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("update: %w: more than one object", ErrNoFindings)
+		return nil, fmt.Errorf("update: %w: the file has more than one object", ErrNoFindings)
 	}
 
 	if len(doc.Fields) > maxForeignFields {
-		return nil, fmt.Errorf("update: more than %d fields", maxForeignFields)
+		return nil, fmt.Errorf("update: the file has more than %d fields", maxForeignFields)
 	}
 
 	// Only a probe names the runtime of the server or the type of the request.
@@ -162,15 +162,15 @@ func (f *finding) describeLeft() string {
 		at = " in " + f.Path
 	}
 	if f.Number == 0 {
-		return f.Name + at + ": its number is unknown"
+		return f.Name + at + ": the field number is unknown"
 	}
 	if f.mayBeList() {
 		return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": the probe does not know whether it is one " + f.Class + " or a list of them"
 	}
 	if f.Kind == "group" {
-		return itoa(int(f.Number)) + at + ": a group is not added"
+		return itoa(int(f.Number)) + at + ": unwire does not add groups"
 	}
-	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is unknown"
+	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": the type is unknown"
 }
 
 // requestType returns the full name of the request type of a method: told, the name that the probe found, or
@@ -219,7 +219,7 @@ func (f *findings) typeAt(path string) (string, error) {
 		return t, nil
 	}
 	if !numberPath.MatchString(path) || strings.Count(path, ".") >= maxForeignDepth {
-		return "", fmt.Errorf("path %q", path)
+		return "", fmt.Errorf("the path %q is malformed", path)
 	}
 	root := protoreflect.FullName(f.types[""])
 	name := string(root.Name()) + "Field" + strings.ReplaceAll(path, ".", "Field")
@@ -237,10 +237,10 @@ func (f *findings) addFinding(in finding, probe bool) error {
 		}
 	}
 	if !protoreflect.FullName(full).IsValid() {
-		return fmt.Errorf("message %q", full)
+		return fmt.Errorf("the message name %q is malformed", full)
 	}
 	if in.Number < 1 || in.Number > 1<<29-1 || in.Number >= 19000 && in.Number <= 19999 {
-		return fmt.Errorf("number %d", in.Number)
+		return fmt.Errorf("the field number %d is out of range", in.Number)
 	}
 	if !protoreflect.Name(in.Name).IsValid() {
 		in.Name = "field_" + strconv.Itoa(int(in.Number))
@@ -288,7 +288,7 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 	}
 
 	if in.Kind != "message" && in.Class != "message" {
-		return fmt.Errorf("class %q, kind %q and type %q do not fit together", in.Class, in.Kind, in.Type)
+		return fmt.Errorf("the class %q, the kind %q and the type %q contradict each other", in.Class, in.Kind, in.Type)
 	}
 	full := in.Type
 	if !protoreflect.FullName(full).IsValid() || full == "message" {

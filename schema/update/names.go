@@ -104,7 +104,7 @@ func (m *updatePass) fieldNames(w, h protoreflect.MessageDescriptor) {
 		}
 		if json := byJSONName(h, wf); json != nil && json != hf {
 			if !placeholderField.MatchString(string(wf.Name())) {
-				m.addConflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name is that of field "+itoa(int(json.Number())))
+				m.addConflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name belongs to field "+itoa(int(json.Number())))
 			}
 			continue
 		}

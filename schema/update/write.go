@@ -64,7 +64,7 @@ func stage(name, text string) (*atomicfile.File, error) {
 			return nil, &fs.PathError{Op: "write", Path: name, Err: fs.ErrPermission}
 		}
 		if real, err := filepath.EvalSymlinks(name); err != nil || real != filepath.Clean(name) && isLink(name) {
-			return nil, &fs.PathError{Op: "write", Path: name, Err: errors.New("is a symbolic link")}
+			return nil, &fs.PathError{Op: "write", Path: name, Err: errors.New("the file is a symbolic link, which unwire does not replace")}
 		}
 	} else if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return nil, err

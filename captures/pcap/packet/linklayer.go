@@ -33,10 +33,10 @@ const (
 
 // Errors that give the reason why a packet is skipped.
 var (
-	errNotTCP   = errors.New("not TCP over IP")
-	errFragment = errors.New("a fragment of an IP packet of which other fragments are missing")
-	errQUIC     = errors.New("QUIC")
-	errLinkType = errors.New("unsupported link type")
+	errNotTCP   = errors.New("the packet is not TCP over IP")
+	errFragment = errors.New("other fragments of the IP packet are missing")
+	errQUIC     = errors.New("the packet is QUIC")
+	errLinkType = errors.New("unwire does not support the link type")
 )
 
 // A layerDecoder extracts the TCP segment from a captured packet. Its buffers are reused for all packets, so

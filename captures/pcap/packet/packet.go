@@ -163,7 +163,7 @@ func readKeys(s io.ReadSeeker, onKeys func(log []byte)) error {
 		_, _ = f.nextFrame()
 	}
 	if _, err := s.Seek(start, io.SeekStart); err != nil {
-		return fmt.Errorf("pcap: going back to the beginning: %w", err)
+		return fmt.Errorf("pcap: the file cannot be read a second time: %w", err)
 	}
 	return nil
 }
@@ -173,10 +173,10 @@ func newReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	f := &Reader{Format: "pcap", r: bufio.NewReaderSize(r, 1<<20), onKeys: onKeys, order: binary.LittleEndian}
 	head, err := f.r.Peek(4)
 	if err != nil {
-		return nil, fmt.Errorf("pcap: the file's beginning: %w", unexpectedEOF(err))
+		return nil, fmt.Errorf("pcap: the beginning of the file cannot be read: %w", unexpectedEOF(err))
 	}
 	if !Sniff(head) {
-		return nil, errors.New("pcap: neither a pcap nor a pcapng file")
+		return nil, errors.New("pcap: the file is neither pcap nor pcapng")
 	}
 	if binary.BigEndian.Uint32(head) == magicNG {
 		f.Format = pcapng
@@ -223,7 +223,7 @@ func (f *Reader) Skipped() Skipped {
 func (f *Reader) readHeader() error {
 	h, err := f.read(24)
 	if err != nil {
-		return fmt.Errorf("pcap: the file's header: %w", err)
+		return fmt.Errorf("pcap: the file's header cannot be read: %w", err)
 	}
 	f.perTick = time.Microsecond
 	magic := binary.LittleEndian.Uint32(h)
@@ -276,7 +276,7 @@ func (f *Reader) nextClassic() (frame, error) {
 // read reads n bytes from the file. The result is valid until the next call.
 func (f *Reader) read(n int64) ([]byte, error) {
 	if n > maxPacket {
-		return nil, fmt.Errorf("%d bytes are more than the limit of %d", n, maxPacket)
+		return nil, fmt.Errorf("the packet has %d bytes, more than the limit of %d", n, maxPacket)
 	}
 	// What fits into the reader's buffer is not copied out of it.
 	if n <= int64(f.r.Size()) {

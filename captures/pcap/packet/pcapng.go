@@ -65,7 +65,7 @@ func (f *Reader) nextNG() (frame, error) {
 			continue
 		}
 		if length < 12 || length%4 != 0 {
-			return frame{}, fmt.Errorf("block of type 0x%x: invalid length %d", kind, length)
+			return frame{}, fmt.Errorf("a block of type 0x%x has the invalid length %d", kind, length)
 		}
 
 		// Blocks of unknown types are skipped by their length, as the format demands.
@@ -110,12 +110,12 @@ func (f *Reader) readSection(rawLength [4]byte) error {
 	case binary.BigEndian.Uint32(magic) == byteOrderMagic:
 		f.order = binary.BigEndian
 	default:
-		return fmt.Errorf("section header: invalid byte order magic %x", magic)
+		return fmt.Errorf("the section header has the invalid byte-order magic %x", magic)
 	}
 	f.interfaces = f.interfaces[:0]
 	length := int64(f.order.Uint32(rawLength[:]))
 	if length < 28 || length%4 != 0 {
-		return fmt.Errorf("section header: invalid length %d", length)
+		return fmt.Errorf("the section header has the invalid length %d", length)
 	}
 	return f.skip(length - 12)
 }
@@ -130,7 +130,7 @@ func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) 
 		return p, false, nil
 	case blockSimple:
 		if len(b) < 4 || len(f.interfaces) == 0 {
-			return p, false, fmt.Errorf("simple packet block of %d bytes with %d interfaces: %w", len(b), len(f.interfaces), io.ErrUnexpectedEOF)
+			return p, false, fmt.Errorf("a simple packet block has only %d bytes, or refers to an interface that the file lacks (%d interfaces): %w", len(b), len(f.interfaces), io.ErrUnexpectedEOF)
 		}
 		i := f.interfaces[0]
 		whole, kept := f.order.Uint32(b), uint32(len(b)-4)
@@ -147,7 +147,7 @@ func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) 
 // length(4) data. In blocks of the old kind, the upper half of interface is a count of dropped packets.
 func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	if len(b) < 20 {
-		return p, false, fmt.Errorf("packet block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
+		return p, false, fmt.Errorf("a packet block has only %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
 	n := f.order.Uint32(b)
 	if kind == blockOldPacket {
@@ -156,9 +156,9 @@ func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err e
 	kept, whole := f.order.Uint32(b[12:]), f.order.Uint32(b[16:])
 	switch {
 	case int64(n) >= int64(len(f.interfaces)):
-		return p, false, fmt.Errorf("packet of interface %d, but there are only %d interfaces", n, len(f.interfaces))
+		return p, false, fmt.Errorf("a packet refers to interface %d, but the file has only %d interfaces", n, len(f.interfaces))
 	case int64(kept) > int64(len(b)-20):
-		return p, false, fmt.Errorf("packet of %d bytes in a block of %d: %w", kept, len(b), io.ErrUnexpectedEOF)
+		return p, false, fmt.Errorf("a packet of %d bytes does not fit into its block of %d bytes: %w", kept, len(b), io.ErrUnexpectedEOF)
 	}
 	i := f.interfaces[n]
 	ticks := uint64(f.order.Uint32(b[4:]))<<32 | uint64(f.order.Uint32(b[8:]))
@@ -177,10 +177,10 @@ func (i *netInterface) time(ticks uint64) time.Time {
 // options.
 func (f *Reader) addInterface(b []byte) error {
 	if len(b) < 8 {
-		return fmt.Errorf("interface block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
+		return fmt.Errorf("an interface block has only %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
 	if len(f.interfaces) == maxInterfaces {
-		return fmt.Errorf("more than %d interfaces", maxInterfaces)
+		return fmt.Errorf("the file has more than %d interfaces", maxInterfaces)
 	}
 	i := netInterface{link: linkType(f.order.Uint16(b)), snap: f.order.Uint32(b[4:]), ticks: 1e6}
 	// Options are padded to 4 bytes; only the time resolution and offset matter here.
@@ -216,7 +216,7 @@ func resolution(v byte) (uint64, error) {
 	case v&0x80 == 0 && n <= 18:
 		return uint64(math.Round(math.Pow10(n))), nil
 	}
-	return 0, fmt.Errorf("interface block: unsupported time resolution 0x%02x", v)
+	return 0, fmt.Errorf("an interface block has the unsupported time resolution 0x%02x", v)
 }
 
 // readSecrets passes the key log in a decryption secrets block to onKeys. The body is: type(4) length(4) data.

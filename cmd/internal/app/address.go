@@ -15,9 +15,13 @@ func AddressArgs(args []string, optional bool) (query.Address, error) {
 	a := query.ParseAddress(args[0])
 	if len(args) > 1 {
 		if a.Exchange != 0 {
-			return a, Usagef("the exchange is named twice: %s and %s", args[0], args[1])
+			return a, Usagef("the exchange is given twice: as %s and as %s", args[0], args[1])
 		}
 		id, err := strconv.ParseInt(args[1], 10, 64)
+		if _, swapped := strconv.ParseUint(args[0], 10, 32); err != nil && swapped == nil {
+			return a, Fail(ExitUsage, fmt.Errorf("%q is not an exchange number", args[1]),
+				fmt.Sprintf("name the capture before the exchange: %s %s", safetext.ShellFile(args[1]), args[0]))
+		}
 		if err != nil || id < 1 {
 			return a, Fail(ExitUsage, fmt.Errorf("%q is not an exchange number", args[1]),
 				fmt.Sprintf("'unwire ls %s' lists the exchanges", safetext.ShellFile(a.File)))

@@ -1,6 +1,10 @@
 package app
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+)
 
 func TestAddressArgs(t *testing.T) {
 	if a, err := AddressArgs([]string{"a.uwc", "3"}, false); err != nil || a.Exchange != 3 {
@@ -13,5 +17,14 @@ func TestAddressArgs(t *testing.T) {
 	}
 	if _, err := AddressArgs([]string{"a.uwc"}, true); err != nil {
 		t.Errorf("optional: %v", err)
+	}
+}
+
+// If the number of an exchange is given before the capture, the hint shows the right order.
+func TestAddressArgsSwapped(t *testing.T) {
+	_, err := AddressArgs([]string{"3", "a.uwc"}, false)
+	var fail *failure
+	if !errors.As(err, &fail) || !strings.Contains(fail.hint, "a.uwc 3") {
+		t.Errorf("%v", err)
 	}
 }

@@ -285,7 +285,7 @@ func Undefined(s *schema.Schema, services []string) string {
 	if len(packages) == 0 {
 		return ""
 	}
-	return noDefinitions(packages) + ": see 'unwire schema extract', or --proto"
+	return noDefinitions(packages) + ": name definitions with --proto, or extract them with 'unwire schema extract'"
 }
 
 // undefined returns the packages of the given services of which s, which may be nil, defines no service.
@@ -360,13 +360,13 @@ func (a *App) ofCapture(ctx context.Context, name string) (*schema.Schema, error
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case files.Len() == 0 && addr.Exchange != 0:
-		return nil, Fail(ExitInput, fmt.Errorf("%s contains no definitions: it is not an answered call of server reflection", name), "")
+		return nil, Fail(ExitInput, fmt.Errorf("%s contains no definitions, because the exchange is not an answered call of gRPC server reflection", name), "")
 	case files.Len() == 0:
 		return nil, Fail(ExitInput, fmt.Errorf("%s contains no definitions", name), "'unwire use DIR "+name+"' stores definitions in it")
 	}
 	s, err := files.Schema(ctx)
 	if err != nil {
-		err = Fail(ExitInput, fmt.Errorf("the definitions that servers reported in %s: %w", name, err), "name the exchange of one server: "+addr.File+"#ID")
+		err = Fail(ExitInput, fmt.Errorf("cannot use the definitions that servers reported in %s: %w", name, err), "name the exchange of one server: "+addr.File+"#ID")
 	}
 	return s, err
 }
@@ -422,9 +422,9 @@ func (a *App) reflected(ctx context.Context, name string) (*schema.Schema, error
 		return nil, Usagef("%w", err)
 	case errors.Is(err, outbound.ErrRefused):
 		return nil, Fail(ExitUsage, fmt.Errorf("%s: %w", name, err),
-			"'unwire schema extract --live --allow-host HOST -o DIR "+name+"' takes the definitions of another host")
+			"'unwire schema extract --live --allow-host HOST -o DIR "+name+"' fetches the definitions from another host")
 	case errors.Is(err, reflection.ErrNone):
-		return nil, Fail(ExitInput, fmt.Errorf("%s: %w", name, err), "'unwire probe' asks a server's parser instead")
+		return nil, Fail(ExitInput, fmt.Errorf("%s: %w", name, err), "without reflection, 'unwire probe' can find a request's fields through the server's parse errors")
 	}
 	return nil, fmt.Errorf("%s: %w", name, err)
 }

@@ -55,11 +55,11 @@ func (h headerCommand) MakeHeader(ctx context.Context, c replay.HeaderCall) (str
 	// Read one byte more than allowed, to notice a longer value.
 	out, err := io.ReadAll(io.LimitReader(pipe, maxHeaderValue+1))
 	if err == nil && len(out) > maxHeaderValue {
-		err = fmt.Errorf("the output is longer than %d bytes", maxHeaderValue)
+		err = fmt.Errorf("the output of the command is longer than %d bytes", maxHeaderValue)
 		stop()
 	}
 	if err = errors.Join(err, cmd.Wait()); err != nil {
-		return "", fmt.Errorf("command of --header-from: %w", err)
+		return "", fmt.Errorf("the command of --header-from failed: %w", err)
 	}
 
 	// An empty value would silently drop the header.

@@ -23,7 +23,7 @@ func costHint(err error) string {
 	case errors.Is(err, budget.ErrExceeded):
 		return "run the command for fewer files at a time"
 	case errors.Is(err, extract.ErrTooManyDefinitions):
-		return "if you trust the file, unpack it first, and name the unpacked files"
+		return "if you trust the file, unpack it first, and run the command for the unpacked files"
 	}
 	return ""
 }

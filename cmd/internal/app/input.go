@@ -46,7 +46,7 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 		f, err := os.Open(name)
 		// A missing file whose name has a # is probably a malformed address.
 		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && query.IsCapture(file) {
-			return nil, Usagef("%s is not an address in %s: an exchange is %s#7, a frame is %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
+			return nil, Usagef("%s is not an address in %s: write an exchange as %s#7, and a frame as %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
 		}
 		if err != nil {
 			return nil, err
@@ -60,10 +60,10 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, mapped+1))
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
-		return nil, fmt.Errorf("read %s: %w", InputName(name), pe.Err)
+		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), pe.Err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), err)
 	}
 
 	// What is too large for memory goes through a temporary file.
@@ -77,14 +77,14 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 func spoolInput(r io.Reader, name string, limit int64) (*Input, error) {
 	f, err := os.CreateTemp("", "unwire-*")
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), err)
 	}
 	defer f.Close()
 	// At worst, a file stays in the temporary folder.
 	defer os.Remove(f.Name()) //nolint:errcheck
 	n, err := io.Copy(f, io.LimitReader(r, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), err)
 	}
 	return mapInput(f, name, n, limit)
 }
@@ -97,7 +97,7 @@ func mapInput(f *os.File, name string, size, limit int64) (*Input, error) {
 	}
 	data, err := mmap.MapRegion(f, int(size), mmap.RDONLY, 0, 0)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), err)
 	}
 	return &Input{Data: data, unmap: data.Unmap}, nil
 }
@@ -155,7 +155,7 @@ func (a *App) ReadInput(name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), err)
 	}
 	if len(data) > MaxInput {
 		return nil, fmt.Errorf("%s is larger than %d bytes", InputName(name), MaxInput)
@@ -191,7 +191,7 @@ func (a *App) Confirm(question string) error {
 		return err
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
-		return Fail(ExitFinding, errors.New("not confirmed: nothing was changed"), "")
+		return Fail(ExitFinding, errors.New("nothing was changed, because you did not confirm"), "")
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (a *App) WriteBinary(data []byte, out string) error {
 		}
 		return nil
 	case out == "" && a.Out.TTY:
-		return Fail(ExitUsage, errors.New("not writing binary output to a terminal"), "write to a file with -o FILE, or force output with -o -")
+		return Fail(ExitUsage, errors.New("the output is binary, so unwire does not write it to a terminal"), "write to a file with -o FILE, or force output with -o -")
 	}
 	_, err := a.Out.Write(data)
 	return err

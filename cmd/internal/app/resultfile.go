@@ -56,7 +56,7 @@ func AppendFile(name string, data []byte) error {
 	}
 	if _, err := f.Write(data); err != nil {
 		f.Close()
-		return fmt.Errorf("write %s: %w", name, err)
+		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
 	return f.Close()
 }

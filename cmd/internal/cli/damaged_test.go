@@ -61,7 +61,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 	for _, inputs := range [][]string{{hole}, {hole, whole}, {whole, hole}} {
 		out := filepath.Join(dir, "out.proto")
 		status, _, talk := run(append([]string{"schema", "infer", "--verbose", "-o", out}, inputs...)...)
-		if status != app.ExitInput || !strings.Contains(talk, "damaged capture") {
+		if status != app.ExitInput || !strings.Contains(talk, "the capture is damaged") {
 			t.Fatalf("%v: status %d, %s", inputs, status, talk)
 		}
 		text, err := os.ReadFile(out)
@@ -78,7 +78,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 		}
 	}
 	status, report, talk := run("schema", "check", "--json", hole)
-	if status != app.ExitInput || !strings.Contains(report, `"service":"demo.v1.Things"`) || !strings.Contains(talk, "damaged capture") {
+	if status != app.ExitInput || !strings.Contains(report, `"service":"demo.v1.Things"`) || !strings.Contains(talk, "the capture is damaged") {
 		t.Errorf("check: status %d, %s%s", status, talk, report)
 	}
 
@@ -87,7 +87,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "gone.proto")
-	if status, _, talk := run("schema", "infer", "-o", out, gone); status != app.ExitInput || !strings.Contains(talk, "damaged capture") {
+	if status, _, talk := run("schema", "infer", "-o", out, gone); status != app.ExitInput || !strings.Contains(talk, "the capture is damaged") {
 		t.Errorf("status %d, %s", status, talk)
 	}
 	if _, err := os.Stat(out); err == nil {

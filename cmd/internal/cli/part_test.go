@@ -62,7 +62,7 @@ func TestPartOfACapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, out, talk := run("ls", part)
-		if status != app.ExitInput || !strings.Contains(talk, "damaged capture") || !strings.Contains(talk, "the output covers the readable part") {
+		if status != app.ExitInput || !strings.Contains(talk, "the capture is damaged") || !strings.Contains(talk, "the output covers the readable part") {
 			t.Errorf("%d of %d bytes: status %d, %s", cut, len(data), status, talk)
 		}
 		same := 0

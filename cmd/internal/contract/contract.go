@@ -14,10 +14,13 @@
 package contract
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 
 	"unwire/captures/safetext"
+	"unwire/decode"
 )
 
 // An Object is a type of this package that an Encoder can write as a line.
@@ -48,6 +51,9 @@ func (*escapedVersion) escapesHTML() {}
 type Encoder struct {
 	// lines encodes the lines and writes them to a safeWriter.
 	lines *json.Encoder
+
+	// w is the output.
+	w io.Writer
 }
 
 // A safeWriter escapes the characters that a terminal would interpret in JSON lines.
@@ -66,13 +72,36 @@ func (s safeWriter) Write(line []byte) (int, error) {
 
 // NewEncoder returns an Encoder that writes JSON lines to w.
 func NewEncoder(w io.Writer) Encoder {
-	return Encoder{json.NewEncoder(safeWriter{w})}
+	return Encoder{json.NewEncoder(safeWriter{w}), w}
 }
 
 // Encode writes an object as one line of JSON, with the version number of the format.
 func (e Encoder) Encode(o Object) error {
 	o.setVersion()
+	if f, ok := o.(interface{ DeferTrees(*decode.DeferredTrees) }); ok {
+		var trees decode.DeferredTrees
+		f.DeferTrees(&trees)
+		return e.encodeTrees(o, &trees)
+	}
 	_, escaped := o.(interface{ escapesHTML() })
 	e.lines.SetEscapeHTML(escaped)
 	return e.lines.Encode(o)
+}
+
+// encodeTrees writes an object from which fields of messages were left out, and decodes them while it writes them.
+func (e Encoder) encodeTrees(o Object, trees *decode.DeferredTrees) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(o); err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(e.w, 64<<10)
+	if err := trees.WriteJSON(text.Bytes(), func(piece []byte) error {
+		_, err := out.Write(safetext.JSON(piece))
+		return err
+	}); err != nil {
+		return err
+	}
+	return out.Flush()
 }

@@ -375,9 +375,13 @@ func nullable(v any) {
 
 // mapped are the schemas of types that write themselves.
 func mapped(t reflect.Type) *jsonschema.Schema {
+	tree, _ := reflect.TypeFor[decode.Line]().FieldByName("Tree")
 	switch t {
 	case reflect.TypeFor[decode.Pool](), reflect.TypeFor[transcript.Weights]():
 		return &jsonschema.Schema{Type: "object"}
+	case tree.Type.Elem():
+		// A tree writes itself as the list of its fields.
+		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Ref: "#/$defs/" + typeName(reflect.TypeFor[field.Field]())}}
 	}
 	return nil
 }

@@ -78,13 +78,13 @@ func RunClient(ctx context.Context, o ClientOptions) error {
 	}
 	defer c.http.CloseIdleConnections()
 	if err := c.models(ctx); err != nil {
-		return fmt.Errorf("demo: models: %w", err)
+		return fmt.Errorf("demo: the call for the list of models failed: %w", err)
 	}
 	if err := c.turn(ctx); err != nil {
-		return fmt.Errorf("demo: turn: %w", err)
+		return fmt.Errorf("demo: the conversation failed: %w", err)
 	}
 	if err := c.chat(ctx); err != nil {
-		return fmt.Errorf("demo: chat: %w", err)
+		return fmt.Errorf("demo: the chat call failed: %w", err)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func loadScenario() (*scenario, error) {
 	}
 	sc := &scenario{}
 	if err := json.Unmarshal(data, sc); err != nil {
-		return nil, fmt.Errorf("demo: scenario.json: %w", err)
+		return nil, fmt.Errorf("demo: scenario.json cannot be read: %w", err)
 	}
 	return sc, nil
 }

@@ -157,7 +157,7 @@ func (s *split) open(req *http.Request) {
 	}
 	s.body = resp.Body
 	if resp.StatusCode != http.StatusOK {
-		s.fail = fmt.Errorf("status %s", resp.Status)
+		s.fail = fmt.Errorf("the server answered with the status %s", resp.Status)
 		return
 	}
 	events := strings.HasPrefix(resp.Header.Get("content-type"), "text/event-stream")
@@ -185,7 +185,7 @@ func (s *split) Send(m *message) error {
 		defer func() { <-s.slots }()
 		if err := s.call(number, data, header); err != nil && s.ctx.Err() == nil {
 			s.mu.Lock()
-			s.failed = errors.Join(s.failed, fmt.Errorf("append %d: %w", number, err))
+			s.failed = errors.Join(s.failed, fmt.Errorf("append call %d failed: %w", number, err))
 			s.mu.Unlock()
 			s.cancel()
 		}

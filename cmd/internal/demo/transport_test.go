@@ -98,7 +98,7 @@ func TestGoClientReportsBrokenTurns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile, Heartbeat: time.Millisecond})
 		cancel()
-		if err == nil || !strings.HasPrefix(err.Error(), "demo: turn: ") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "demo: the conversation failed: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n got %v\nwant %s", script, err, want)
 		}
 	}

@@ -135,7 +135,7 @@ func (t *turn) listen() error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("after %d frames: %w", t.frames, err)
+			return fmt.Errorf("the stream failed after %d frames: %w", t.frames, err)
 		}
 		t.frames++
 		if err := t.take(m); err != nil {

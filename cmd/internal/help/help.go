@@ -121,7 +121,7 @@ func flagGroups(cmd *cobra.Command) []section {
 	add := func(f *pflag.Flag) {
 		switch topic := options.Meanings[f.Name].Topic; {
 		case f.Hidden:
-		case f.Name == "help" || f.Name == "version" || f.Name == "color":
+		case f.Name == "help" || f.Name == "version" || topic == options.TopicGlobal:
 			global = append(global, flagRow(f))
 		case count <= manyFlags:
 			rows[""] = append(rows[""], flagRow(f))
@@ -145,7 +145,7 @@ func flagGroups(cmd *cobra.Command) []section {
 	if len(rows[""]) > 0 && count > manyFlags {
 		list = append(list, section{"Other flags", rows[""]})
 	}
-	return append(list, section{"Flags of all commands", global})
+	return append(list, section{options.TopicGlobal, global})
 }
 
 // flagRow formats a flag, such as "-o, --output FILE", with its description and default.

@@ -58,7 +58,7 @@ func (s *Server) newCall(ctx context.Context, r answer.Request, digest string) (
 }
 
 // errChanging reports that secrets were recorded into a capture while it was read, in several attempts.
-var errChanging = errors.New("secrets were recorded into the capture while it was read")
+var errChanging = errors.New("the capture received secrets while it was being read")
 
 // attempts is how often a call is tried if secrets are recorded into a capture while it is read.
 const attempts = 3

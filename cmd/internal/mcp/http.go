@@ -83,7 +83,7 @@ type guard struct {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !g.isOwn(r.Host):
-		g.refuse(w, http.StatusForbidden, "the request's Host is not this server")
+		g.refuse(w, http.StatusForbidden, "the Host header of the request does not name this server")
 	case !g.originAllowed(r.Header.Values("Origin")):
 		g.refuse(w, http.StatusForbidden, "web pages cannot use this server")
 	case !g.authorized(r.Header.Values("Authorization")):

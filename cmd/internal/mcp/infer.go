@@ -86,7 +86,7 @@ func (c *call) inferFrom(addresses []query.Address, in inferArguments) (found *i
 		return nil, nil, err
 	}
 	if len(found.Files) == 0 {
-		return nil, nil, app.Fail(app.ExitInput, errors.New("the captures contain no protobuf RPC message"), "list shows each exchange's codec; JSON contains no field numbers")
+		return nil, nil, app.Fail(app.ExitInput, errors.New("the captures contain no protobuf RPC message"), "the tool list shows each exchange's codec; definitions cannot be inferred from JSON, which contains no field numbers")
 	}
 	return found, damage, nil
 }

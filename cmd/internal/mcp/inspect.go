@@ -136,7 +136,7 @@ func show(c *call, in showArguments) error {
 			c.remarkUndecoded(ex)
 		}
 		if wrong, ok := errors.AsType[*query.ChoiceError](err); ok {
-			return app.Fail(app.ExitUsage, fmt.Errorf("read_as: %w", wrong), "show without read_as prints the fields; explain lists the types that a field can have")
+			return app.Fail(app.ExitUsage, fmt.Errorf("read_as: %w", wrong), "call show without read_as to see the fields, or explain to see the types that a field can have")
 		}
 		return c.noFrame(err, at)
 	})
@@ -219,7 +219,7 @@ func decodeBytes(c *call, in decodeArguments) error {
 			return err
 		}
 		if o.Type = defs.Message(in.Type); o.Type == nil {
-			return app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", in.Type), "definitions with find searches them; give the full name, package.Message")
+			return app.Fail(app.ExitUsage, fmt.Errorf("the definitions contain no message %s", in.Type), "give the full name, package.Message; the tool definitions, with find, searches for names")
 		}
 	}
 	doc, err := text.Decode(data, o)
@@ -237,7 +237,7 @@ func decodeBytes(c *call, in decodeArguments) error {
 // they are decoded.
 func (c *call) frameData(at query.Address, o *text.Options) (address string, data []byte, err error) {
 	if at.Frame < 0 {
-		return "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names no frame", at), fmt.Sprintf("name a frame, such as %s/down/0", at))
+		return "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names an exchange, but no frame of it", at), fmt.Sprintf("name a frame, such as %s/down/0", at))
 	}
 	defs, err := c.definitions(at.File)
 	if err != nil {
@@ -279,7 +279,7 @@ func explain(c *call, in explainArguments) error {
 	}
 	where, err := query.ParseChoice(in.Path + ":" + kind.Auto)
 	if err != nil {
-		return app.Fail(app.ExitUsage, fmt.Errorf("path must be field numbers, such as 1.2 or down:1.2, not %q", in.Path), "show prints the numbers of the fields")
+		return app.Fail(app.ExitUsage, fmt.Errorf("path must be field numbers, such as 1.2 or down:1.2, not %q", in.Path), "the tool show prints the fields' numbers")
 	}
 	defs, err := c.definitions(at.File)
 	if err != nil {
@@ -301,7 +301,7 @@ func explain(c *call, in explainArguments) error {
 		return c.noFrame(err, at)
 	})
 	if err == nil && !found {
-		return app.Fail(app.ExitUsage, fmt.Errorf("no message at %s has the field %s", at, in.Path), "show prints the fields with their numbers; search with path lists the frames that have a field")
+		return app.Fail(app.ExitUsage, fmt.Errorf("no message at %s has the field %s", at, in.Path), "the tool show prints the fields with their numbers; the tool search, with path, lists the frames that have a field")
 	}
 	return err
 }

@@ -128,7 +128,7 @@ func (c *call) sendFirst(capture *query.Capture, at query.Address, after []strin
 	}
 	first, err := replay.ExchangesBefore(c.ctx, capture.Store, at.Exchange, after)
 	if errors.Is(err, replay.ErrAfter) {
-		return &argumentError{"after wants the numbers of other exchanges, or auto"}
+		return &argumentError{"after must be the numbers of other exchanges, or auto"}
 	}
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *call) sendFirst(capture *query.Capture, at query.Address, after []strin
 		}
 		c.app.Say("unwire: exchange %d was sent first: %s", n, result.Comparison)
 		if !result.Comparison.Answered() {
-			return nil, app.Fail(app.ExitInput, fmt.Errorf("exchange %d, given in \"after\", was not answered: %s", n, result.Comparison), "replay_plan shows whether it would be refused")
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("exchange %d, given in \"after\", was not answered: %s", n, result.Comparison), "call replay_plan to see whether this request would be refused")
 		}
 		return result, nil
 	})
@@ -310,7 +310,7 @@ func (c *call) addQuestions(o *probe.Options) error {
 	o.Questions, o.Texts, err = probe.QuestionsOfInference(evidence.Bytes(), "", o.Method)
 	switch {
 	case errors.Is(err, probe.ErrNoRoot):
-		return app.Fail(app.ExitInput, fmt.Errorf("the captures have no request of %s", o.Method), "list shows the methods in the captures")
+		return app.Fail(app.ExitInput, fmt.Errorf("the captures have no request of %s", o.Method), "the tool list shows the methods in the captures")
 	case err != nil:
 		return err
 	case len(o.Questions) == 0:

@@ -51,7 +51,7 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 	if r.Params != nil && r.Params.Cursor != "" {
 		var err error
 		if first, err = strconv.Atoi(r.Params.Cursor); err != nil || first < 0 {
-			return nil, fmt.Errorf("the cursor %q is not one that a list returned", r.Params.Cursor)
+			return nil, fmt.Errorf("the cursor %q was not returned by an earlier list", r.Params.Cursor)
 		}
 	}
 	all := s.resources(ctx)

@@ -152,7 +152,7 @@ func diffFailure(err error) error {
 	case query.NoMethod:
 		return app.Fail(app.ExitUsage, err, "name the method, or single exchanges such as "+e.At.File+"#1")
 	case query.NoExchange:
-		return app.Fail(app.ExitInput, err, "list shows the methods")
+		return app.Fail(app.ExitInput, err, "the tool list shows the methods")
 	}
 	return app.Fail(app.ExitUsage, err, addressHint)
 }
@@ -474,5 +474,5 @@ func lookupFailure(err error) error {
 	case len(e.Similar) > 0:
 		return app.Fail(app.ExitInput, err, "similar names: "+nameList(e.Similar))
 	}
-	return app.Fail(app.ExitInput, err, "definitions without arguments lists all names")
+	return app.Fail(app.ExitInput, err, "call the tool definitions without arguments to list all names")
 }

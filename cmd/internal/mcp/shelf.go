@@ -52,11 +52,11 @@ func (s *shelf) file(name string) (string, error) {
 	files := s.files()
 	switch {
 	case len(files) == 0:
-		return "", app.Fail(app.ExitUsage, errors.New("there is no capture yet"), "record one with 'unwire capture -o F.uwc -- COMMAND', and name it for 'unwire mcp'")
+		return "", app.Fail(app.ExitUsage, errors.New("no capture has been recorded yet"), "record one with 'unwire capture -o F.uwc -- COMMAND', and name it for 'unwire mcp'")
 	case name == "" && len(files) == 1:
 		return files[0], nil
 	case name == "":
-		return "", app.Fail(app.ExitUsage, errors.New("the address names no capture, and there are several"), "name one of "+nameList(files))
+		return "", app.Fail(app.ExitUsage, errors.New("the address does not name a capture, but several are open"), "name one of "+nameList(files))
 	case slices.Contains(files, name):
 		return name, nil
 	}
@@ -70,9 +70,9 @@ func (s *shelf) file(name string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not one of the captures", name), "use "+nameList(files)+"; only captures that 'unwire mcp' was started with can be read")
+		return "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not one of the open captures", name), "use "+nameList(files)+"; only captures that 'unwire mcp' was started with can be read")
 	}
-	return "", app.Fail(app.ExitUsage, fmt.Errorf("there are several captures with the name %q", name), "use the path: "+nameList(found))
+	return "", app.Fail(app.ExitUsage, fmt.Errorf("several open captures have the name %q", name), "use the path: "+nameList(found))
 }
 
 // samePath reports whether two relative or absolute paths are the same.
@@ -125,7 +125,7 @@ const addressHint = "an address is F.uwc#7 for an exchange, F.uwc#7/up/0 for a f
 func (s *shelf) address(text string) (query.Address, error) {
 	at, path, err := s.place(text)
 	if err == nil && path != "" {
-		err = app.Fail(app.ExitUsage, fmt.Errorf("%q names a field", text), "give the address of the frame as address, and the field as path")
+		err = app.Fail(app.ExitUsage, fmt.Errorf("%q is the address of a field, but a frame is needed", text), "give the address of the frame as address, and the field as path")
 	}
 	return at, err
 }
@@ -134,7 +134,7 @@ func (s *shelf) address(text string) (query.Address, error) {
 func (s *shelf) exchange(text string) (query.Address, error) {
 	at, err := s.address(text)
 	if err == nil && at.Exchange == 0 {
-		err = app.Fail(app.ExitUsage, fmt.Errorf("the address %q names no exchange", text), addressHint)
+		err = app.Fail(app.ExitUsage, fmt.Errorf("the address %q does not name an exchange", text), addressHint)
 	}
 	return at, err
 }
@@ -143,7 +143,7 @@ func (s *shelf) exchange(text string) (query.Address, error) {
 func (s *shelf) addresses(texts []string) ([]query.Address, error) {
 	const most = 1000
 	if len(texts) > most {
-		return nil, app.Usagef("captures has %d addresses; the limit is %d", len(texts), most)
+		return nil, app.Usagef("the argument captures has %d addresses; the limit is %d", len(texts), most)
 	}
 	var list []query.Address
 	if len(texts) == 0 {

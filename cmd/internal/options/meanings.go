@@ -16,8 +16,10 @@ const (
 	topicSecrets     = "Secrets"
 	topicSessions    = "Sessions and tools"
 	topicOutput      = "Output"
-	topicGlobal      = "Flags of all commands"
 )
+
+// TopicGlobal is the topic of the flags that all commands have, which help shows last.
+const TopicGlobal = "Flags of all commands"
 
 // Topics returns the topics of flags in the order in which help prints them.
 func Topics() []string {
@@ -277,5 +279,6 @@ var Meanings = map[string]Meaning{
 	"list":         {Topic: topicOutput},
 
 	// Flags of all commands
-	"color": {Topic: topicGlobal, Value: "WHEN"},
+	"color":   {Topic: TopicGlobal, Value: "WHEN"},
+	"profile": {Topic: TopicGlobal, Value: "PROFILE"},
 }

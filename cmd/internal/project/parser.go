@@ -116,7 +116,7 @@ func (p *parser) key(n *yaml.Node) profile.KeyShape {
 	p.members(n, map[string]func(*yaml.Node){
 		"prefix": func(n *yaml.Node) {
 			if k.Prefix = p.text(n); k.Prefix != "" && (len(k.Prefix) < minPrefix || !keyPrefix.MatchString(k.Prefix)) {
-				p.fault(n, "prefix must be %d or more letters, digits, _, - and dots, not %q", minPrefix, k.Prefix)
+				p.fault(n, "prefix must have at least %d letters, digits, underscores, hyphens and dots, and cannot be %q", minPrefix, k.Prefix)
 			}
 		},
 		"min-length": func(n *yaml.Node) {
@@ -149,7 +149,7 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		read, flag := known[name.Value], forbidden[strings.ReplaceAll(strings.ToLower(name.Value), "_", "-")]
 		switch {
 		case seen[name.Value]:
-			p.fault(name, "%s is set twice", name.Value)
+			p.fault(name, "the setting %s is given twice", name.Value)
 		case read != nil:
 			read(value)
 		case flag != "":

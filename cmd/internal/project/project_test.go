@@ -75,7 +75,7 @@ var refused = []struct{ text, want string }{
 	{"redact:\n  headers: a\n", "expected a list"},
 	{"redact:\n  headers: [a b]\n", "is not a valid header name"},
 	{"redact:\n  fields: [token]\n", "is not a full field name"},
-	{"redact:\n  keys: [{prefix: ab}]\n", "prefix must be 3 or more"},
+	{"redact:\n  keys: [{prefix: ab}]\n", "prefix must have at least 3 letters"},
 	{"redact:\n  keys: [{min-length: 20}]\n", "each entry of keys needs a prefix"},
 	{"redact:\n  keys: [{prefix: abc, min-length: 2}]\n", "from 8 to 256"},
 	{"- a\n", "expected a mapping"},

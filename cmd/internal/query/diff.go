@@ -55,6 +55,18 @@ type Comparison struct {
 	names namer
 }
 
+// Message returns the type of the message that the path of a change names: of a frame, or of a field; nil
+// if it is not known.
+func (c *Comparison) Message(ch *diff.Change) protoreflect.MessageDescriptor {
+	if md, rest := c.names.start(ch.Path); rest == "" {
+		return md
+	}
+	if fd, _ := c.names.field(ch.Path); fd != nil {
+		return fd.Message()
+	}
+	return nil
+}
+
 // Describe returns a change with its values converted to the types that the definitions declare, the
 // definition of the field, and the path in field names. The latter are nil and "" if they are not known.
 func (c *Comparison) Describe(ch diff.Change) (diff.Change, protoreflect.FieldDescriptor, string) {
@@ -300,21 +312,27 @@ func (n namer) frameType(call decode.Call, dir captures.Direction) protoreflect.
 	return n.defs.FrameType(call, dir)
 }
 
+// start returns the type of the message that a path begins in, nil if it is not known, and the path
+// without its frame: it may begin with one, as in "@up/0 1.2".
+func (n namer) start(path string) (md protoreflect.MessageDescriptor, rest string) {
+	if !strings.HasPrefix(path, "@") {
+		return n.root, path
+	}
+	frame, rest, _ := strings.Cut(path, " ")
+	if n.root != nil {
+		return n.root, rest
+	}
+	dir := captures.Up
+	if strings.HasPrefix(frame, "@"+captures.Down.String()) {
+		dir = captures.Down
+	}
+	return n.frameType(n.call, dir), rest
+}
+
 // field returns the definition of the field at a path, and the path in field names; nil and "" if they
 // are not known. The path may begin with a frame, as in "@up/0 1.2".
 func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
-	md := n.root
-	// A path may start with the frame, such as "@up/0 1.2", which determines the type.
-	if strings.HasPrefix(path, "@") {
-		frame, rest, _ := strings.Cut(path, " ")
-		dir := captures.Up
-		if strings.HasPrefix(frame, "@"+captures.Down.String()) {
-			dir = captures.Down
-		}
-		if path = rest; md == nil {
-			md = n.frameType(n.call, dir)
-		}
-	}
+	md, path := n.start(path)
 	steps, err := fieldpath.ParseNumbers(path)
 	if md == nil || err != nil || len(steps) == 0 {
 		return nil, ""

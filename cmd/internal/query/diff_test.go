@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures/store"
 	"unwire/decode/diff"
@@ -127,6 +128,15 @@ message Item { string title = 1; }`)}})
 		_, fd, name := list[0].Describe(diff.Change{Path: path})
 		if name != want || (fd == nil) != (want == "") {
 			t.Errorf("%q is %v, %q; want %q", path, fd, name, want)
+		}
+	}
+	for path, want := range map[string]protoreflect.FullName{"@up/0": "a.Order", "": "a.Order", "1[2]": "a.Item", "1.1": "", "9": ""} {
+		var got protoreflect.FullName
+		if md := list[0].Message(&diff.Change{Path: path}); md != nil {
+			got = md.FullName()
+		}
+		if got != want {
+			t.Errorf("%q is of the type %q, want %q", path, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (c *Capture) ServerOf(ctx context.Context, id int64) (*url.URL, error) {
 	}
 	u, err := url.Parse(ex.URL)
 	if err != nil {
-		return nil, fmt.Errorf("probe: exchange %d: %w", id, err)
+		return nil, fmt.Errorf("exchange %d cannot be probed: %w", id, err)
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
@@ -142,6 +140,7 @@ func (p *diffPrinter) title(s string) {
 // change prints one difference of a comparison.
 func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	c, fd, name := of.Describe(c)
+	def := definition{fd, of.Message(&c)}
 	if p.o.Format == "tsv" {
 		path := strings.TrimSpace(of.Call + " " + c.Path)
 		p.rows = append(p.rows, []string{path, string(c.Op), ValueText(c.Old), ValueText(c.New), c.Ignored, name})
@@ -149,9 +148,9 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	}
 	p.heading(c, name)
 	if p.o.Format == "side" {
-		p.side(c, fd)
+		p.side(c, def)
 	} else {
-		p.inline(c, fd)
+		p.inline(c, def)
 	}
 	if p.o.Hex {
 		p.bytes("-", c.OldBytes, c.NewBytes, p.out.Red)
@@ -202,7 +201,7 @@ func orWhole(c *diff.Change) string {
 
 // inline prints the old value above the new one; similar texts are printed once, with the changed words
 // marked.
-func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
+func (p *diffPrinter) inline(c diff.Change, def definition) {
 	old, isOld := c.Old.(string)
 	now, isNew := c.New.(string)
 	switch {
@@ -216,11 +215,11 @@ func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
 			fmt.Fprintln(p.w, "    "+p.words(list, p.o.Context, ""))
 			return
 		}
-		p.value("-", c.Old, fd, p.out.Red)
-		p.value("+", c.New, fd, p.out.Green)
+		p.value("-", c.Old, def, p.out.Red)
+		p.value("+", c.New, def, p.out.Green)
 	default:
-		p.value("-", c.Old, fd, p.out.Red)
-		p.value("+", c.New, fd, p.out.Green)
+		p.value("-", c.Old, def, p.out.Red)
+		p.value("+", c.New, def, p.out.Green)
 	}
 }
 
@@ -237,11 +236,11 @@ func isMostlyOther(list []diff.Segment) bool {
 }
 
 // value prints a value in a colour, with mark ("-" or "+") before each line; nil prints nothing.
-func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor, colour func(string) string) {
+func (p *diffPrinter) value(mark string, v any, def definition, colour func(string) string) {
 	if v == nil {
 		return
 	}
-	for _, line := range valueLines(v, fd, mostValue) {
+	for _, line := range valueLines(v, def, mostValue) {
 		fmt.Fprintf(p.w, "    %s\n", colour(mark+" "+line))
 	}
 }
@@ -341,7 +340,7 @@ func (p *diffPrinter) lines(list []diff.Segment) {
 }
 
 // side prints the old value in the left column and the new one in the right column.
-func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
+func (p *diffPrinter) side(c diff.Change, def definition) {
 	width := p.out.Width
 	if width < 40 {
 		width = sideWidth
@@ -354,10 +353,10 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 		left, right = []string{fmt.Sprintf("at %v", c.Old)}, []string{fmt.Sprintf("at %v", c.New)}
 	} else {
 		if c.Old != nil {
-			left = valueLines(c.Old, fd, column*mostColumn)
+			left = valueLines(c.Old, def, column*mostColumn)
 		}
 		if c.New != nil {
-			right = valueLines(c.New, fd, column*mostColumn)
+			right = valueLines(c.New, def, column*mostColumn)
 		}
 	}
 

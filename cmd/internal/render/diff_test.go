@@ -1,12 +1,15 @@
 package render
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode/diff"
+	"unwire/schema"
 )
 
 // TestDifferences writes a changed text, an added value and an ignored one in each of
@@ -85,5 +88,27 @@ func TestElide(t *testing.T) {
 		if got := elide(text, 2, c.after, c.before); got != c.want {
 			t.Errorf("after %v, before %v: %q, want %q", c.after, c.before, got, c.want)
 		}
+	}
+}
+
+// TestMessagesWithoutCounterpartHaveNames: the fields of a frame that only one side has are named, on one
+// line and on several.
+func TestMessagesWithoutCounterpartHaveNames(t *testing.T) {
+	defs, err := schema.Load(t.Context(), fstest.MapFS{"a.proto": {Data: []byte(`syntax = "proto3";
+package a;
+message Item { string title = 1; Kind kind = 2; Item more = 3; }
+enum Kind { NONE = 0; BOOK = 1; }`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := definition{message: defs.Message("a.Item")}
+	fields := []diff.Field{{Number: 1, Value: "tea"}, {Number: 2, Value: uint64(1)}, {Number: 3, Fields: []diff.Field{{Number: 1, Value: "pot"}}}, {Number: 9, Value: uint64(5)}}
+	if got, want := valueLines(fields, def, mostValue), `{title: "tea", kind: 1 (BOOK), more: {title: "pot"}, 9: 5}`; len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	fields[0].Value = strings.Repeat("tea ", 24)
+	want := "1 title: " + strconv.Quote(strings.Repeat("tea ", 24)) + "\n2 kind: 1 (BOOK)\n3 more:\n  1 title: \"pot\"\n9: 5"
+	if got := strings.Join(valueLines(fields, def, mostValue), "\n"); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

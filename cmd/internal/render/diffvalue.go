@@ -26,10 +26,19 @@ const (
 	mostLeaf = 120
 )
 
+// A definition is what is known of a value; the zero definition if nothing is.
+type definition struct {
+	// field is the definition of the field, for names of enum values; nil if it is not known.
+	field protoreflect.FieldDescriptor
+
+	// message is the type of the message, for names of fields; nil if it is not known or no message.
+	message protoreflect.MessageDescriptor
+}
+
 // valueLines formats a value of a difference: on one line of at most about most characters or, for a
 // longer message or JSON object, with one line for each field.
-func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
-	one := shownValue(v, fd, most)
+func valueLines(v any, def definition, most int) []string {
+	one := shownValue(v, def, most)
 	if len([]rune(one)) <= leastTree {
 		return []string{one}
 	}
@@ -38,11 +47,7 @@ func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
 	var lines []string
 	switch v := v.(type) {
 	case []diff.Field:
-		var md protoreflect.MessageDescriptor
-		if fd != nil {
-			md = fd.Message()
-		}
-		lines = treeLines(nil, v, md, 0)
+		lines = treeLines(nil, v, def.message, 0)
 	case map[string]any, []any:
 		b, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
@@ -65,27 +70,35 @@ func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
 func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescriptor, depth int) []string {
 	const deepest = 20
 	for _, f := range fields {
-		var fd protoreflect.FieldDescriptor
-		if md != nil && f.Number < 1<<29 {
-			fd = md.Fields().ByNumber(protoreflect.FieldNumber(f.Number))
-		}
+		def, name := fieldOf(md, f.Number)
 		line := strings.Repeat("  ", min(depth, deepest)) + strconv.FormatUint(f.Number, 10)
-		var inner protoreflect.MessageDescriptor
-		if fd != nil {
-			line += " " + string(fd.Name())
-			inner = fd.Message()
+		if name != "" {
+			line += " " + name
 		}
 		if len(f.Fields) > 0 {
-			lines = treeLines(append(lines, line+":"), f.Fields, inner, depth+1)
+			lines = treeLines(append(lines, line+":"), f.Fields, def.message, depth+1)
 			continue
 		}
 		value := "{}"
 		if f.Value != nil {
-			value = shownValue(f.Value, fd, mostLeaf)
+			value = shownValue(f.Value, def, mostLeaf)
 		}
 		lines = append(lines, line+": "+value)
 	}
 	return lines
+}
+
+// fieldOf returns the definition and name of a field of the message type md, which may be nil; nothing
+// if it is not known.
+func fieldOf(md protoreflect.MessageDescriptor, number uint64) (definition, string) {
+	if md == nil || number >= 1<<29 {
+		return definition{}, ""
+	}
+	fd := md.Fields().ByNumber(protoreflect.FieldNumber(number))
+	if fd == nil {
+		return definition{}, ""
+	}
+	return definition{fd, fd.Message()}, string(fd.Name())
 }
 
 // isText reports whether bytes are printable text, which is shown as text and not in hex.
@@ -94,9 +107,8 @@ func isText(b []byte) bool {
 	return len(b) > 1 && term.CleanText(s) == s && strings.ToValidUTF8(s, "") == s
 }
 
-// shownValue formats a value of a difference on one line of at most about most characters. fd, which may
-// be nil, is the field's definition, for names of enum values.
-func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
+// shownValue formats a value of a difference on one line of at most about most characters.
+func shownValue(v any, def definition, most int) string {
 	s := ""
 	switch v := v.(type) {
 	case string:
@@ -111,25 +123,30 @@ func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 			s += fmt.Sprintf("… (%d bytes)", len(v))
 		}
 	case []diff.Field:
-		s = term.Clean(fieldsText(v))
+		s = term.Clean(fieldsText(v, def.message))
 	default:
 		s = term.Clean(ValueText(v))
 	}
-	if name := enumName(fd, v); name != "" {
+	if name := enumName(def.field, v); name != "" {
 		s += " (" + name + ")"
 	}
 	return term.Cut(s, most)
 }
 
-// fieldsText formats a message on one line, such as {1: 150, 2: {1: "text"}}.
-func fieldsText(fields []diff.Field) string {
+// fieldsText formats a message on one line, such as {1: 150, 2: {1: "text"}}, with names instead of
+// numbers where its type md, which may be nil, has them.
+func fieldsText(fields []diff.Field, md protoreflect.MessageDescriptor) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
 		value := "{}"
+		def, name := fieldOf(md, f.Number)
+		if name == "" {
+			name = strconv.FormatUint(f.Number, 10)
+		}
 		switch v := f.Value.(type) {
 		case nil:
 			if f.Fields != nil {
-				value = fieldsText(f.Fields)
+				value = fieldsText(f.Fields, def.message)
 			}
 		case string:
 			value = strconv.Quote(v)
@@ -137,8 +154,11 @@ func fieldsText(fields []diff.Field) string {
 			value = app.Counted(len(v), "byte")
 		default:
 			value = fmt.Sprint(v)
+			if enum := enumName(def.field, v); enum != "" {
+				value += " (" + enum + ")"
+			}
 		}
-		parts[i] = fmt.Sprintf("%d: %s", f.Number, value)
+		parts[i] = name + ": " + value
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
@@ -151,7 +171,7 @@ func ValueText(v any) string {
 	case string:
 		return term.Cut(v, 80)
 	case []diff.Field:
-		return term.Cut(fieldsText(v), 80)
+		return term.Cut(fieldsText(v, nil), 80)
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -66,7 +66,14 @@ func (p *fieldPrinter) fields(fields iter.Seq[*field.Field], indent string, dept
 		if f.Cut != nil {
 			shown = f.Cut
 		}
-		fmt.Fprintf(p.w, "%s%s  %s%s%s", indent, p.out.Dim(fmt.Sprintf("%04x", f.Off)), strings.Repeat("  ", depth), p.head(shown), p.value(shown))
+		p.w.WriteString(indent)
+		p.w.WriteString(p.out.Dim(hexOffset(f.Off, 4)))
+		p.w.WriteString("  ")
+		for range depth {
+			p.w.WriteString("  ")
+		}
+		p.w.WriteString(p.head(shown))
+		p.w.WriteString(p.value(shown))
 		if s := certainty(shown); s != "" {
 			p.w.WriteString("  " + p.doubt(shown, s))
 		}
@@ -156,12 +163,25 @@ func certainty(f *field.Field) string {
 	case f.Chosen:
 		return "(chosen)"
 	case f.P < surely && len(f.Alternatives) > 0:
-		return fmt.Sprintf("(p %.2f, else %s %.2f)", f.P, f.Alternatives[0].Type, f.Alternatives[0].P)
+		return "(p " + twoDecimals(f.P) + ", else " + f.Alternatives[0].Type + " " + twoDecimals(f.Alternatives[0].P) + ")"
 	case f.P < surely:
-		return fmt.Sprintf("(p %.2f)", f.P)
+		return "(p " + twoDecimals(f.P) + ")"
 	}
 	return ""
 }
+
+// twoDecimals formats a probability. A message may have a million of them, for which fmt would take seconds.
+func twoDecimals(p float64) string { return strconv.FormatFloat(p, 'f', 2, 64) }
+
+// hexOffset formats an offset in hex with at least width digits.
+func hexOffset(off, width int) string {
+	var b [20]byte
+	digits := strconv.AppendUint(b[:0], uint64(off), 16)
+	return zeros[:max(width-len(digits), 0)] + string(digits)
+}
+
+// zeros are the zeros before an offset.
+const zeros = "00000000"
 
 // likeness returns a remark on what a field's value looks like, such as a UUID or a time; "" if nothing.
 func likeness(f *field.Field) string {
@@ -226,10 +246,21 @@ func typeAndValue(f *field.Field, limit int) (typ, value string) {
 		return f.Type, fmt.Sprintf(", %d bytes", f.Off+f.Len-f.Val)
 	default:
 		if f.Symbol != "" {
-			return f.Type, fmt.Sprintf("%s (%v)", f.Symbol, v)
+			return f.Type, f.Symbol + " (" + numberText(v) + ")"
 		}
-		return f.Type, fmt.Sprint(v)
+		return f.Type, numberText(v)
 	}
+}
+
+// numberText formats a number or a bool. A message may have a million of them.
+func numberText(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	}
+	return fmt.Sprint(v)
 }
 
 // quote returns a text as a Go string literal, truncated to limit characters; a negative limit means no

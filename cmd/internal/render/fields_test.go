@@ -29,24 +29,24 @@ func TestCutField(t *testing.T) {
 		hex    string // what stands beside the bytes
 	}{
 		{"in text", 8, `
-0000  1: string "hello "  (truncated)  ! wire: field 1 at 0x0: length 11, 6 bytes left
-`, `1: string "hello "  ! wire: field 1 at 0x0: length 11, 6 bytes left`},
+0000  1: string "hello "  (truncated)  ! field 1 at 0x0: the length is 11, but only 6 bytes are left
+`, `1: string "hello "  ! field 1 at 0x0: the length is 11, but only 6 bytes are left`},
 		{"in a character", 37, `
 0000  1: string "hello world"
-000d  2: message, 22 bytes  (truncated)  ! wire: field 2 at 0xd: length 35, 22 bytes left
+000d  2: message, 22 bytes  (truncated)  ! field 2 at 0xd: the length is 35, but only 22 bytes are left
 000f    1: string "first name"
-001b    4: message, 8 bytes  (truncated)  ! wire: field 4 at 0x1b: length 21, 8 bytes left
-001d      1: string "deep "  (truncated)  ! wire: field 1 at 0x1d: length 17, 6 bytes left
+001b    4: message, 8 bytes  (truncated)  ! field 4 at 0x1b: the length is 21, but only 8 bytes are left
+001d      1: string "deep "  (truncated)  ! field 1 at 0x1d: the length is 17, but only 6 bytes are left
 `, `1: string "hello world"
-2: message, 22 bytes  ! wire: field 2 at 0xd: length 35, 22 bytes left
+2: message, 22 bytes  ! field 2 at 0xd: the length is 35, but only 22 bytes are left
 1: string "first name"
-4: message, 8 bytes  ! wire: field 4 at 0x1b: length 21, 8 bytes left
-1: string "deep "  ! wire: field 1 at 0x1d: length 17, 6 bytes left`},
+4: message, 8 bytes  ! field 4 at 0x1b: the length is 21, but only 8 bytes are left
+1: string "deep "  ! field 1 at 0x1d: the length is 17, but only 6 bytes are left`},
 		{"behind a length", 15, `
 0000  1: string "hello world"
-000d  garbage bytes[2] 1223  ! wire: field 2 at 0xd: length 35, 0 bytes left
+000d  garbage bytes[2] 1223  ! field 2 at 0xd: the length is 35, but only 0 bytes are left
 `, `1: string "hello world"
-garbage bytes[2]  ! wire: field 2 at 0xd: length 35, 0 bytes left`},
+garbage bytes[2]  ! field 2 at 0xd: the length is 35, but only 0 bytes are left`},
 	} {
 		tree := wire.Parse(whole[:c.cut], wire.Options{})
 		fields := decode.View{}.Each(tree)

@@ -112,7 +112,9 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 	// A row may span several runs, such as the tag, the length and the value of a field.
 	at, run, done := 0, 0, 0 // done: bytes of run
 	for first := true; first || at < most; first = false {
-		fmt.Fprintf(v.w, "%s%08x  ", v.o.Indent, off+at)
+		v.w.WriteString(v.o.Indent)
+		v.w.WriteString(hexOffset(off+at, 8))
+		v.w.WriteString("  ")
 		n := 0
 		for n < v.o.Columns && at < most {
 			for done == len(runs[run].data) {
@@ -126,7 +128,11 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 			n, at, done = n+k, at+k, done+k
 		}
 		if first && text != "" {
-			v.w.WriteString(strings.Repeat("   ", v.o.Columns-n) + "  " + text)
+			for range v.o.Columns - n {
+				v.w.WriteString("   ")
+			}
+			v.w.WriteString("  ")
+			v.w.WriteString(text)
 		}
 		v.w.WriteByte('\n')
 	}

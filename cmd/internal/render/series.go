@@ -19,9 +19,13 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 			continue
 		}
 		fd, name := s.Field(v)
+		def := definition{field: fd}
+		if fd != nil {
+			def.message = fd.Message()
+		}
 		examples := make([]string, len(v.Examples))
 		for i, e := range v.Examples {
-			examples[i] = shownValue(e, fd, 40)
+			examples[i] = shownValue(e, def, 40)
 		}
 		rows = append(rows, []string{
 			v.Path, string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
@@ -47,5 +51,5 @@ func SeriesCount(s *query.Series) string {
 		count[s.Variations[i].Class]++
 	}
 	return fmt.Sprintf("compared %d messages or exchanges, with %d field paths: %d vary, %d differ in every run (IDs, times), %d are constant (--show-ignored lists them)",
-		len(s.Variations), s.Length, count[diff.Varies], count[diff.Volatile], count[diff.Constant])
+		s.Length, len(s.Variations), count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

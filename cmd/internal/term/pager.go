@@ -33,7 +33,7 @@ func PagerCommand(lookup func(string) (string, bool)) string {
 var errPagerEnded = errors.New("the pager has ended")
 
 // ErrStopped is returned by Page if SIGTERM or SIGHUP ended the pager.
-var ErrStopped = errors.New("stopped by a signal")
+var ErrStopped = errors.New("a signal stopped the pager")
 
 // Page calls write, and sends its output through a pager if it is longer than the screen. If o is not a
 // terminal, or command is "", the output is printed directly. running is called when the pager starts,

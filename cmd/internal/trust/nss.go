@@ -20,7 +20,7 @@ var nssFolders = []string{
 // nss returns the steps that install or remove the CA in the certificate databases of Firefox and Chrome.
 func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
 	if m.OS == "windows" {
-		return nil, errors.New("not supported on Windows: import the certificate in Firefox's settings, or let Firefox use the system's store")
+		return nil, errors.New("unwire cannot change this store on Windows: import the certificate in Firefox's settings, or let Firefox use the system's store")
 	}
 	var steps []Step
 	var certutil string

@@ -35,7 +35,7 @@ const (
 const commandTimeout = 2 * time.Minute
 
 // ErrNotRoot is wrapped by errors that a change needs administrator rights.
-var ErrNotRoot = errors.New("needs administrator rights")
+var ErrNotRoot = errors.New("this step needs administrator rights")
 
 // A Machine describes where this machine's trust stores are. Tests replace its parts.
 type Machine struct {

@@ -204,7 +204,7 @@ func answerType(ctx context.Context, q *request) (any, error) {
 		}
 	}
 	if len(fields) == 0 && md == nil {
-		return nil, notFound("there is no message %s", name)
+		return nil, notFound("the definitions contain no message %s", name)
 	}
 	answer["fields"] = fields
 	return answer, nil

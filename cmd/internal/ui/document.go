@@ -286,7 +286,7 @@ func (d *document) frame(q *request) (*decode.Frame, error) {
 	text := q.query.Get("f")
 	a := query.ParseAddress("F.uwc#1/" + text)
 	if a.Frame < 0 {
-		return nil, badRequest("f must be a frame, such as down/3, not %q", text)
+		return nil, badRequest("the parameter f must be a frame, such as down/3, not %q", text)
 	}
 	i, err := d.position(a.Dir, a.Frame)
 	if err != nil {

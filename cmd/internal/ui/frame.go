@@ -236,7 +236,7 @@ func (q *request) layer(o *outline.Outline) (int32, error) {
 		return 0, err
 	}
 	if n >= int64(len(o.Layers)) {
-		return 0, notFound("there is no layer %d", n)
+		return 0, notFound("the frame has no layer %d", n)
 	}
 	return int32(n), nil
 }
@@ -393,7 +393,7 @@ func answerValue(ctx context.Context, q *request) (any, error) {
 	return withFrame(ctx, q, func(d *document, f *decode.Frame) (any, error) {
 		o := d.outline(f)
 		if row >= int64(len(o.Rows)) {
-			return nil, notFound("there is no row %d", row)
+			return nil, notFound("the frame has no row %d", row)
 		}
 		r := &o.Rows[row]
 		data := o.Layers[r.Layer].Data[r.Val:r.End]

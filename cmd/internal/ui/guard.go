@@ -75,16 +75,16 @@ func (s *Server) refuse(r *http.Request) string {
 	known := slices.Contains(s.hosts, strings.ToLower(r.Host))
 	s.mu.Unlock()
 	if !known {
-		return "the workbench does not answer to this host name"
+		return "the workbench refuses requests with this Host header"
 	}
 	for _, origin := range r.Header["Origin"] {
 		if origin != "http://"+strings.ToLower(r.Host) {
-			return "the workbench does not answer pages of other sites"
+			return "the workbench refuses requests from other web sites"
 		}
 	}
 	for _, site := range r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" {
-			return "the workbench does not answer pages of other sites"
+			return "the workbench refuses requests from other web sites"
 		}
 	}
 	return ""
@@ -94,7 +94,7 @@ func (s *Server) refuse(r *http.Request) string {
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	e, ok := s.api[strings.TrimPrefix(r.URL.Path, apiPath)]
 	if !ok {
-		sendError(w, notFound("there is no %s", r.URL.Path))
+		sendError(w, notFound("the workbench has no page %s", r.URL.Path))
 		return
 	}
 	method := http.MethodGet

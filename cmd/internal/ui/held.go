@@ -185,7 +185,7 @@ func withDraft(ctx context.Context, q *request, do func(*file, *draft) (any, err
 	defer h.mu.Unlock()
 	at := slices.IndexFunc(h.frames, func(f intercept.Frame) bool { return f.ID == id })
 	if at < 0 {
-		return nil, notFound("frame %d is not held any more", id)
+		return nil, notFound("unwire no longer holds the frame %d", id)
 	}
 
 	// The draft is made when the user looks at the frame first.
@@ -263,7 +263,7 @@ func editHeld(ctx context.Context, q *request) (any, error) {
 		data, edits := d.frame.Data, []string(nil)
 		if asked.Edit != "" {
 			if len(d.edits) >= maxHeldEdits {
-				return nil, badRequest("at most %d edits", maxHeldEdits)
+				return nil, badRequest("the request has more than %d edits", maxHeldEdits)
 			}
 			// Apply checks the value against the declared type, or else against the wire type of the field.
 			e, err := edit.Parse("set", asked.Edit)

@@ -175,7 +175,7 @@ func TestHeldIsBounded(t *testing.T) {
 		}
 	}
 	resp, text := ask(t, base, "POST", "/api/held/edit?id=1", func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"edit":"1=x"}`)) })
-	if resp.StatusCode != http.StatusNotFound || !strings.Contains(text, "not held any more") {
+	if resp.StatusCode != http.StatusNotFound || !strings.Contains(text, "no longer holds the frame 1") {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 }

@@ -61,7 +61,7 @@ type library struct {
 func (l *library) fileAt(i int) (*file, error) {
 	paths := l.options.Files()
 	if i < 0 || i >= len(paths) {
-		return nil, notFound("there is no capture %d", i)
+		return nil, notFound("the workbench has no capture %d", i)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,7 +48,7 @@ func TestList(t *testing.T) {
 
 	// A filter with an error says where it is.
 	p.keys("/", "hots:x", kb.Enter)
-	p.see("#filter-error", `column 1: no term is called "hots"; did you mean "host"?`)
+	p.see("#filter-error", `column 1: "hots" is not a key of filters; did you mean "host"?`)
 	p.accessible()
 	p.clickText(".filter button", "Clear")
 

@@ -376,7 +376,7 @@ func newSelection(filterText, sort string) (*selection, error) {
 	if sort != "" {
 		var err error
 		if s.order, err = render.ParseOrder(sort); err != nil {
-			return nil, badRequest("sort %v", err)
+			return nil, badRequest("the sort order %v", err)
 		}
 	}
 	return s, nil

@@ -59,7 +59,7 @@ func (q *request) replayArguments() ([]string, string, error) {
 		args = append(args, "--omit-secrets")
 	}
 	if len(asked.Edits) > maxEdits {
-		return nil, "", badRequest("at most %d edits", maxEdits)
+		return nil, "", badRequest("the request has more than %d edits", maxEdits)
 	}
 	for _, edit := range asked.Edits {
 		if strings.TrimSpace(edit) != "" {

@@ -137,7 +137,7 @@ func answerGraph(ctx context.Context, q *request) (any, error) {
 	}
 	md := defs.Message(q.query.Get("name"))
 	if md == nil {
-		return nil, notFound("there is no message %s", q.query.Get("name"))
+		return nil, notFound("the definitions contain no message %s", q.query.Get("name"))
 	}
 	g := &typeGraph{nodes: []*typeNode{}, edges: []*typeEdge{}, known: map[string]bool{}, seen: map[string]bool{}}
 	for _, t := range cover.report.Messages {
@@ -169,7 +169,7 @@ func answerField(ctx context.Context, q *request) (any, error) {
 		md = defs.Message(q.query.Get("name"))
 	}
 	if md == nil {
-		return nil, notFound("there is no message %s", q.query.Get("name"))
+		return nil, notFound("the definitions contain no message %s", q.query.Get("name"))
 	}
 
 	// The first example is the most frequent value; its frame is where the evidence is shown.

@@ -65,7 +65,7 @@ func answerCopy(ctx context.Context, q *request) (any, error) {
 	switch tool {
 	case "curl", "grpcurl", "buf", "go":
 	default:
-		return nil, badRequest("as must be curl, grpcurl, buf or go, not %q", tool)
+		return nil, badRequest("the parameter as must be curl, grpcurl, buf or go, not %q", tool)
 	}
 	out, said, err := q.command(ctx, []int{0}, "show", "--copy", tool, "--", at.String())
 	if err != nil {
@@ -96,7 +96,7 @@ func answerDownload(ctx context.Context, q *request) (any, error) {
 		out, _, err := q.command(ctx, []int{0}, "schema", "infer", "--", at.String())
 		return &download{base + ".proto", out}, err
 	default:
-		return nil, badRequest("what must be raw, data, json, har, jsonl or proto, not %q", what)
+		return nil, badRequest("the parameter what must be raw, data, json, har, jsonl or proto, not %q", what)
 	}
 }
 
@@ -157,7 +157,7 @@ func readSmallFile(name string) ([]byte, error) {
 // necessary.
 func writeSmallFile(name string, data []byte) error {
 	if name == "" {
-		return badRequest("there is no folder for settings")
+		return badRequest("the folder for settings could not be determined")
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err

@@ -105,7 +105,7 @@ func labelTranscript(ctx context.Context, q *request) (any, error) {
 		return nil, err
 	}
 	if asked.Dir != "up" && asked.Dir != "down" {
-		return nil, badRequest("a label has a direction, up or down")
+		return nil, badRequest("a label must have a direction, up or down")
 	}
 	if _, err := transcript.ParseRole(asked.Role); err != nil {
 		return nil, badRequest("%v", err)

@@ -124,10 +124,16 @@ func Read(ex *decode.Exchange) []Event {
 	var out []Event
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if f.End != nil || f.Tree != nil || r.nodes > maxNodes || len(f.Inner) > 0 {
+		if f.End != nil || r.nodes > maxNodes || f.Tree == nil && len(f.Inner) > 0 {
 			continue
 		}
 		e := Event{Frame: i, Seq: f.Seq, Dir: f.Dir}
+		if f.Tree != nil {
+			if v, ok := carriedJSON(f); ok {
+				out = r.appendEvents(out, e, v)
+			}
+			continue
+		}
 		if f.Event != "message" && naming.IsKind(f.Event) {
 			e.Name = f.Event
 		}
@@ -146,19 +152,24 @@ func Read(ex *decode.Exchange) []Event {
 				out = append(out, e)
 				continue
 			}
-			root := r.node(v.JSON, 0)
-			if root == nil {
-				continue
-			}
-			// The elements of an array that the server sent are events.
-			roots := []*Node{root}
-			if e.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
-				roots = root.Items
-			}
-			for _, e.Root = range roots {
-				out = append(out, e)
-			}
+			out = r.appendEvents(out, e, v.JSON)
 		}
+	}
+	return out
+}
+
+// appendEvents appends event e with the value v, or several if v is an array of objects that the server sent.
+func (r *reader) appendEvents(out []Event, e Event, v jsontree.Value) []Event {
+	root := r.node(v, 0)
+	if root == nil {
+		return out
+	}
+	roots := []*Node{root}
+	if e.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
+		roots = root.Items
+	}
+	for _, e.Root = range roots {
+		out = append(out, e)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -12,10 +13,20 @@ import (
 // isCall reports whether an object is a call of a tool, judged by its own members only: it has the name of a tool
 // and arguments, and is not the definition of a tool.
 func isCall(n *event.Node) bool {
-	if n.Member("description") != nil || n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+	if n.Member("description") != nil {
 		return false
 	}
+	if n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
+		named := naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("functionname")) || naming.IsTool(n.String("functioncallname"))
+		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
+	}
 	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
+}
+
+// isCallID reports whether member m is the identifier of a call, judged by its name.
+func isCallID(m *event.Node) bool {
+	return m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid")
 }
 
 // isResult reports whether an object is the result of a call, judged by its own members only: it has the identifier
@@ -24,7 +35,7 @@ func isResult(n *event.Node) bool {
 	id, out := false, false
 	for _, m := range n.Items {
 		switch {
-		case m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid"):
+		case isCallID(m):
 			id = true
 		case ownOutputs[m.Fold] && m.Kind != jsontree.Null:
 			out = true
@@ -222,11 +233,22 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	if out == nil {
 		return false
 	}
+	if isWrappedResult(out) {
+		sc.path = append(sc.path[:len(sc.path):len(sc.path)], out.Name)
+		return f.addResult(out, sc)
+	}
 	p := f.piece(sc)
 	p.Channel, p.ID, p.Name, p.Text, p.Tier = Result, id, name, resultText(out), max(sc.tier, 2)
 	p.Path = strings.Join(append(sc.path[:len(sc.path):len(sc.path)], out.Name), ".")
 	f.out.List = append(f.out.List, p)
 	return true
+}
+
+// isWrappedResult reports whether the member that contains a result is an object with the call's identifier and the
+// result proper.
+func isWrappedResult(out *event.Node) bool {
+	return out.Kind == jsontree.Object && resultNames[out.Fold] && slices.ContainsFunc(out.Items, func(m *event.Node) bool { return outputs[m.Fold] }) &&
+		slices.ContainsFunc(callIDs[:], func(name string) bool { return out.String(name) != "" })
 }
 
 // findResults returns the tool results inside the content of a message.
@@ -276,11 +298,12 @@ func resultText(n *event.Node) string {
 	case jsontree.Object:
 		// An object that only wraps one text.
 		if len(n.Items) <= 2 {
+			typed := n.Member("type") != nil || n.Member("status") != nil
 			for _, m := range n.Items {
-				if m.Kind == jsontree.String && (m.Fold == "text" || m.Fold == "content" || m.Fold == "value" && n.Member("type") != nil) {
+				if m.Kind == jsontree.String && (m.Fold == "text" || m.Fold == "content") {
 					return m.Text
 				}
-				if n.Member("type") != nil && m.Fold == "value" {
+				if typed && m.Fold == "value" {
 					return resultText(m)
 				}
 			}

@@ -3,6 +3,7 @@ package keyed
 import (
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode/transcript/event"
 	"unwire/decode/transcript/naming"
 )
@@ -26,6 +27,12 @@ const (
 	ofTool
 	calling
 	returning
+
+	// entire is a word for a message, which is a text if the name also says whose.
+	entire
+
+	// bySystem is a word for the side of the server.
+	bySystem
 )
 
 // meanings are the words of names such as "assistantResponseMessage" or "final_answer_text". Names of one word, and
@@ -37,7 +44,9 @@ var meanings = func() map[string]meaning {
 		words string
 	}{
 		{saying, `content text delta answer completion reply generation transcript transcription markdown utterance`},
-		{filler, `message chunk event block part final full partial generated streamed stream current input turn value raw str string token tokens body chat`},
+		{filler, `chunk event block part final full partial generated streamed stream current input turn value raw str string token tokens body chat`},
+		{entire, `message`},
+		{bySystem, `system`},
 		{byUser, `user human customer`},
 		{byAssistant, `assistant agent bot model ai`},
 		{inThought, `thinking reasoning thought thoughts`},
@@ -117,9 +126,25 @@ func compoundOf(name string) compound {
 		c.speaker = Assistant
 	case all&byUser != 0:
 		c.speaker = User
+	case all&bySystem != 0:
+		c.speaker = System
 	}
+	c.text = c.text || c.speaker != Nobody && all&entire != 0
 	if all&inThought != 0 {
 		c.channel = Thought
+	}
+	return c
+}
+
+// inDirection returns c for a name in messages of that direction. The system that answers a user with a text is the
+// model; any other is not an author.
+func (c compound) inDirection(dir captures.Direction, isText bool) compound {
+	switch {
+	case c.speaker != System:
+	case dir == captures.Down && isText:
+		c.speaker = Assistant
+	default:
+		return compound{}
 	}
 	return c
 }

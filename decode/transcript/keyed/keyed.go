@@ -187,6 +187,9 @@ type Pieces struct {
 
 	// Finished means that the server reports why the model stopped, under a name such as "finish_reason".
 	Finished bool
+
+	// ModelStopped means that the reason is one that only models have, such as "tool_use".
+	ModelStopped bool
 }
 
 // maxPieces is the maximum number of pieces (texts, calls, results) that are found in an exchange.
@@ -208,6 +211,9 @@ type finder struct {
 
 	// document is what patches have built so far.
 	document document
+
+	// authors are the authors of messages by their identifiers, for texts in other events that refer to a message.
+	authors map[string]Speaker
 
 	// compounds caches the meanings of names.
 	compounds map[string]compound
@@ -267,7 +273,7 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}, compounds: make(map[string]compound)}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker)}
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
@@ -372,16 +378,6 @@ func (f *finder) visitArray(n *event.Node, sc scope) {
 	}
 }
 
-// hasContent reports whether a message of a conversation, as a JSON object, has a member for its content.
-func hasContent(n *event.Node) bool {
-	for _, m := range n.Items {
-		if textNames[m.Fold] || m.Fold == "parts" || m.Fold == "message" || callNames[m.Fold] {
-			return true
-		}
-	}
-	return false
-}
-
 // settings are names of members in requests that configure a model.
 var settings = set(`model modelid modelname stream maxtokens maxnewtokens maxoutputtokens maxcompletiontokens temperature topp topk npredict numpredict generationconfig
 	inferenceconfig`)
@@ -399,45 +395,10 @@ func hasSettings(n *event.Node, depth int) bool {
 	return false
 }
 
-// isMessage reports whether an element of a list is a message: an object that names an author (role).
-func isMessage(n *event.Node) bool {
-	if n.Kind != jsontree.Object {
-		return false
-	}
-	return speakerOf(n) != Nobody
-}
-
-// speakerOf returns the author that the members of object n name, such as by "role", or Nobody.
-func speakerOf(n *event.Node) Speaker {
-	for _, m := range n.Items {
-		if !speakerMembers[m.Fold] {
-			continue
-		}
-		word := m.Text
-		if m.Kind == jsontree.Object {
-			if word = m.String("role"); word == "" {
-				word = m.String("type")
-			}
-		}
-		if s := speakers[naming.Fold(word)]; s != Nobody {
-			return s
-		}
-		if s := compoundOf(word).speaker; s != Nobody && naming.IsKind(word) {
-			return s
-		}
-	}
-	// LangChain has the speaker as the type of a message.
-	switch t := naming.Fold(n.String("type")); t {
-	case "human", "ai", "aimessage", "aimessagechunk", "humanmessage", "systemmessage", "toolmessage":
-		return speakers[t]
-	}
-	return Nobody
-}
-
 // isDiscriminator reports whether the value of a member with that name names the kind of an object.
 func isDiscriminator(fold string) bool {
 	switch fold {
-	case "kind", "event", "object", "sessionupdate", "typename":
+	case "kind", "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
 		return true
 	}
 	return strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
@@ -473,9 +434,11 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 	hasDelta := n.Member("delta") != nil
 	for _, m := range n.Items {
 		inner := sc
-		if hasDelta && m.Fold != "delta" {
-			// What stands next to a delta is the whole so far.
-			inner.delta = false
+		if hasDelta {
+			f.applyDelta(n, m, &inner)
+		}
+		if isStatusText(n, m) {
+			inner.channel = ignored
 		}
 		f.visitMember(m, inner)
 	}
@@ -484,8 +447,13 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	for _, m := range n.Items {
-		if m.Kind == jsontree.String && isDiscriminator(m.Fold) && naming.IsKind(m.Text) {
+		switch {
+		case m.Kind != jsontree.String:
+		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
 			sc.applyType(m.Text)
+		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
+			// A notification of JSON-RPC, such as item/agentMessage/delta.
+			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
 		}
 	}
 	sc.final = sc.final || f.event.Dir == captures.Down && hasEnded(n)
@@ -497,6 +465,9 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	}
 	if n.Is("thought") || n.Is("isthought") || n.Is("isthinking") || n.Is("isreasoning") {
 		sc.channel = Thought
+	}
+	if n.Is("partial") || n.Is("ispartial") {
+		sc.delta = true
 	}
 	f.identify(n, sc)
 	if isAside(n) {
@@ -521,12 +492,23 @@ func (f *finder) identify(n *event.Node, sc *scope) {
 			sc.choice = m.Text
 			continue
 		}
+		if isID && sc.speaker == Nobody && strings.HasSuffix(m.Fold, "messageid") {
+			sc.speaker = f.authors[m.Text]
+		}
+		if isID && m.Fold == "id" && len(f.authors) < maxAuthors {
+			if s := speakerOf(n); s != Nobody {
+				f.authors[m.Text] = s
+			}
+		}
 		if isIndex || isID {
 			keys = append(keys[:len(keys):len(keys)], Key{m.Fold, m.Text, isIndex})
 		}
 	}
 	sc.keys = keys
 }
+
+// maxAuthors is the maximum number of messages whose authors are kept.
+const maxAuthors = 10_000
 
 // maxID is the maximum size in bytes of an identifier.
 const maxID = 200
@@ -540,6 +522,7 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 	}
 	if f.event.Dir == captures.Down && isText && finishNames[name] && m.Text != "" {
 		f.out.Finished = true
+		f.out.ModelStopped = f.out.ModelStopped || modelStops[naming.Fold(m.Text)]
 	}
 	sc.path, sc.text = append(sc.path[:len(sc.path):len(sc.path)], m.Name), false
 
@@ -583,7 +566,7 @@ func (sc *scope) applyName(m *event.Node, bare string, c compound, dir captures.
 	case systemNames[name] && sc.message == 0 && dir == captures.Up:
 		sc.speaker = System
 	case !isText || c.channel == Thought || c.channel == Unmarked && c.text && !inCall:
-		sc.named(c)
+		sc.named(c.inDirection(dir, isText))
 	}
 }
 
@@ -612,6 +595,9 @@ func (sc *scope) named(c compound) {
 
 // finishNames are names of members that contain the reason why a model stopped.
 var finishNames = set(`finishreason stopreason donereason stoptype completionreason`)
+
+// modelStops are reasons why a model stops, and hardly anything else.
+var modelStops = set(`endturn tooluse toolcalls maxtokens stopsequence functioncall contentfilter`)
 
 // visitText adds a string as a piece, if its name or the scope marks it as a text of the conversation.
 func (f *finder) visitText(n *event.Node, sc scope) {
@@ -658,7 +644,7 @@ func (f *finder) addQuestion(n *event.Node, sc scope) {
 // isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return thoughtNames[name] || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
+	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.
@@ -669,7 +655,8 @@ func isKeyword(s string) bool {
 // addText adds a piece of a text.
 func (f *finder) addText(text string, sc scope) {
 	p := f.piece(sc)
-	p.Text = text
+	// Some services pad each token with zeros, so that its size does not reveal it.
+	p.Text = strings.TrimRight(text, "\x00")
 	f.out.List = append(f.out.List, p)
 }
 

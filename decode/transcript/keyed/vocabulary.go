@@ -20,7 +20,7 @@ func set(list string) map[string]bool {
 
 var (
 	// textNames are names of members that contain a text of the conversation.
-	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part`)
+	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part chunk`)
 
 	// weakNames are names of members that may contain such a text if nothing else does.
 	weakNames = set(`message output result value item token data bytes v parts outputs msg`)
@@ -32,7 +32,7 @@ var (
 	systemNames = set(`system systemprompt systeminstruction systeminstructions systemmessage preamble instructions developer persona`)
 
 	// thoughtNames are members that contain thinking.
-	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought rationale
+	thoughtNames = set(`think thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought rationale
 		reasoningdetails reasoningsummary reasoningdelta thinkingdelta thoughtsummary analysis cot thoughtcontent`)
 
 	// callNames are members that contain calls of tools, and resultNames their results.
@@ -48,18 +48,18 @@ var (
 	skippedNames = set(`tools toolchoice toolconfig functions functiondeclarations responseformat generationconfig inferenceconfig safetysettings
 		safetyratings metadata logprobs toplogprobs annotations citations groundingmetadata citationmetadata promptfeedback generationsettings
 		config configuration options settings schema inputschema jsonschema format signature thoughtsignature encryptedcontent redactedcontent
-		searchresults sources documents document snippet snippets connectors references attachments tags additionalkwargs responsemetadata providermetadata
+		searchresults hits sources documents document snippet snippets connectors references attachments tags additionalkwargs responsemetadata providermetadata
 		contentfilterresults promptfilterresults stop stopsequences finishreason stopreason title suggestions relatedquestions followups
 		errors warnings headers context environment`)
 
 	// callArguments, callNamesOf and callIDs are the members of a call. The first of callIDs that is there counts.
 	callArguments = set(`arguments args input partialjson parameters params inputtextdelta argumentsdelta inputdelta delta toolinput rawinput inputjson
 		functionarguments argumentstext argstext inputtext kwargs toolargs toolarguments toolparameters`)
-	callNamesOf = set(`name toolname functionname toolcallname tool function functionid toolid recipient`)
-	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid"}
+	callNamesOf = set(`name toolname functionname toolcallname functioncallname tool function functionid toolid recipient`)
+	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid", "uuid"}
 
 	// callInner are members of a call that contain further members of it.
-	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom`)
+	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom state value`)
 
 	// outputs are members with the result of a call, in the call itself or in a message about it.
 	outputs = set(`output result response observation outputs results tooloutput toolresult returnvalue rawoutput content json text errortext error value message`)
@@ -80,11 +80,25 @@ var speakers = map[string]Speaker{
 	"tool": Tool, "function": Tool, "ipython": Tool, "toolmessage": Tool, "toolmessagechunk": Tool, "functionmessage": Tool, "toolresult": Tool, "environment": Tool,
 }
 
+// maxRole is the maximum length in bytes of a word for a role.
+const maxRole = 256
+
 // SpeakerOf returns the speaker that a word for a role names, or Nobody.
-func SpeakerOf(word string) Speaker { return speakers[naming.Fold(word)] }
+func SpeakerOf(word string) Speaker {
+	if len(word) > maxRole {
+		return Nobody
+	}
+	return speakers[naming.Fold(word)]
+}
 
 // speakerMembers are the names of members whose value is a role.
-var speakerMembers = set(`role author sender from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
+var speakerMembers = set(`role author sender source from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
+
+// assistantFlags and userFlags are names of flags that say who the author of a text is, of only two.
+var (
+	assistantFlags = set(`isbot frombot isfrombot isassistant fromassistant isai fromai`)
+	userFlags      = set(`isuser fromuser isfromuser iscreatedbyuser isfromself fromself isfromme fromme`)
+)
 
 // A typed has the properties of an object that the value of its discriminator (a member such as "type") implies.
 type typed struct {
@@ -127,12 +141,12 @@ func typeOf(word string) typed {
 	p := naming.Parts(word)
 	fold := naming.Fold(word)
 	var t typed
-	t.delta = has(p, "delta", "chunk", "append", "partial", "token") || strings.HasSuffix(fold, "delta") || strings.HasSuffix(fold, "chunk")
+	t.delta = has(p, "delta", "chunk", "append", "partial", "token", "tokens") || strings.HasSuffix(fold, "delta") || strings.HasSuffix(fold, "chunk")
 	t.whole = !t.delta && has(p, "done", "completed", "complete", "final", "finish", "finished", "available", "snapshot", "end", "stop", "added", "created", "succeeded")
 	t.error = has(p, "error", "exception", "failed", "failure") || strings.HasSuffix(fold, "exception") || strings.HasSuffix(fold, "error")
 	t.replaces = has(p, "replace", "replacement")
 	t.speaker = speakers[fold]
-	t.text = has(p, "text", "message", "content", "answer", "completion", "generation", "output", "token", "markdown")
+	t.text = has(p, "text", "message", "content", "answer", "completion", "generation", "output", "token", "tokens", "markdown")
 
 	t.classify(p, fold)
 	if t.speaker == Tool {
@@ -147,15 +161,16 @@ func typeOf(word string) typed {
 // classify sets the channel or the speaker by the words p of a discriminator's value. fold is the value in lower
 // case without separators.
 func (t *typed) classify(p map[string]bool, fold string) {
-	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp", "action")
+	tool := isToolWord(p)
 	switch {
 	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
-		"safety", "moderation", "sources", "source", "redacted", "signature", "informative", "plan") && !tool,
+		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "attachment", "attachments", "informative", "plan") && !tool,
+		isStatus(fold),
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored
 	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":
 		t.channel = Result
-	case has(p, "thinking", "reasoning", "thought", "thoughts", "plan"):
+	case has(p, "think", "thinking", "reasoning", "thought", "thoughts", "plan"):
 		t.channel = Thought
 	case tool && (t.speaker == Nobody || p["tool"] && p["call"]), has(p, "arguments", "args"), p["json"] && has(p, "input", "partial"):
 		t.channel = Call
@@ -164,4 +179,14 @@ func (t *typed) classify(p map[string]bool, fold string) {
 	case t.speaker == Nobody && has(p, "assistant", "agent", "bot", "ai"):
 		t.speaker = Assistant
 	}
+}
+
+// isStatus reports whether a folded discriminator names a report about the state of the server.
+func isStatus(fold string) bool {
+	return strings.HasSuffix(fold, "status") || strings.HasSuffix(fold, "progress")
+}
+
+// isToolWord reports whether the words of a discriminator are about a tool. An action of the user is not.
+func isToolWord(p map[string]bool) bool {
+	return has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp") || p["action"] && !p["user"]
 }

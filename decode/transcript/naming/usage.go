@@ -12,6 +12,14 @@ var usageNames = [...]struct {
 	// field is Input or another of these constants; -1 means that the number does not count tokens of these kinds.
 	field int
 }{
+	{"total input token", Input},
+	{"total prompt token", Input},
+	{"total output token", Output},
+	{"total completion token", Output},
+	{"total generated token", Output},
+	{"total cached token", Cached},
+	{"total reasoning token", reasoned},
+	{"total thought token", reasoned},
 	{"total token", Total},
 	{"cachecreation", -1},
 	{"cachewrite", -1},
@@ -96,6 +104,9 @@ func UsageIn(enclosing, name string) int {
 		return -1
 	}
 	if f := Usage(name); f >= 0 {
+		return f
+	}
+	if f := Usage(enclosing); (f == Input || f == Output) && !strings.Contains(outer, "detail") && (name == "total" || name == "count") {
 		return f
 	}
 	if f, ok := plainUsage[Fold(name)]; ok && (strings.Contains(outer, "usage") || strings.Contains(outer, "token") || outer == "timings") {

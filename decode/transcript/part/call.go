@@ -1,6 +1,7 @@
 package part
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -77,8 +78,8 @@ type Result struct {
 
 // arguments are the pieces of a call's arguments that were sent at one path with one type.
 type arguments struct {
-	// where is the path and type at which they were sent.
-	where string
+	// where is the path and type at which they were sent, and path only the path.
+	where, path string
 
 	// delta means that the messages declare the pieces parts of longer arguments.
 	delta bool
@@ -101,13 +102,16 @@ type callList struct {
 	// at has the call for each identity (identifier or index) of its pieces.
 	at map[string]*Call
 
+	// within has the calls whose first pieces are inside an object with an identifier, by that identifier.
+	within map[string][]*Call
+
 	// last is the call to which the last piece was added.
 	last *Call
 }
 
 // joinCalls joins the pieces of each call, and pairs the calls with their results.
 func joinCalls(pieces []keyed.Piece) []Call {
-	l := &callList{at: make(map[string]*Call)}
+	l := &callList{at: make(map[string]*Call), within: make(map[string][]*Call)}
 	var results []Result
 	for i := range pieces {
 		if p := &pieces[i]; p.Channel == keyed.Result {
@@ -167,6 +171,9 @@ func (l *callList) add(p *keyed.Piece) {
 		}
 		c = &Call{Dir: p.Dir, Path: p.Path, First: p.Frame, Event: p.Event, Message: p.Message, where: p.Path + " " + p.Type}
 		l.calls = append(l.calls, c)
+		if outer := outerID(p); outer != "" {
+			l.within[outer] = append(l.within[outer], c)
+		}
 	}
 	for _, id := range ids {
 		l.at[id] = c
@@ -198,12 +205,26 @@ func lastKey(p *keyed.Piece) string {
 	return ""
 }
 
+// outerID returns the identifier of the innermost object around the call that has one.
+func outerID(p *keyed.Piece) string {
+	for i := len(p.Keys) - 1; i >= 0; i-- {
+		if k := p.Keys[i]; k.Name == "id" && k.Value != p.ID {
+			return k.Value
+		}
+	}
+	return ""
+}
+
 // find returns the call that a piece continues or repeats, or nil. ids and index are the piece's identities.
 func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
 	for _, id := range ids {
 		if c := l.at[id]; c != nil && agree(p.Name, c.Name) {
 			return c
 		}
+	}
+	if inside := l.within[outerID(p)]; p.Name == "" && p.ID == "" && len(inside) == 1 {
+		// A later piece of the one call of a step.
+		return inside[0]
 	}
 	if c := l.at[index]; index != "" && c != nil && c.Dir == p.Dir && agree(p.ID, c.ID) {
 		// The same index with another name, or the same name without an identifier, is the next call.
@@ -233,7 +254,7 @@ func (c *Call) addArguments(p *keyed.Piece) {
 			return
 		}
 	}
-	c.pieces = append(c.pieces, arguments{where, p.Delta, p.Object, []string{p.Text}})
+	c.pieces = append(c.pieces, arguments{where, p.Path, p.Delta, p.Object, []string{p.Text}})
 	if len(c.pieces) == 1 {
 		c.Path = p.Path
 	}
@@ -256,8 +277,26 @@ func (c *Call) finish() {
 			best = text
 		}
 	}
+	if !json.Valid([]byte(best)) {
+		best = cmp.Or(c.joinedByPath(), best)
+	}
 	c.Arguments = strings.ToValidUTF8(best, "\uFFFD")
 	c.pieces = nil
+}
+
+// joinedByPath returns the pieces at the first path at which they are valid JSON together, whatever their types are, or
+// "". Some services declare the type of a call only in its first piece.
+func (c *Call) joinedByPath() string {
+	texts := make(map[string]string)
+	for _, a := range c.pieces {
+		texts[a.path] += strings.Join(a.texts, "")
+	}
+	for _, a := range c.pieces {
+		if json.Valid([]byte(texts[a.path])) {
+			return texts[a.path]
+		}
+	}
+	return ""
 }
 
 // distinct returns the calls without those that repeat others: the same name and arguments at another path, where

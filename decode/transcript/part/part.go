@@ -104,13 +104,16 @@ type Parts struct {
 	// Finished means that the server reported why the model stopped.
 	Finished bool
 
+	// ModelStopped means that the reason is one that only models have, such as "tool_use".
+	ModelStopped bool
+
 	// asked is the index of the event in which the user first spoke, if a text of the server follows; otherwise 0.
 	asked int
 }
 
 // Join joins the pieces of each text and each call.
 func Join(in *keyed.Pieces) *Parts {
-	out := &Parts{Errors: in.Errors, Messages: in.Messages, Model: in.Model, Asked: in.Asked, Finished: in.Finished}
+	out := &Parts{Errors: in.Errors, Messages: in.Messages, Model: in.Model, Asked: in.Asked, Finished: in.Finished, ModelStopped: in.ModelStopped}
 	var texts, calls []keyed.Piece
 	for _, p := range in.List {
 		switch p.Channel {
@@ -409,16 +412,16 @@ func (p *Parts) IsAnswer(t *Text, tier int) bool {
 	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2) && t.Event >= p.asked
 }
 
-// Spoken reports whether the server sent a text that is marked as the user's and, in a later event, one that is marked
-// as the assistant's, or a call of a tool.
+// Spoken reports whether a text is marked as the user's and, in a later event, the server sent one that is marked as the
+// assistant's, or a call of a tool.
 func (p *Parts) Spoken() bool {
 	asked := false
 	for i := range p.Texts {
 		t := &p.Texts[i]
-		if t.Dir != captures.Down || t.Tier < 2 {
+		if t.Tier < 2 {
 			continue
 		}
-		if asked && t.Speaker == keyed.Assistant && t.Event > p.asked {
+		if asked && t.Dir == captures.Down && t.Speaker == keyed.Assistant && t.Event > p.asked {
 			return true
 		}
 		asked = asked || t.Speaker == keyed.User

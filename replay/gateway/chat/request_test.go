@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 		{with(`"tools":[{"type":"function","function":{"name":"a b"}}]`), "tools.0.function.name", "characters"},
 		{with(`"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"a"}}]`), "tools.1.function.name", "another tool"},
 		{with(`"tools":[{"type":"function","function":{"name":"a","parameters":[]}}]`), "tools.0.function.parameters", "JSON Schema object"},
-		{with(`"tool_choice":"required"`), "tool_choice", "cannot be required"},
+		{with(`"tool_choice":"required"`), "tool_choice", "tool_choice must be auto: the upstream cannot be forced to call a tool"},
 		{with(`"tool_choice":{"type":"function","function":{"name":"a"}}`), "tool_choice", `cannot be of the type "function"`},
 		{with(`"tool_choice":"sometimes"`), "tool_choice", "must be one of auto, none"},
 		{with(`"tool_choice":7`), "tool_choice", "must not be a number"},

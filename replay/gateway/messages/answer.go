@@ -239,7 +239,7 @@ func (a *answer) end(e turn.Ended) {
 // error of reading the turn. It ensures that an interrupted turn never looks complete.
 func (a *answer) failure(err error) error {
 	if err == nil && !a.ended {
-		return &turn.Error{Kind: turn.Upstream, Message: "the turn broke off without an end"}
+		return &turn.Error{Kind: turn.Upstream, Message: "the answer ended unexpectedly"}
 	}
 	return err
 }

@@ -139,7 +139,7 @@ func (t *transcript) image(b *block, path string) ([]turn.Part, *turn.Error) {
 	case "":
 		return nil, invalid(path+".type", "is required")
 	}
-	return nil, invalid(path, "an image by %.40q is not supported; unwire fetches nothing, so send the image itself with the type base64", source.Type)
+	return nil, invalid(path, "the image source type %.40q is not supported; unwire fetches no images, so send the image itself with the type base64", source.Type)
 }
 
 // document parses a document block. If the request does not contain the document's text, it is replaced

@@ -78,7 +78,7 @@ func (h *handler) noRoute(mux *http.ServeMux, r *http.Request) *turn.Error {
 func (h *handler) countTokens(w http.ResponseWriter, _ *http.Request) {
 	writeError(w, h.newID("req_"), &turn.Error{
 		Kind:    turn.NotFound,
-		Message: "tokens cannot be counted before the turn: only the upstream counts them, and unwire gives no estimates",
+		Message: "tokens cannot be counted in advance: only the upstream counts them, and unwire does not estimate",
 	})
 }
 

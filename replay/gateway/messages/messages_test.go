@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 		{messages(`[{"role":"user","content":[{"type":"tool_result"}]}]`), "tool_use_id: is required"},
 		{messages(`[{"role":"assistant","content":[{"type":"tool_use","name":"x"}]}]`), "messages.0.content.0.id: is required"},
 		{messages(`[{"role":"assistant","content":[{"type":"tool_use","id":"x"}]}]`), "messages.0.content.0.name: is required"},
-		{messages(`[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}]}]`), "unwire fetches nothing"},
+		{messages(`[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}]}]`), "unwire fetches no images, so send the image itself with the type base64"},
 		{messages(`[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"?"}}]}]`), "not valid base64"},
 		{body(`,"system":7`), "system: must be a text"},
 		{body(`,"thinking":{"type":"deep"}`), "thinking.type"},

@@ -105,7 +105,7 @@ func (r *request) settings(body map[string]json.RawMessage) *turn.Error {
 		return err
 	}
 	if present(output.Format) {
-		return &turn.Error{Kind: turn.Invalid, Param: "output_config.format", Code: "unsupported_parameter", Message: "output_config.format is not supported: the upstream cannot be held to a schema; ask for JSON in the prompt and check it"}
+		return &turn.Error{Kind: turn.Invalid, Param: "output_config.format", Code: "unsupported_parameter", Message: "output_config.format is not supported, because the upstream cannot enforce a schema; ask for JSON in the prompt, and validate the answer"}
 	}
 	return r.readThinking(body["thinking"])
 }

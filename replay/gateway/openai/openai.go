@@ -127,7 +127,7 @@ func Marshal(v any) json.RawMessage {
 
 // Cut returns the error for a turn that stopped without an Ended event.
 func Cut() *turn.Error {
-	return &turn.Error{Kind: turn.Upstream, Code: "answer_cut", Message: "the answer stopped before its end; send the request again"}
+	return &turn.Error{Kind: turn.Upstream, Code: "answer_cut", Message: "the answer ended unexpectedly; send the request again"}
 }
 
 // Arguments returns the arguments of a tool call in the form of the APIs: as a string that contains

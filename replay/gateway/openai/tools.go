@@ -79,7 +79,7 @@ func ToolChoice(o Object) (none bool, err *turn.Error) {
 		case "none":
 			return true, nil
 		case "required":
-			return false, o.Invalid(name, "unsupported_value", "cannot be required: the upstream cannot be made to call a tool; use auto")
+			return false, o.Invalid(name, "unsupported_value", "must be auto: the upstream cannot be forced to call a tool")
 		}
 		return false, o.OneOf(name, choice, "auto", "none")
 	}
@@ -110,7 +110,7 @@ func Stop(o Object, name string) ([]string, *turn.Error) {
 		return nil, err
 	}
 	if len(list) > 4 {
-		return nil, o.Invalid(name, "array_above_max_length", "may have at most 4 texts")
+		return nil, o.Invalid(name, "array_above_max_length", "may have at most 4 strings")
 	}
 	for i, s := range list {
 		if s == "" {

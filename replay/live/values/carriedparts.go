@@ -21,7 +21,7 @@ func (v *Leaf) Without(carried map[string]bool) *Leaf {
 	if v.Number && carried == nil || v.IsMessage() {
 		return v
 	}
-	w := carriedText{all: v.Parts(), carried: carried}
+	w := carriedText{all: v.PartsWith(carried), carried: carried}
 	if len(w.all) == 0 || len(w.all) > maxParts || carried == nil && !slices.ContainsFunc(w.all, Part.isCompressed) {
 		return v
 	}

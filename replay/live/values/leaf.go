@@ -406,6 +406,29 @@ func HeaderShape() Shape { return Shape{top: []string{headers}} }
 // IsHeaders reports whether the shape stands for response headers.
 func (s Shape) IsHeaders() bool { return len(s.top) == 1 && s.top[0] == headers }
 
+// joined is the first name in the shape of joined texts, and openJoined that of texts which no other message ended.
+const joined, openJoined = "\x00joined", "\x00joined open"
+
+// JoinedShape returns the shape that stands for texts which are joined from several messages, by the paths of the texts. open
+// means that no other message ended them.
+func JoinedShape(paths []string, open bool) Shape {
+	name := joined
+	if open {
+		name = openJoined
+	}
+	top := append([]string{name}, paths...)
+	slices.Sort(top)
+	return Shape{top: top}
+}
+
+// IsJoined reports whether the shape stands for joined texts.
+func (s Shape) IsJoined() bool {
+	return len(s.top) > 0 && (s.top[0] == joined || s.top[0] == openJoined)
+}
+
+// IsFrame reports whether the shape is that of a frame, and stands neither for headers nor for joined texts.
+func (s Shape) IsFrame() bool { return !s.IsHeaders() && !s.IsJoined() }
+
 // Has reports whether leaves contain a value at path.
 func Has(leaves []Leaf, path string) bool {
 	for i := range leaves {

@@ -26,8 +26,8 @@ const (
 // A Part is a value inside another value: all of it, a value of the JSON or message in it, an
 // identifier in its text, or the content of its base64 or compressed data.
 type Part struct {
-	// At is the position of the part in the value, such as "", "json results[0].id", "word 2",
-	// "base64", "base64 1.2" or "gzip json a".
+	// At is the position of the part in the value, such as "", "json results[0].id", "word 2", "word 2.1" (a part of
+	// word 2), "base64", "base64 1.2" or "gzip json a".
 	At string
 	// holder is the position of the part that directly contains this one.
 	holder string
@@ -65,7 +65,11 @@ func PartsOf(data []byte, b *Budget) []Part {
 
 // Parts divides the value into its parts. A message has only itself as a part, because its fields are
 // leaves themselves.
-func (l *Leaf) Parts() (out []Part) {
+func (l *Leaf) Parts() (out []Part) { return l.PartsWith(nil) }
+
+// PartsWith is Parts with the words at the positions in known, even if they do not look like identifiers: other messages
+// have identifiers there.
+func (l *Leaf) PartsWith(known map[string]bool) (out []Part) {
 	if l.Number {
 		if !l.Small && IsDigits(l.Value[1:]) {
 			out = append(out, Part{Value: l.Value[1:], Number: true, ID: ClassOf(l.Value[1:]) != ""})
@@ -80,11 +84,14 @@ func (l *Leaf) Parts() (out []Part) {
 			out = append(out, Part{Value: string(l.Data), ID: true})
 		}
 		return out
-	case l.Budget == nil:
-		own := Budget(MaxTraced)
-		return append(out, PartsOf(l.Data, &own)...)
 	}
-	return append(out, PartsOf(l.Data, l.Budget)...)
+	own := Budget(MaxTraced)
+	p := partSearch{budget: l.Budget, known: known}
+	if p.budget == nil {
+		p.budget = &own
+	}
+	p.add("", "", l.Data, 0, false)
+	return append(out, p.out...)
 }
 
 // IsMessage reports whether a leaf is certainly a message, a JSON object or an array.
@@ -99,6 +106,9 @@ type partSearch struct {
 
 	// budget is the number of bytes that may still be decompressed.
 	budget *Budget
+
+	// known are the positions of words that count in any case.
+	known map[string]bool
 }
 
 // add adds the value data and its parts. holder is the position of the part that contains it, prefix
@@ -225,22 +235,27 @@ func (p *partSearch) addJSON(holder, prefix string, data []byte, depth int) {
 
 // addWords adds the identifiers in a text, unless the whole text is one identifier.
 func (p *partSearch) addWords(holder, prefix, s string, depth int) {
-	n, encoded := 0, 0
-	for w := range wordsOf(s) {
+	encoded := 0
+	eachWordOf(s, func(i, sub int, w string) bool {
 		if b := encodedIn(w); b != nil && w != s && depth < MaxNested {
 			p.add(holder, prefix+"encoded "+strconv.Itoa(encoded)+" base64 ", b, depth+1, true)
 			encoded++
 		}
-		if c := ClassOf(w); c == "" || c == ident.Time {
-			continue
+		c := ClassOf(w)
+		isID := c != "" && c != ident.Time
+		if w == s || !isID && p.known == nil {
+			return true
 		}
-		if w != s {
-			at := prefix + "word " + strconv.Itoa(n)
-			p.out = append(p.out, Part{At: at, holder: holder, Value: w, ID: true, word: true})
+		at := prefix + "word " + strconv.Itoa(i)
+		if sub > 0 {
+			at += "." + strconv.Itoa(sub)
+		}
+		if isID || p.known[at] {
+			p.out = append(p.out, Part{At: at, holder: holder, Value: w, ID: isID, word: true})
 			p.addTail(at, w)
 		}
-		n++
-	}
+		return true
+	})
 }
 
 // encodedIn returns the content of a word that is base64 of JSON or of compressed data, such as the end
@@ -312,37 +327,51 @@ var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 // wordsOf yields the words of a text, i.e. the runs of letters, digits and base64 characters, and the
 // part of each that may be an identifier.
-func wordsOf(s string) func(yield func(string) bool) {
+func wordsOf(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := 0; i < len(s); {
-			j := i
-			for j < len(s) && isWordByte(s[j]) {
-				j++
-			}
-			if j == i {
-				i++
-				continue
-			}
-			w := s[i:j]
-			i = j
-			if !yield(w) {
-				return
-			}
-			for sub := range strings.FieldsFuncSeq(w, joinsWords) {
-				if sub != w && !yield(sub) {
-					return
-				}
-			}
-			if !strings.Contains(w, "%") {
-				continue
-			}
-			for sub := range strings.FieldsFuncSeq(escape.ReplaceAllString(w, "/"), joinsWords) {
-				if sub != w && !yield(sub) {
-					return
-				}
+		eachWordOf(s, func(_, _ int, w string) bool { return yield(w) })
+	}
+}
+
+// eachWordOf calls visit for the words of a text, with the number of the word and, for a part of it, the number of the
+// part from 1. It ends when visit returns false.
+func eachWordOf(s string, visit func(word, part int, w string) bool) {
+	n := 0
+	for i := 0; i < len(s); {
+		j := i
+		for j < len(s) && isWordByte(s[j]) {
+			j++
+		}
+		if j == i {
+			i++
+			continue
+		}
+		if !eachPartOf(s[i:j], func(part int, w string) bool { return visit(n, part, w) }) {
+			return
+		}
+		i = j
+		n++
+	}
+}
+
+// eachPartOf calls visit for a word, as part 0, and for its parts. It returns false if visit did.
+func eachPartOf(w string, visit func(part int, w string) bool) bool {
+	if !visit(0, w) {
+		return false
+	}
+	texts := []string{w}
+	if strings.Contains(w, "%") {
+		texts = append(texts, escape.ReplaceAllString(w, "/"))
+	}
+	n := 0
+	for _, text := range texts {
+		for part := range strings.FieldsFuncSeq(text, joinsWords) {
+			if n++; part != w && !visit(n, part) {
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // joinsWords reports whether a character may be part of base64, or separate words.
@@ -365,7 +394,12 @@ type Candidate struct {
 }
 
 // Candidates returns the texts in the value that may be identifiers.
-func (l *Leaf) Candidates() iter.Seq[Candidate] { return CandidatesIn(l.Data, l.Parts) }
+func (l *Leaf) Candidates() iter.Seq[Candidate] {
+	if l.Number && l.Data == nil {
+		return func(yield func(Candidate) bool) { yield(Candidate{Value: l.Text(), Whole: true}) }
+	}
+	return CandidatesIn(l.Data, l.Parts)
+}
 
 // CandidatesIn returns the texts in data that may be identifiers. parts computes the parts of data; it
 // is called at most once.
@@ -396,11 +430,24 @@ func CandidatesIn(data []byte, parts func() []Part) iter.Seq[Candidate] {
 // maxRunParts limits the number of parts of a word whose runs are examined.
 const maxRunParts = 12
 
+// yieldHexIn yields the identifiers in a hexadecimal word: what follows 0x, and the halves of 32 digits, which may be two
+// numbers. It returns false if yield did.
+func yieldHexIn(w string, yield func(string) bool) bool {
+	const digits = 32
+	if rest, ok := strings.CutPrefix(w, "0x"); ok {
+		return yield(rest)
+	}
+	if len(w) == digits && ClassOf(w) == ident.Hex {
+		return yield(w[:digits/2]) && yield(w[digits/2:])
+	}
+	return true
+}
+
 // runsOf yields a word and then, from long to short, the runs of its parts that - and _ separate: in
 // out_ID_1 the identifier is one of them.
 func runsOf(w string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !yield(w) {
+		if !yield(w) || !yieldHexIn(w, yield) {
 			return
 		}
 		cuts := []int{-1}

@@ -150,8 +150,12 @@ func (x Replacements) words(s string, depth int) (out string, changed bool) {
 				out, changed = strings.ReplaceAll(out, w, fresh), true
 			}
 		}
-		if fresh, ok := x[w]; ok && w != s && (!IsDigits(w) || len(w) >= longDigits) {
-			out, changed = strings.ReplaceAll(out, w, fresh), true
+		// Identifiers inside a longer one do not count.
+		longer := ""
+		for run := range runsOf(w) {
+			if fresh, ok := x[run]; ok && run != s && !strings.Contains(longer, run) && (!IsDigits(run) || len(run) >= longDigits) {
+				out, longer, changed = strings.ReplaceAll(out, run, fresh), longer+" "+run, true
+			}
 		}
 	}
 	return out, changed
@@ -178,4 +182,26 @@ func (x Replacements) inflated(s string, depth int) (out string, changed bool) {
 		return s, false
 	}
 	return string(packed), true
+}
+
+// ReplaceDigits replaces a number in a text, except where it is a part of a longer word.
+func ReplaceDigits(s, digits, fresh string) (out string, changed bool) {
+	if !IsDigits(digits) {
+		return s, false
+	}
+	var b strings.Builder
+	copied := 0
+	for i := 0; i < len(s); {
+		at := strings.Index(s[i:], digits)
+		if at < 0 {
+			break
+		}
+		start, end := i+at, i+at+len(digits)
+		if i = end; start > 0 && isAlphanumeric(s[start-1]) || end < len(s) && isAlphanumeric(s[end]) {
+			continue
+		}
+		b.WriteString(s[copied:start] + fresh)
+		copied, changed = end, true
+	}
+	return b.String() + s[copied:], changed
 }

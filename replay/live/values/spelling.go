@@ -1,11 +1,15 @@
 package values
 
 import (
+	"crypto/md5"  //nolint:gosec // identifiers of clients
+	"crypto/sha1" //nolint:gosec // identifiers of clients
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,7 +22,7 @@ import (
 // hexadecimal.
 type Spelling string
 
-// The spellings. Those of a digest encode the SHA-256 of the value.
+// The spellings. Those of a digest encode the SHA-256, MD5 or SHA-1 of the value.
 const (
 	AsIs        Spelling = ""
 	asHex       Spelling = "hex"
@@ -49,16 +53,30 @@ const (
 	asBigEndian    Spelling = "big-endian bytes"
 	asLittleEndian Spelling = "little-endian bytes"
 	asHexNumber16  Spelling = "hexadecimal number of 16 digits"
-	asDigest       Spelling = "sha256"
-	asHexDigest    Spelling = "sha256 hex"
-	asTextDigest   Spelling = "sha256 base64"
+	// asSigned is a number in two's complement as a negative one, asZigzag a number of type sint64, and asDouble
+	// the bits of a double that is a whole number.
+	asSigned Spelling = "signed number"
+	asZigzag Spelling = "sint64"
+	asDouble Spelling = "double"
+	// asNext is the number after the server's, as in an acknowledgement.
+	asNext Spelling = "next number"
+	// asFirst8 and asFirst12 are the first digits of a hexadecimal identifier, as in short hashes.
+	asFirst8  Spelling = "first 8 characters"
+	asFirst12 Spelling = "first 12 characters"
+	// asBase32Bytes decodes base32.
+	asBase32Bytes Spelling = "bytes of base32"
+	asDigest      Spelling = "sha256"
+	asHexDigest   Spelling = "sha256 hex"
+	asTextDigest  Spelling = "sha256 base64"
+	asMD5         Spelling = "md5 hex"
+	asSHA1        Spelling = "sha1 hex"
 )
 
 // Spellings are all spellings. Of two that are equal for some values, the more common one comes first.
 var Spellings = [...]Spelling{
 	AsIs, asHex, asHexUpper, asBase64, asBase64URL, asRawURL, asRawBase64, asBytes, asUpper, asLower, asUndashed, asUndashedUpper,
 	asDashed, asEscaped, asHexNumber16, asHexNumber, asFirstHalf, asSecondHalf, asHighBits, asLowBits, asBigEndian, asLittleEndian,
-	asDigest, asHexDigest, asTextDigest,
+	asSigned, asZigzag, asDouble, asFirst8, asFirst12, asBase32Bytes, asDigest, asHexDigest, asTextDigest, asMD5, asSHA1, asNext,
 }
 
 // Of returns the identifier v in the encoding s; ok is false if v cannot be encoded so, or if the
@@ -105,8 +123,13 @@ func (s Spelling) ofForm(v string) (out string, ok bool) {
 		return dashed(v)
 	case asEscaped:
 		return url.QueryEscape(v), url.QueryEscape(v) != v && IsPrintable([]byte(v))
-	case asHexNumber16, asHexNumber, asBigEndian, asLittleEndian:
+	case asHexNumber16, asHexNumber, asBigEndian, asLittleEndian, asSigned, asZigzag, asDouble, asNext:
 		return s.ofNumber(v)
+	case asFirst8, asFirst12:
+		return s.ofStart(v)
+	case asBase32Bytes:
+		b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(v, "="))
+		return string(b), err == nil && len(b) >= ShortText
 	case asFirstHalf:
 		return v[:len(v)/2], len(v)%2 == 0 && utf8.ValidString(v)
 	case asSecondHalf:
@@ -125,8 +148,24 @@ func (s Spelling) ofDigest(v string) string {
 		return hex.EncodeToString(sum[:])
 	case asTextDigest:
 		return base64.StdEncoding.EncodeToString(sum[:])
+	case asMD5:
+		return fmt.Sprintf("%x", md5.Sum([]byte(v)))
+	case asSHA1:
+		return fmt.Sprintf("%x", sha1.Sum([]byte(v)))
 	}
 	return string(sum[:])
+}
+
+// ofStart returns the first characters of a hexadecimal identifier.
+func (s Spelling) ofStart(v string) (string, bool) {
+	n := 8
+	if s == asFirst12 {
+		n = 12
+	}
+	if c := ClassOf(v); len(v) < 2*n || c != ident.UUID && c != ident.Hex {
+		return "", false
+	}
+	return v[:n], true
 }
 
 // dashed returns a binary UUID, or one without dashes, in its usual form.
@@ -154,8 +193,34 @@ func (s Spelling) ofNumber(v string) (string, bool) {
 		return strconv.FormatUint(n, 16), true
 	case asBigEndian:
 		return string(binary.BigEndian.AppendUint64(nil, n)), true
+	case asSigned, asZigzag, asDouble, asNext:
+		// Shorter results occur by chance.
+		out, ok := s.ofBitsOf(n)
+		return out, ok && len(out) >= ShortText
 	}
 	return string(binary.LittleEndian.AppendUint64(nil, n)), true
+}
+
+// ofBitsOf returns the decimal number that s makes of the bits of n.
+func (s Spelling) ofBitsOf(n uint64) (string, bool) {
+	switch s {
+	case asSigned:
+		return strconv.FormatInt(int64(n), 10), int64(n) < 0
+	case asZigzag:
+		return strconv.FormatInt(int64(n>>1)^-int64(n&1), 10), true
+	case asDouble:
+		return ofDouble(math.Float64frombits(n))
+	}
+	return strconv.FormatUint(n+1, 10), n+1 > n
+}
+
+// ofDouble returns a double in decimal digits if it is a whole number that a double has exactly.
+func ofDouble(d float64) (string, bool) {
+	const most = 1 << 53
+	if d != math.Trunc(d) || math.Abs(d) < smallNumber || math.Abs(d) > most {
+		return "", false
+	}
+	return strconv.FormatInt(int64(d), 10), true
 }
 
 // ofBits returns one half of the 16 bytes of a UUID as a number.
@@ -180,15 +245,26 @@ func (s Spelling) Applies(p *Part) bool {
 	switch s {
 	case AsIs:
 		return true
-	case asHexNumber, asHexNumber16, asBigEndian, asLittleEndian:
+	case asHexNumber, asHexNumber16, asBigEndian, asLittleEndian, asSigned, asZigzag, asDouble, asNext:
 		return p.Number
+	case asBase32Bytes:
+		return !p.Number
 	}
 	return !IsDigits(p.Value) && (s.IsDigest() || p.ID || p.layer && !IsPrintable([]byte(p.Value)))
 }
 
-// IsDigest reports whether the encoding is that of the identifier's SHA-256, not of the identifier
+// IsDigest reports whether the encoding is that of the identifier's hash, not of the identifier
 // itself.
-func (s Spelling) IsDigest() bool { return s == asDigest || s == asHexDigest || s == asTextDigest }
+func (s Spelling) IsDigest() bool {
+	switch s {
+	case asDigest, asHexDigest, asTextDigest, asMD5, asSHA1:
+		return true
+	}
+	return false
+}
+
+// IsDerived reports whether the encoding gives another value, which the server may issue by itself later.
+func (s Spelling) IsDerived() bool { return s == asNext }
 
 // IsPart reports whether the encoding contains only one half of the identifier.
 func (s Spelling) IsPart() bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"unwire/decode/envelope"
@@ -334,4 +335,46 @@ func IsGenerated(run string) bool {
 		}
 	}
 	return len(run) >= shortest && changes >= leastChanges
+}
+
+// IsRandomName reports whether a text is one word, as from a generator of random names such as nanoid: it has at least eight
+// letters and digits, and changes between them, or from lower to upper case, at least four times. Names of models, files
+// and methods change less often.
+func IsRandomName(s string) bool {
+	const longest, least = 64, 4
+	if len(s) < ShortText || len(s) > longest || strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII || !isAlphanumeric(byte(r)) && !isSeparator(byte(r)) }) >= 0 {
+		return false
+	}
+	changes, digits := 0, false
+	for i := 1; i < len(s); i++ {
+		a, b := charKind(s[i-1]), charKind(s[i])
+		digits = digits || b == '0'
+		if a != b && a != 0 && b != 0 && !(a == 'A' && b == 'a') {
+			changes++
+		}
+	}
+	return digits && changes >= least && !isPlainName(s)
+}
+
+// isPlainName reports whether every part of a name is a number, or a word in lower case that may begin or end with digits.
+func isPlainName(s string) bool {
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return isSeparator(byte(r)) }) {
+		if word := strings.Trim(part, "0123456789"); strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// charKind returns 'a', 'A' or '0' for a letter of that case or a digit, and 0 for other characters.
+func charKind(c byte) byte {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return 'a'
+	case c >= 'A' && c <= 'Z':
+		return 'A'
+	case c >= '0' && c <= '9':
+		return '0'
+	}
+	return 0
 }

@@ -62,3 +62,25 @@ func TestWholeValueAsAWord(t *testing.T) {
 		}
 	}
 }
+
+func TestIsRandomName(t *testing.T) {
+	for s, want := range map[string]bool{
+		"V1StGXR8_Z": true, "k3j9x2m4p1": true, "x7Kp_2Lm9Q": true,
+		"": false, "gpt-4o-mini": false, "claude-3-opus": false, "ReadFileContents": false, "brave-otter-42": false,
+		"2026-11-28": false, "report2024final": false, "src/v1a2b3c4": false, "getItem2": false, "a1b2": false,
+	} {
+		if got := IsRandomName(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
+
+func TestReplaceDigits(t *testing.T) {
+	for in, want := range map[string]string{
+		"run 46518230": "run 7", "46518230": "7", "a46518230": "a46518230", "146518230, 46518230.": "146518230, 7.", "": "",
+	} {
+		if got, changed := ReplaceDigits(in, "46518230", "7"); got != want || changed != (in != want) {
+			t.Errorf("%q became %q", in, got)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func (m *message) report(res *probe.Result) {
 			out.Class, out.Kind, out.Label = probe.Varint, "varint", "singular"
 		default:
 			out.VarintOrMessage = true
-			out.Evidence = append(out.Evidence, "the field is a varint, or a message with the same fields as the message around it; a capture that contains the field would decide")
+			out.Evidence = append(out.Evidence, "the field is a varint, or a message with fields of the same types as those of the message around it; a capture that contains the field would decide")
 		}
 		res.Fields = append(res.Fields, out)
 

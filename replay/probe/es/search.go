@@ -104,7 +104,7 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 		return from, 0, nil
 	}
 	if !a.FromParser {
-		return 0, 0, probe.Stop("the answer to request %d reveals nothing about the server's parser: %s", m.server.Requests, a.Brief())
+		return 0, 0, probe.Stop("the answer to request %d contains no error of the server's parser: %s", m.server.Requests, a.Brief())
 	}
 	high, err = m.learnRefusal(ctx, a, b, g.illegal, from, deep)
 	return high, 0, err
@@ -173,7 +173,7 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 	}
 	switch len(b.numbers) {
 	case 0:
-		return 0, probe.Stop("the server's parser rejects a message without any field")
+		return 0, probe.Stop("the server's parser reports an error for a request without the tested fields")
 	case 1:
 		return b.next, m.identify(ctx, b.numbers[0], a)
 	}

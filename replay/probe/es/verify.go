@@ -190,7 +190,7 @@ func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, 
 	case a.FromParser:
 		return false, v.isolate(ctx, marks, a)
 	}
-	return false, probe.Stop("the answer to request %d reveals nothing about the server's parser: %s", v.server.Requests, a.Brief())
+	return false, probe.Stop("the answer to request %d contains no error of the server's parser: %s", v.server.Requests, a.Brief())
 }
 
 // expectation returns the declared label and type of a field for the user.
@@ -357,7 +357,7 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 		claims, a = claims[:len(half)], next
 	}
 	if len(claims) == 0 {
-		return probe.Stop("the server's parser rejects a message without any field")
+		return probe.Stop("the server's parser reports an error for a request without the tested fields")
 	}
 	c := claims[0]
 	c.Cite(v.server.Requests, "the parser rejected the nesting: %s", a.Quoted())

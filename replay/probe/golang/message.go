@@ -377,7 +377,7 @@ func (m *message) ask(ctx context.Context, test fieldTest, set []int32) (hit boo
 	case a.FromParser && refusesWire(a.Text):
 		return !test.text, a, nil
 	}
-	return false, nil, probe.Stop("the answer to request %d reveals nothing about the server's parser: %s", m.server.Requests, a.Brief())
+	return false, nil, probe.Stop("the answer to request %d contains no error of the server's parser: %s", m.server.Requests, a.Brief())
 }
 
 // at returns the path of the message for the description of a request; "" for the request itself.

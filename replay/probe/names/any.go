@@ -41,7 +41,7 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 			return holds, err
 		case noType.MatchString(a.Text):
 		case !a.FromParser:
-			return holds, probe.Stop("the answer to request %d reveals nothing about the server's JSON parser: %s", n.c.Requests, a.Brief())
+			return holds, probe.Stop("the answer to request %d contains no error of the server's JSON parser: %s", n.c.Requests, a.Brief())
 		default:
 			holds = append(holds, name)
 		}

@@ -230,7 +230,7 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.
 	}
 	a, err = n.c.AskJSON(ctx, what, body.Bytes())
 	if err == nil && !a.FromParser {
-		err = probe.Stop("the answer to request %d reveals nothing about the server's JSON parser: %s", n.c.Requests, a.Brief())
+		err = probe.Stop("the answer to request %d contains no error of the server's JSON parser: %s", n.c.Requests, a.Brief())
 	}
 	return a, at, err
 }

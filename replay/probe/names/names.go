@@ -149,7 +149,7 @@ func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts
 		if at := candidateOf(a.Text, nil, starts); at >= 0 && as != asNumber && as != asText {
 			return at, nil
 		}
-		return 0, probe.Stop("the server's JSON parser rejects a name that unwire did not send: %s", a.Brief())
+		return 0, probe.Stop("the server's JSON parser rejects a name that probe did not send: %s", a.Brief())
 	}
 	sent := slices.Clone(batch)
 	for _, name := range n.endings() {
@@ -173,7 +173,7 @@ func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts
 	}
 	switch {
 	case !*n.controlled:
-		return 0, probe.Stop("unwire does not understand the error message of the server's JSON parser: %s", a.Brief())
+		return 0, probe.Stop("unwire does not understand the error of the server's JSON parser: %s", a.Brief())
 	case len(batch) == 1:
 		// it exists, and the error is of an unknown kind
 		return 0, nil
@@ -192,7 +192,7 @@ func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe
 	case a != nil && a.Accepted && !n.goEnd && len(n.known) == 0:
 		return a, starts, errNoName
 	case err == nil && !a.FromParser:
-		return a, starts, probe.Stop("the answer to request %d reveals nothing about the server's JSON parser: %s", n.c.Requests, a.Brief())
+		return a, starts, probe.Stop("the answer to request %d contains no error of the server's JSON parser: %s", n.c.Requests, a.Brief())
 	}
 	return a, starts, err
 }

@@ -39,7 +39,7 @@ func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 			err = names.Ask(ctx, c, o, res)
 		}
 		if res.RequestType == "" {
-			res.Note("the version of connect-es is a guess: only JSON requests reveal it")
+			res.Note("the version of connect-es is a guess, because only JSON requests reveal the version")
 		}
 		return err
 	case probe.ConnectGo, probe.GRPCGo:

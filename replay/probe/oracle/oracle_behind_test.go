@@ -69,7 +69,7 @@ func TestBehind(t *testing.T) {
 				answer(rec.Code, "", `{"code":"internal","message":"internal error"}`)(w)
 			})
 		}},
-		{name: "a mask from the fifth request on", word: "reveals nothing about the server's parser", around: func(h http.Handler) http.Handler {
+		{name: "a mask from the fifth request on", word: "contains no error of the server's", around: func(h http.Handler) http.Handler {
 			var requests atomic.Int64
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if requests.Add(1) < 5 {

@@ -188,8 +188,8 @@ func matrixServers() []matrixServer {
 		{name: "connect-es 2.1", start: startNodeCatalog(es21), runtime: probe.ES2, interceptors: true},
 		{name: "Twirp", start: startTwirpCatalog, runtime: probe.Unknown, prefix: "/twirp", interceptors: true, said: "Twirp"},
 		{name: "grpc-gateway", start: startGatewayCatalog, runtime: probe.Unknown, interceptors: true, said: "JSON"},
-		{name: "grpcio", start: startPython, runtime: probe.Unknown, said: "so unwire reports no fields"},
-		{name: "grpc-js", start: startGRPCJS, runtime: probe.Unknown, said: "so unwire reports no fields"},
+		{name: "grpcio", start: startPython, runtime: probe.Unknown, said: "do not contain the error messages of its parser"},
+		{name: "grpc-js", start: startGRPCJS, runtime: probe.Unknown, said: "do not contain the error messages of its parser"},
 	}
 }
 

@@ -81,7 +81,7 @@ func TestOddServers(t *testing.T) {
 		{name: "nothing", word: "no answer", around: func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		}},
-		{name: "in small letters", word: "reveals nothing about the server's parser", around: rewords(func(s string) string { return strings.ToLower(s) })},
+		{name: "in small letters", word: "contains no error of the server's", around: rewords(func(s string) string { return strings.ToLower(s) })},
 		{name: "in another language", word: "so unwire reports no fields", around: rewords(func(s string) string {
 			return strings.NewReplacer("proto:", "Protobuf:", "unmarshal message", "Nachricht", "cannot parse", "unlesbar", "wire-format", "Format").Replace(s)
 		})},

@@ -55,7 +55,7 @@ func TestAProxyThatHidesTheTextsTurnsTheOracleOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Runtime != probe.Unknown || len(res.Fields) != 0 || !strings.Contains(fmt.Sprint(res.Notes), "so unwire reports no fields") || res.Executed != 0 {
+	if res.Runtime != probe.Unknown || len(res.Fields) != 0 || !strings.Contains(fmt.Sprint(res.Notes), "do not contain the error messages of its parser") || res.Executed != 0 {
 		t.Errorf("%+v", res)
 	}
 }
@@ -170,7 +170,7 @@ func TestAnotherHostIsRefused(t *testing.T) {
 func TestBudget(t *testing.T) {
 	server := startConnect(t, oneMethod(1).files(t), nil)
 	res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call, Budget: 7})
-	if err != nil || res.Requests != 7 || !strings.Contains(res.Stopped, "budget of 7") {
+	if err != nil || res.Requests != 7 || !strings.Contains(res.Stopped, "limit of 7") {
 		t.Errorf("%v: %+v", err, res)
 	}
 }

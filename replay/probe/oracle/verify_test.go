@@ -209,7 +209,7 @@ func TestVerifyMasked(t *testing.T) {
 	})
 	md := methods(m.files(t))[0]
 	v, sum := verify(t, probe.VerifyOptions{Options: probe.Options{To: server.url, Method: "/probe.v1.Service/Call0"}}, md.Input(), md.Input())
-	if sum.confirmed+sum.contradicted != 0 || sum.undecided == 0 || !strings.Contains(strings.Join(v.Notes, " "), "so unwire reports no fields") {
+	if sum.confirmed+sum.contradicted != 0 || sum.undecided == 0 || !strings.Contains(strings.Join(v.Notes, " "), "do not contain the error messages of its parser") {
 		t.Errorf("%+v", v)
 	}
 }

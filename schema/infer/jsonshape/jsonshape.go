@@ -254,11 +254,11 @@ var errRange = errors.New("a count is negative or too large")
 func (s *Set) checkShape(sh *Shape, depth int) error {
 	switch {
 	case sh == nil:
-		return errors.New("no shape")
+		return errors.New("the JSON type is missing")
 	case sh.Objects < 0 || sh.Objects > maxCount:
 		return errRange
 	case len(sh.Members) > maxMembers || depth > maxDepth:
-		return errors.New("too many members")
+		return errors.New("the JSON object has too many members")
 	}
 	if sh.Members == nil {
 		sh.Members = map[string]*Member{}
@@ -266,7 +266,7 @@ func (s *Set) checkShape(sh *Shape, depth int) error {
 	// Limits apply to the sum of all shapes in the file.
 	for name, m := range sh.Members {
 		if s.nodes++; m == nil || len(name) > maxText || s.nodes > maxNodes {
-			return errors.New("too many members")
+			return errors.New("the JSON object has too many members")
 		}
 		if err := s.checkMember(m, depth); err != nil {
 			return err

@@ -50,7 +50,7 @@ func Write(in *infer.Inferred, ev *infer.Evidence, pkg string) error {
 	in.Files[path] = w.appendTo(in.Files[path], pkg)
 	var err error
 	if in.Schema, err = schema.FromTexts(in.Files); err != nil {
-		return fmt.Errorf("messages: the inferred definitions do not compile, which is a defect of unwire: %w", err)
+		return fmt.Errorf("messages: the inferred definitions do not compile, which is a bug in unwire: %w", err)
 	}
 	return nil
 }

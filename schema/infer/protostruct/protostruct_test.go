@@ -130,10 +130,10 @@ func TestUnmarshalRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ data, reason string }{
 		"cut":                    {"\x32\x02h", "field 6 at 0x0: unexpected EOF"},
 		"no tag":                 {"\x00", "at 0x0"},
-		"unknown":                {"\x08\x01\xf8\x01\x01", "field 31 at 0x2: unknown field: a newer program wrote it"},
+		"unknown":                {"\x08\x01\xf8\x01\x01", "field 31 at 0x2: the field is unknown, because a newer program wrote it"},
 		"unknown, great":         {"\xf8\xff\x01\x01", "unknown field"},
-		"another type":           {"\x0d\x00\x00\x00\x00", "field 1 at 0x0: unexpected wire type"},
-		"no list":                {"\x48\x01", "unexpected wire type"},
+		"another type":           {"\x0d\x00\x00\x00\x00", "field 1 at 0x0: the field has an unexpected wire type"},
+		"no list":                {"\x48\x01", "the field has an unexpected wire type"},
 		"twice":                  {"\x08\x01\x08\x01", "occurs twice"},
 		"no bool":                {"\x08\x02", "out of range"},
 		"too great":              {"\x18\xff\xff\xff\xff\x7f", "out of range"},

@@ -84,8 +84,8 @@ func inField(n protowire.Number, off int, err error) error {
 
 // Causes of decoding errors, as texts for the user.
 var (
-	errUnknown  = errors.New("unknown field: a newer program wrote it")
-	errWireType = errors.New("unexpected wire type")
+	errUnknown  = errors.New("the field is unknown, because a newer program wrote it")
+	errWireType = errors.New("the field has an unexpected wire type")
 	errDepth    = errors.New("messages are nested too deeply")
 	errMemory   = errors.New("the message needs too much memory")
 	errTwice    = errors.New("the field occurs twice")
@@ -105,7 +105,7 @@ func (c *codec) readMessage(data []byte, v reflect.Value, depth int) error {
 	for off := 0; off < len(data); {
 		n, typ, size := protowire.ConsumeTag(data[off:])
 		if size < 0 {
-			return fmt.Errorf("at 0x%x: %w", off, protowire.ParseError(size))
+			return fmt.Errorf("the message is malformed at 0x%x: %w", off, protowire.ParseError(size))
 		}
 		if n > maxNumber || p.byNumber[n] == 0 {
 			return inField(n, off, errUnknown)

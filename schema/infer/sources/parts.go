@@ -105,7 +105,7 @@ func (ps Parts) Check() error {
 	segments := 0
 	for i, p := range ps {
 		if i > 0 && ps[i-1].Part.Compare(p.Part) >= 0 {
-			return errors.New("parts are not in order")
+			return errors.New("the parts of the evidence are not in order")
 		}
 		for _, text := range []string{p.Part.Method, p.Part.Direction, p.Part.Client, p.Part.Day} {
 			if len(text) > maxText {
@@ -113,7 +113,7 @@ func (ps Parts) Check() error {
 			}
 		}
 		if segments += len(p.Segments); len(p.Segments) == 0 || segments > maxSegments {
-			return errors.New("parts without segments, or with too many")
+			return errors.New("a part of the evidence has no segments, or too many")
 		}
 		for j, s := range p.Segments {
 			if len(s) == 0 || len(s) > maxSegment || j > 0 && bytes.Compare(p.Segments[j-1], s) >= 0 {

@@ -75,11 +75,11 @@ func (s *Set) Share(o *Set) float64 {
 // Check returns an error for contents that no Set can have. It is used for stored evidence.
 func (s *Set) Check() error {
 	if len(s.Hashes) > maxSources {
-		return fmt.Errorf("more than %d sources", maxSources)
+		return fmt.Errorf("the evidence has more than %d sources", maxSources)
 	}
 	for i, h := range s.Hashes {
 		if i > 0 && s.Hashes[i-1] >= h {
-			return fmt.Errorf("sources are not in order")
+			return fmt.Errorf("the sources of the evidence are not in order")
 		}
 	}
 	return nil

@@ -39,11 +39,17 @@ var (
 	// Token contains the characters of bearer tokens (RFC 6750) and of other common tokens.
 	Token = of(digits + letters + "_-.~+/=%|:")
 
+	// opaque contains the characters of tokens, including those that consist of several parts.
+	opaque = of(digits + letters + "_-.~+/=%|:;@!*,")
+
 	// Login contains the characters of a user name and password joined by a colon.
 	Login = of(digits + letters + "_-.~+=%:@!")
 
 	// Base64 contains the characters of base64, and its line breaks and their escapes.
 	Base64 = of(digits + letters + "+/=\r\n\\")
+
+	// Crypt contains the characters of hashes of passwords.
+	Crypt = of(digits + letters + "./$+=,-_")
 
 	Hex     = of("0123456789abcdef")
 	URLPath = of(digits + letters + "_-/")
@@ -76,7 +82,7 @@ var (
 func LooksRandom(v []byte) bool {
 	digit := false
 	for _, c := range v {
-		if !Token.Has(c) {
+		if !opaque.Has(c) {
 			return false
 		}
 		digit = digit || c >= '0' && c <= '9'
@@ -114,6 +120,39 @@ func LooksKey(v []byte) bool {
 		last = class
 	}
 	return digit && (hex || 3*changes >= len(v))
+}
+
+// IsIdentifier reports whether a value has the form of a public identifier: an address on a blockchain ("0x" and 40
+// hexadecimal digits), or two capital letters and 32 hexadecimal digits, as Twilio's identifiers.
+func IsIdentifier(v []byte) bool {
+	switch len(v) {
+	case 42:
+		return v[0] == '0' && v[1] == 'x' && IsHex(strings.ToLower(string(v[2:])))
+	case 34:
+		return v[0] >= 'A' && v[0] <= 'Z' && v[1] >= 'A' && v[1] <= 'Z' && IsHex(string(v[2:]))
+	}
+	return false
+}
+
+// LooksCode reports whether a value looks like a code that a person types: 4 to 64 letters, digits and dashes, with
+// only capital letters or at least one digit.
+func LooksCode(v []byte) bool {
+	if len(v) < 4 || len(v) > 64 {
+		return false
+	}
+	digit, lower := false, false
+	for _, c := range v {
+		switch {
+		case c >= '0' && c <= '9':
+			digit = true
+		case c >= 'a' && c <= 'z':
+			lower = true
+		case c >= 'A' && c <= 'Z' || c == '-' || c == '_':
+		default:
+			return false
+		}
+	}
+	return digit || !lower
 }
 
 // IsHex reports whether s consists of hexadecimal digits in lower case only.

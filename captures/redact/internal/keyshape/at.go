@@ -71,7 +71,7 @@ func (s *Shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
 	if s.after != 0 {
 		return end, i > 0 && b[i-1] == s.after
 	}
-	return end, i == 0 || s.dots || !charset.Alnum.Has(b[i-1]) || hasLength(b, i, end)
+	return end, i == 0 || s.dots || !charset.Alnum.Has(s.Prefix[0]) || !charset.Alnum.Has(b[i-1]) || hasLength(b, i, end)
 }
 
 // cutByLength returns the length of a key at index i without a protobuf tag that follows it. In protobuf a

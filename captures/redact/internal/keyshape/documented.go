@@ -74,6 +74,25 @@ var documentedShapes = []Shape{
 	// RunPod
 	{Prefix: "rpa_", chars: charset.Alnum, min: 40, digit: true},
 	{Prefix: "sk_", chars: charset.Hex, min: 48},
+	// JFrog
+	{Prefix: "AKCp", chars: charset.Alnum, min: 60, digit: true},
+	{Prefix: "AGE-SECRET-KEY-", chars: charset.Upper, min: 50},
+	// OAuth, RFC 9126
+	{Prefix: "urn:ietf:params:oauth:request_uri:", chars: charset.Word, min: 16, keep: true},
+	// Microsoft Entra: three characters and a digit precede
+	{Prefix: "Q~", chars: charset.Token, min: 31, after: '7'},
+	{Prefix: "Q~", chars: charset.Token, min: 31, after: '8'},
+	// Hashes of passwords, as in /etc/shadow and .htpasswd
+	{Prefix: "$apr1$", chars: charset.Crypt, min: 24},
+	{Prefix: "$2a$", chars: charset.Crypt, min: 50},
+	{Prefix: "$2b$", chars: charset.Crypt, min: 50},
+	{Prefix: "$2y$", chars: charset.Crypt, min: 50},
+	{Prefix: "$1$", chars: charset.Crypt, min: 24, digit: true},
+	{Prefix: "$5$", chars: charset.Crypt, min: 44, digit: true},
+	{Prefix: "$6$", chars: charset.Crypt, min: 80, digit: true},
+	{Prefix: "$y$", chars: charset.Crypt, min: 50, digit: true},
+	{Prefix: "$argon2", chars: charset.Crypt, min: 40},
+	{Prefix: "pbkdf2_sha256$", chars: charset.Crypt, min: 40},
 }
 
 // flagShapes returns shapes for secrets in command lines, such as "--token VALUE", and for the token in a
@@ -82,8 +101,14 @@ func flagShapes() []Shape {
 	var shapes []Shape
 	for _, name := range []string{"--token ", "--api-key ", "--oauth2-bearer ", "--password ", "--secret ", "--auth-token ", "--access-token ", "--auth-key "} {
 		shapes = append(shapes,
-			Shape{Prefix: name, chars: charset.Token, min: 12, digit: true, keep: true},
-			Shape{Prefix: name + `"`, chars: charset.Token, min: 12, digit: true, keep: true})
+			Shape{Prefix: name, chars: charset.Token, min: 6, mixed: true, keep: true},
+			Shape{Prefix: name + `"`, chars: charset.Token, min: 6, mixed: true, keep: true})
+	}
+	for _, name := range []string{"password is ", "password is: ", "passphrase is ", "passphrase is: "} {
+		shapes = append(shapes, Shape{Prefix: name, chars: charset.Bare, min: 6, mixed: true, keep: true})
+	}
+	for _, name := range []string{"secret ", "secret is ", "token is ", "key is "} {
+		shapes = append(shapes, Shape{Prefix: name, chars: charset.Token, min: 30, random: true, keep: true})
 	}
 	for _, name := range []string{"curl -u ", "curl --user ", "--user "} {
 		shapes = append(shapes,

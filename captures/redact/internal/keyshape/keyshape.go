@@ -20,7 +20,7 @@ func All(keys []profile.KeyShape) []Shape {
 
 // A Shape describes the format of one kind of API key: a prefix, and then a run of characters from a set.
 type Shape struct {
-	// Prefix is the beginning of the key, at least three bytes.
+	// Prefix is the beginning of the key, at least two bytes.
 	Prefix string
 
 	// chars is the set of characters after the prefix.
@@ -35,6 +35,10 @@ type Shape struct {
 	dots bool
 	// colon means that the run must contain a colon, between a user name and a password.
 	colon bool
+	// mixed means that the run must contain a character that is not a letter, as passwords do and words do not.
+	mixed bool
+	// random means that the run must look like a random key.
+	random bool
 	// keep means that the prefix is not secret and is not replaced.
 	keep bool
 
@@ -46,6 +50,20 @@ type Shape struct {
 // Follows reports whether the byte c may follow the prefix of the shape.
 func (s *Shape) Follows(c byte) bool { return s.chars.Has(c) }
 
+// Starts returns the texts of at least three bytes with which a key can begin: the prefix or, if that has only two
+// bytes, the prefix and each byte that may follow it.
+func (s *Shape) Starts() (starts []string) {
+	if len(s.Prefix) > 2 {
+		return []string{s.Prefix}
+	}
+	for c := range 0x80 {
+		if s.chars.Has(byte(c)) {
+			starts = append(starts, s.Prefix+string(rune(c)))
+		}
+	}
+	return starts
+}
+
 // Least returns the smallest number of bytes of a match: of a whole key, or of the beginning of one that counts
 // as a match because the scanner cannot wait for more bytes.
 func (s *Shape) Least() int { return len(s.Prefix) + min(s.min, leastOpen) }
@@ -53,8 +71,7 @@ func (s *Shape) Least() int { return len(s.Prefix) + min(s.min, leastOpen) }
 // leastOpen is how many bytes must follow the prefix of an incomplete key for it to count as a match.
 const leastOpen = 8
 
-// known returns the built-in shapes that were chosen by hand. Their prefixes have at least three bytes, because
-// the scanner's filter tests three bytes.
+// known returns the built-in shapes that were chosen by hand.
 func known() []Shape {
 	shapes := []Shape{
 		{Prefix: "eyJ", chars: charset.Dotted, min: 27, dots: true},
@@ -104,11 +121,15 @@ func (s *Shape) fits(run []byte) bool {
 	if len(run) < s.min {
 		return false
 	}
-	digit, dot, colon := !s.digit, !s.dots, !s.colon
+	if s.random && !charset.LooksKey(run) {
+		return false
+	}
+	digit, dot, colon, mixed := !s.digit, !s.dots, !s.colon, !s.mixed
 	for i, c := range run {
+		mixed = mixed || c|0x20 < 'a' || c|0x20 > 'z'
 		digit = digit || c >= '0' && c <= '9'
 		colon = colon || c == ':' && i > 0 && i < len(run)-1 && run[i+1] != '/'
 		dot = dot || c == '.' && i >= 8 && i < len(run)-1
 	}
-	return digit && dot && colon
+	return digit && dot && colon && mixed
 }

@@ -9,13 +9,16 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"mnemonic seedphrase recoveryphrase dbpass userpass smtppass mysqlpwd pgpass dbpwd userpwd sessionid sessionkey jsessionid phpsessid " +
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
-		"logincode appsecretproof clientkeydata privatekeydata",
-	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac",
-	PerhapsKey:     "key1 key2 keysbase64",
+		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
+		"secretkeybase sapisid bindcredentials",
+	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig",
+	perhapsKey:     "key1 key2 keysbase64 seed",
+	code:           "pin",
 	parameterOrKey: "key",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
 		"accesskey samlart ticket",
-	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
+	perhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
+	keyParameter:     "s t h k appid",
 })
 
 // kindsOfNames converts lists of names, separated by spaces, to a map from name to kind.
@@ -39,11 +42,11 @@ var families = [...]struct {
 	{"token", []string{
 		"access", "refresh", "id", "session", "auth", "api", "bearer", "security", "csrf", "xsrf", "user", "device", "oauth", "jwt", "login",
 		"reset", "invite", "verification", "verify", "bot", "deploy", "service", "webhook", "admin", "bootstrap", "vault", "sas", "remember", "secret",
-		"authenticity", "github", "gitlab", "slack", "npm", "discord", "telegram", "registry", "identity", "personal", "app", "private", "gh",
+		"authenticity", "mfa", "otp", "totp", "twofactor", "2fa", "factor", "github", "gitlab", "slack", "npm", "discord", "telegram", "registry", "identity", "personal", "app", "private", "gh",
 	}},
 	{"key", []string{
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
-		"hmac", "consumer", "admin", "function", "sas", "application",
+		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session",
 	}},
 	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth"}},
 	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
@@ -53,6 +56,20 @@ var families = [...]struct {
 	{"passphrase", []string{""}},
 	{"authorization", []string{""}},
 }
+
+// codeFamily are the words before "code" with which a value is a code of digits or capital letters, such as one for a
+// login; in other words, such as "country code", it denotes something else.
+var codeFamily = strings.Fields("oob activation confirmation confirm pairing user device exchange session invite invitation login access auth " +
+	"email phone challenge magic unlock pin factor 2fa scratch emergency link")
+
+// endWords are last words of names that denote a secret although they are too short to be an ending: DB_PASS, wifiPsk.
+var endWords = []string{"pass", "pwd", "otp", "totp", "psk", "cvc", "cvv"}
+
+// afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
+var afterWords = []string{"confirmation", "confirm", "again", "repeat", "1", "2"}
+
+// hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
+var hashWords = []string{"hash", "digest", "data"}
 
 // endings are endings of names that denote a secret only if the value looks random, with the kind of such
 // names.
@@ -65,14 +82,22 @@ var endings = [...]struct {
 	{"session", Perhaps},
 	{"sessionid", Perhaps},
 	{"credential", Perhaps},
-	{"key", PerhapsKey},
+	{"credentials", Perhaps},
+	{"assertion", Perhaps},
+	{"macaroon", Perhaps},
+	{"ticket", Perhaps},
+	{"captcharesponse", Perhaps},
+	{"turnstileresponse", Perhaps},
+	{"jwt", Perhaps},
+	{"key", perhapsKey},
 }
 
 // notBefore are words before one of the endings with which a name denotes something else: a position in a list
 // ("nextToken"), a key of a table ("partitionKey"), or a public key.
 var notBefore = strings.Fields("next page pagination continuation continue sync resume start list previous prev stop end " +
 	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
-	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
+	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react " +
+	"progress done result cancellation cancel request verify verification thought thinking")
 
 // byEnding classifies a normalized name by its ending (see endings).
 func byEnding(name string) Kind {

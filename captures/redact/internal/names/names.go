@@ -6,6 +6,8 @@
 package names
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"unwire/captures/redact/internal/charset"
@@ -27,13 +29,19 @@ const (
 	// Parameter means that the value is a secret in a URL; elsewhere the name has other meanings.
 	Parameter
 
-	// PerhapsParameter means that the value is a secret in a URL if it looks random.
-	PerhapsParameter
+	// perhapsParameter means that the value is a secret in a URL if it looks random.
+	perhapsParameter
 
-	// PerhapsKey means that the value is a secret if it looks like a random key.
-	PerhapsKey
+	// perhapsKey means that the value is a secret if it looks like a random key.
+	perhapsKey
 
-	// parameterOrKey is PerhapsParameter in a URL, and PerhapsKey elsewhere.
+	// code means that the value is a secret if it looks like a code of digits or capital letters.
+	code
+
+	// keyParameter means that the value is a secret in a URL if it looks like a random key.
+	keyParameter
+
+	// parameterOrKey is perhapsParameter in a URL, and perhapsKey elsewhere.
 	parameterOrKey
 )
 
@@ -41,10 +49,12 @@ const (
 func (k Kind) Fits(value []byte) bool {
 	switch k {
 	case Secret:
-		return len(value) > 0
+		return len(value) > 0 && !isStandIn(value)
 	case Perhaps:
-		return charset.LooksRandom(value)
-	case PerhapsKey, parameterOrKey:
+		return charset.LooksRandom(value) && !charset.IsIdentifier(value)
+	case code:
+		return charset.LooksCode(value)
+	case perhapsKey, parameterOrKey:
 		return charset.LooksKey(value)
 	}
 	return false
@@ -52,16 +62,72 @@ func (k Kind) Fits(value []byte) bool {
 
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
-	return k == Secret || k == Perhaps || k == PerhapsKey || k == parameterOrKey
+	return k == Secret || k == Perhaps || k == perhapsKey || k == parameterOrKey || k == code
 }
 
 // FitsParameter reports whether the value of a URL parameter is a secret. k is the kind of the parameter's
 // name.
 func (k Kind) FitsParameter(value []byte) bool {
-	if k == Parameter || k == PerhapsParameter || k == parameterOrKey {
+	switch k {
+	case Parameter, perhapsParameter, parameterOrKey, perhapsKey:
 		return charset.LooksRandom(value)
+	case keyParameter:
+		return charset.LooksKey(value)
 	}
 	return k.Fits(value)
+}
+
+// FitsQuery reports whether the value of a parameter in a URL's query is a secret. k is the kind of the
+// parameter's name. Some names are less ambiguous there than in a form.
+func (k Kind) FitsQuery(value string) bool {
+	switch k {
+	case Other:
+		return false
+	case Secret, Perhaps, Parameter:
+		return true
+	case parameterOrKey:
+		return !isWord(value)
+	}
+	return k.FitsParameter([]byte(value))
+}
+
+// isWord reports whether a value consists of words in lower case, as a choice in a query does: sort=title.
+func isWord(value string) bool {
+	return len(value) < 24 && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz_.") == ""
+}
+
+// standIns are values of fields that denote secrets, in lower case, that state that there is none, or what to do with
+// it. They are not secrets.
+var standIns = setOf("null nil none true false undefined same-origin include omit")
+
+// isStandIn reports whether a value is put in the place of a secret: a word such as "none", a variable, or the label
+// of a field in a form.
+func isStandIn(value []byte) bool {
+	first, last := value[0], value[len(value)-1]
+	switch {
+	case len(value) < 12 && standIns[strings.ToLower(string(value))]:
+		return true
+	case string(value) == "Password", string(value) == "Secret", string(value) == "Token", bytes.HasPrefix(bytes.ToLower(value[:min(len(value), 5)]), []byte("your_")):
+		return true
+	case first == '{' && len(value) > 4 && value[1] == '{' && last == '}', first == '$' && len(value) > 3 && value[1] == '{' && last == '}':
+		return true
+	case first == '<' && last == '>' || first == '%' && last == '%' && len(value) > 2:
+		return strings.Trim(string(value[1:len(value)-1]), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_- ") == ""
+	case len(value) >= 4 && strings.Trim(string(value), "*") == "", bytes.HasPrefix(value, []byte("arn:aws")):
+		return true
+	}
+	return bytes.IndexByte(value, ' ') > 0 && len(value) < 120 && isLabel(strings.ToLower(string(value)))
+}
+
+// isLabel reports whether a text of several words, in lower case, speaks of a secret, as a label in a form does.
+func isLabel(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		switch strings.Trim(word, ".,:;?!()'\"") {
+		case "password", "passwords", "token", "key", "secret", "code", "passphrase", "credentials", "pin":
+			return true
+		}
+	}
+	return false
 }
 
 // Names decides which names of header fields, parameters and JSON members denote secrets.
@@ -96,12 +162,31 @@ func New(headers, added []string) *Names {
 		n.addEnd(endings[i].end)
 		n.addEnd(endings[i].end + "s")
 	}
+	for _, word := range afterWords {
+		n.addAfter(word)
+	}
+	for _, word := range hashWords {
+		n.addAfter(word)
+	}
+	for _, start := range codeFamily {
+		n.addEnd(start + "code")
+	}
 	for _, a := range added {
 		a = string(appendNormal(nil, a))
 		n.added[a] = true
 		n.addEnd(a)
 	}
 	return n
+}
+
+// addAfter adds the ends of names that a word of afterWords or hashWords follows to the filter ends.
+func (n *Names) addAfter(word string) {
+	for i := range families {
+		n.addEnd(families[i].end + word)
+	}
+	for _, short := range endWords {
+		n.addEnd(short + word)
+	}
 }
 
 // addEnd adds the end of a normalized name to the filter ends.
@@ -132,7 +217,32 @@ func hashEnd(name []byte) uint32 {
 // mayEnd reports whether the filter ends permits that name denotes a secret.
 func (n *Names) mayEnd(name []byte) bool {
 	h := hashEnd(name)
-	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name)
+	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name) || endWord(name) != ""
+}
+
+// endWord returns the word of endWords with which a name ends, as a word of its own; "" if there is none.
+func endWord(name []byte) string {
+	n := len(name)
+	if n < 5 {
+		return ""
+	}
+	switch name[n-1] | 0x20 {
+	case 's', 'd', 'p', 'k', 'c', 'v':
+	default:
+		return ""
+	}
+	for _, word := range endWords {
+		at := n - len(word)
+		if at < 1 || !bytes.EqualFold(name[at:], []byte(word)) {
+			continue
+		}
+		before, first := name[at-1], name[at]
+		isUpper := first >= 'A' && first <= 'Z'
+		if before == '_' || before == '-' || before == '.' || before == ' ' || isUpper && before >= 'a' && before <= 'z' {
+			return word
+		}
+	}
+	return ""
 }
 
 // endsInKey reports whether a name ends in "key" or "keys", in any case.
@@ -156,6 +266,9 @@ func (n *Names) Kind(name []byte) Kind {
 	if kind != Other || len(normal) < 4 {
 		return kind
 	}
+	if endWord(name) != "" {
+		return Secret
+	}
 	for i := len(normal) - 1; i >= 0; i-- {
 		if c := normal[i]; c == '[' || c == ':' || c == '$' || c == '/' {
 			return n.whole(strings.TrimRight(string(normal[i+1:]), "]"))
@@ -175,10 +288,36 @@ func (n *Names) whole(name string) Kind {
 	if len(name) >= 6 && (inFamily(name) || name[len(name)-1] == 's' && inFamily(name[:len(name)-1])) {
 		return Secret
 	}
+	if start, ok := strings.CutSuffix(name, "code"); ok && hasSuffixOf(start, codeFamily) {
+		return code
+	}
+	if kind := byAfterWord(name); kind != Other {
+		return kind
+	}
 	if keys, ok := strings.CutSuffix(name, "keys"); ok {
 		name = keys + "key"
 	}
 	return byEnding(name)
+}
+
+// byAfterWord classifies a normalized name that one of afterWords or hashWords ends by what precedes that word.
+func byAfterWord(name string) Kind {
+	for _, word := range afterWords {
+		if start, ok := strings.CutSuffix(name, word); ok && isSecretStart(start) {
+			return Secret
+		}
+	}
+	for _, word := range hashWords {
+		if start, ok := strings.CutSuffix(name, word); ok && isSecretStart(start) {
+			return Perhaps
+		}
+	}
+	return Other
+}
+
+// isSecretStart reports whether a normalized name denotes a secret by its family, or is one of endWords.
+func isSecretStart(name string) bool {
+	return slices.Contains(endWords, name) || len(name) >= 6 && inFamily(name)
 }
 
 // inFamily reports whether a normalized name ends with a name from families.
@@ -186,6 +325,9 @@ func inFamily(name string) bool {
 	for i := range families {
 		family := &families[i]
 		start, ok := strings.CutSuffix(name, family.end)
+		if ok && strings.HasSuffix(start, "existing") {
+			return false // the name of a secret
+		}
 		for i := 0; ok && i < len(family.names); i++ {
 			if strings.HasSuffix(start, family.names[i]) {
 				return true

@@ -12,7 +12,7 @@ import (
 var notSecrets = map[string]bool{
 	"string": true, "str": true, "String": true, "true": true, "false": true, "null": true, "none": true, "None": true, "nil": true,
 	"undefined": true, "int": true, "bool": true, "boolean": true, "any": true, "number": true, "bytes": true, "object": true, "required": true,
-	"optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
+	"write": true, "read": true, "optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
 }
 
 // assignment finds the value in name=value or name: value, or the text of an XML element. i is the index of the
@@ -60,8 +60,12 @@ func maySign(b []byte, i int) bool {
 
 // assignedKind classifies an assigned value by its name, which is at index at. i is the index of the sign.
 func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
-	if isValueName(name) {
+	if isValueName(name) || b[i] == '=' && string(name) == "content" {
 		return f.names.Kind(siblingName(b, at))
+	}
+	if b[i] == ':' && at > 0 && b[at-1] == ':' {
+		// A part of a resource's name, as in arn:aws:secretsmanager:…:secret:x.
+		return names.Other
 	}
 	kind := f.names.Kind(name)
 	if kind == names.Other && b[i] == ':' && bytes.IndexByte(name, '-') > 0 && f.names.Header(string(bytes.ToLower(name))) {
@@ -79,6 +83,9 @@ func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 	}
 	for end > 0 && i-end < 8 && (b[end-1] == ' ' || b[end-1] == '\t') {
 		end--
+	}
+	if end > 1 && b[end-1] == ']' && b[i] == '=' && (b[end-2] == '"' || b[end-2] == '\'') {
+		end-- // an element: config['password'] = 'x'
 	}
 	if end > 0 && (b[end-1] == '"' || b[end-1] == '\'') {
 		quoted = b[end-1] == '"'
@@ -130,6 +137,9 @@ func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 		end++
 	}
 	if quote == "" && !cookie {
+		if from, end, ok := credentialsOf(b, p, end); ok {
+			return from, end
+		}
 		return afterSchemeOf(b, p, end)
 	}
 	return afterScheme(b, p, end), end
@@ -228,6 +238,24 @@ func afterSchemeOf(b []byte, from, end int) (int, int) {
 		return from, next
 	}
 	return from, from
+}
+
+// credentialsOf returns the start and end of credentials with parameters, as in "Digest username=\"u\", response=\"…\"", in
+// a line of a header dump. p and end are the start and end of the scheme.
+func credentialsOf(b []byte, p, end int) (from, to int, ok bool) {
+	switch string(bytes.ToLower(b[p:end])) {
+	case "digest", "signature", "oauth", "hmac-sha256", "aws4-hmac-sha256", "apikey", "splunk":
+	default:
+		return 0, 0, false
+	}
+	if end == len(b) || b[end] != ' ' {
+		return 0, 0, false
+	}
+	from = end + 1
+	for to = from; to < len(b) && to-from < match.MaxSecret && b[to] >= ' ' && b[to] != '\\'; {
+		to++
+	}
+	return from, to, to > from
 }
 
 // isBearer reports whether the word "Bearer" and a space precede index at.

@@ -43,7 +43,7 @@ func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match
 		return match.Match{}, match.Nothing // no element
 	}
 	value := bytes.TrimRight(b[p:end], " \t\r\n")
-	if len(value) == 0 {
+	if len(value) == 0 || !f.names.Kind(name).Fits(value) {
 		return match.Match{}, match.Nothing
 	}
 	m := match.Match{Start: p, End: p + len(value), Secret: string(value), Learn: len(value) >= match.ShortSecret, Rule: match.Member, Name: string(name)}
@@ -77,8 +77,8 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 	// Otherwise the name is in an attribute, or in a preceding <key> element of a property list.
 	if bytes.IndexByte(tag, '=') > 0 {
 		name = siblingName(b, i)
-	} else if key, ok := bytes.CutSuffix(window[:open], []byte("</key>")); ok {
-		name = key[bytes.LastIndexByte(key, '>')+1:]
+	} else {
+		name = keyElement(window[:open])
 	}
 	if !f.isSecret(name) {
 		return nil
@@ -86,9 +86,23 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 	return name
 }
 
-// isSecret reports whether a value with this name is always a secret.
+// keyElement returns the text of the element that names the value of the next one: <key> in a property list, <name> in
+// XML-RPC, whose value is in further elements; nil if there is none. b ends before the tag of the value.
+func keyElement(b []byte) []byte {
+	b = bytes.TrimRight(b, " \t\r\n")
+	key, ok := bytes.CutSuffix(b, []byte("</key>"))
+	if !ok {
+		key, ok = bytes.CutSuffix(bytes.TrimRight(bytes.TrimSuffix(b, []byte("<value>")), " \t\r\n"), []byte("</name>"))
+	}
+	if !ok {
+		return nil
+	}
+	return key[bytes.LastIndexByte(key, '>')+1:]
+}
+
+// isSecret reports whether a value with this name is a secret, always or if it looks like one.
 func (f *Finder) isSecret(name []byte) bool {
-	return len(name) > 0 && len(name) <= names.MaxLen && f.names.Kind(name) == names.Secret
+	return len(name) > 0 && len(name) <= names.MaxLen && f.names.Kind(name).MayTell()
 }
 
 // part finds the content of a multipart form part whose name denotes a secret. i is the index of the sign after

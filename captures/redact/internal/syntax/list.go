@@ -13,8 +13,25 @@ import (
 // content: that of the enclosing object, or the value of its member "name".
 func isOwnedName(name []byte) bool {
 	switch string(name) {
-	case "value", "Value", "current", "previous", "new", "old", "plain", "raw":
+	case "value", "Value", "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code":
 		return true
+	}
+	return false
+}
+
+// authVerbs are what a message says that authenticates a connection: {"op":"auth","args":["KEY"]}.
+var authVerbs = [][]byte{
+	[]byte(`:"auth"`), []byte(`:"login"`), []byte(`:"authenticate"`), []byte(`:"authorize"`), []byte(`:"signin"`), []byte(`:"identify"`),
+	[]byte(`: "auth"`), []byte(`: "login"`), []byte(`: "authenticate"`), []byte(`:"auth.`), []byte(`:\"login\"`), []byte(`:\"auth\"`),
+}
+
+// inAuthMessage reports whether a member named by one of authVerbs precedes index i in a JSON message.
+func inAuthMessage(b []byte, i int) bool {
+	window := b[max(0, i-lookBack):i]
+	for _, verb := range authVerbs {
+		if bytes.Contains(window, verb) {
+			return true
+		}
 	}
 	return false
 }
@@ -29,10 +46,15 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	}
 	window := b[max(0, i-lookBack):i]
 	open := bytes.LastIndexAny(window, "{}")
-	if open < 0 || window[open] == '}' {
-		return names.Other
+	if open >= 0 && window[open] != '}' {
+		if kind := f.names.Kind(nameOf(window[:open])); kind != names.Other {
+			return kind
+		}
 	}
-	return f.names.Kind(nameOf(window[:open]))
+	if inAuthMessage(b, i) {
+		return names.Perhaps
+	}
+	return names.Other
 }
 
 // headerKind classifies the name of a header field or of a JSON member.
@@ -63,23 +85,24 @@ func nameOf(b []byte) []byte {
 }
 
 // listKind classifies the string at index i by the name of the JSON list that contains it or, if it is the
-// second of a pair such as ["authorization", "…"], by the first. It also returns that name.
+// second of a pair such as ["authorization", "…"], by the first. The same holds for the arguments of a call in source
+// code: put("password", "…"), setPassword("…"). It also returns that name.
 func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
-	window := b[max(0, i-lookBack):i]
-	n := len(window)
-	for n > 0 && (window[n-1] == ' ' || window[n-1] == '\n' || window[n-1] == '\\' || window[n-1] == '\t' || window[n-1] == '\r') {
-		n--
-	}
-	if n == 0 || window[n-1] != '[' && window[n-1] != ',' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
+	window := beforeItem(b[max(0, i-lookBack):i])
+	open := bytes.LastIndexAny(window, "[]{}()")
+	if open < 0 || window[open] != '[' && window[open] != '(' {
 		return names.Other, nil
 	}
-	window = window[:n]
-	open := bytes.LastIndexAny(window, "[]{}")
-	if open < 0 || window[open] != '[' {
-		return names.Other, nil
-	}
-	if name = nameOf(window[:open]); len(name) > 0 {
-		return f.names.Kind(name), name
+	if window[open] == '(' {
+		if open == len(window)-1 {
+			return f.setterKind(window[:open])
+		}
+	} else if name = nameOf(window[:open]); len(name) > 0 {
+		kind = f.names.Kind(name)
+		if kind == names.Other && isOwnedName(name) && inAuthMessage(b, i) {
+			kind = names.Perhaps
+		}
+		return kind, name
 	}
 	first := bytes.Trim(window[open+1:], " \t\r\n\\,")
 	if len(first) < 4 || first[0] != '"' || bytes.IndexByte(first[1:], '"') != len(first)-2 {
@@ -89,8 +112,32 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	return f.headerKind(name), name
 }
 
-// inList reports whether the string at index i is an item of a JSON list and may be a secret by the list's
-// name.
+// beforeItem returns what precedes a string without the white space before the string; nil if the string is not an item
+// of a list or an argument.
+func beforeItem(window []byte) []byte {
+	n := len(bytes.TrimRight(window, " \n\\\t\r"))
+	if n == 0 || window[n-1] != '[' && window[n-1] != ',' && window[n-1] != '(' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
+		return nil
+	}
+	return window[:n]
+}
+
+// setterKind classifies the argument of a call by the name of the function, if that sets a value: setPassword,
+// withToken. b ends before the parenthesis.
+func (f *Finder) setterKind(b []byte) (names.Kind, []byte) {
+	at := len(b)
+	for at > 0 && len(b)-at < names.MaxLen && charset.Alnum.Has(b[at-1]) {
+		at--
+	}
+	name := b[at:]
+	if len(name) < 6 || string(name[:3]) != "set" && string(name[:3]) != "Set" && string(name[:4]) != "with" && string(name[:4]) != "With" {
+		return names.Other, nil
+	}
+	return f.names.Kind(name), name
+}
+
+// inList reports whether the string at index i is an item of a JSON list, or an argument of a call, and may be a secret by
+// the name of that.
 func (f *Finder) inList(b []byte, i int) bool {
 	if i == 0 || b[i-1] == ':' {
 		return false

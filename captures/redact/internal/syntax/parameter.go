@@ -1,6 +1,8 @@
 package syntax
 
 import (
+	"bytes"
+
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
 	"unwire/captures/redact/internal/names"
@@ -10,7 +12,7 @@ import (
 // from is the index of the name. final and flush are as for At.
 func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, match.State) {
 	p := from
-	for p < len(b) && p-from <= names.MaxLen && charset.Name.Has(b[p]) {
+	for p < len(b) && p-from <= names.MaxLen && (charset.Name.Has(b[p]) || b[p] == '%' || b[p] == '[' || b[p] == ']') {
 		p++
 	}
 	if p-from > names.MaxLen {
@@ -22,7 +24,7 @@ func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, 
 	if b[p] != '=' || p-from < 2 {
 		return match.Match{}, match.Nothing
 	}
-	kind := f.names.Kind(b[from:p])
+	kind := f.names.Kind(unbracket(b[from:p]))
 	if kind == names.Other {
 		return match.Match{}, match.Nothing
 	}
@@ -31,6 +33,16 @@ func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, 
 		m.Rule, m.Name = match.Parameter, string(b[from:p])
 	}
 	return m, v
+}
+
+// unbracket returns the name of a parameter with the percent-encoding of brackets removed: user%5Bpassword%5D becomes
+// user[password].
+func unbracket(name []byte) []byte {
+	if bytes.IndexByte(name, '%') < 0 {
+		return name
+	}
+	name = bytes.ReplaceAll(bytes.ToLower(name), []byte("%5b"), []byte("["))
+	return bytes.ReplaceAll(name, []byte("%5d"), []byte("]"))
 }
 
 // parameterValue finds the parameter's value that begins at index from, if it is a secret by the kind of its

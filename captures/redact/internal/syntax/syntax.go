@@ -25,9 +25,9 @@ const (
 	lookBack = 160
 )
 
-// Starts returns fixed texts with which a secret may begin: those before a URL's user information and in a
-// private key.
-func Starts() []string { return []string{"://", "-----BEGIN "} }
+// Starts returns fixed texts with which a secret may begin: those before a URL's user information, in a
+// private key, in an entry of .netrc, and in a constant of PHP.
+func Starts() []string { return []string{"://", "-----BEGIN ", "machine ", "define("} }
 
 // Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
 // byte that may precede it, and after with each byte that may follow it. Callers build a filter from this; most
@@ -78,7 +78,7 @@ func mayFollow(sign, c byte) bool {
 func MayBegin(b []byte, i int) bool {
 	switch b[i] {
 	case '"':
-		return isBeforeItem(b[i-1]) || inName(b[i+1]) && inName(b[i+2]) && (inName(b[i+3]) || b[i+3] == '"')
+		return isBeforeItem(b[i-1]) || b[i+2] == '"' && (b[i+1] == 'd' || b[i+1] == 'k') || inName(b[i+1]) && inName(b[i+2]) && (inName(b[i+3]) || b[i+3] == '"')
 	case '&', '?':
 		return charset.Name.Has(b[i+1]) && charset.Name.Has(b[i+2]) && (charset.Name.Has(b[i+3]) || b[i+3] == '=')
 	case ':':
@@ -88,7 +88,7 @@ func MayBegin(b []byte, i int) bool {
 }
 
 // isBeforeItem reports whether c may precede an item of a JSON list, or escapes a quote.
-func isBeforeItem(c byte) bool { return c == '[' || c == ',' || c == '\\' || isSpace(c) }
+func isBeforeItem(c byte) bool { return c == '[' || c == '(' || c == ',' || c == '\\' || isSpace(c) }
 
 // inName reports whether c may occur in the name of a JSON member, or begin an escape in it.
 func inName(c byte) bool { return charset.Member.Has(c) || c == '\\' }
@@ -111,15 +111,22 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 	switch b[i] {
 	case '"':
 		consider(f.member(b, i, final, flush))
+		if isKeyMember(b, i) {
+			consider(privateJWK(b, i, final))
+		}
 	case '&', '?':
 		consider(f.Parameter(b, i+1, final, flush))
 	case ':':
-		consider(userinfoAt(b, i, final))
+		consider(urlAt(b, i, final))
 		consider(f.assignment(b, i, final, flush))
 	case '=', '>':
 		consider(f.assignment(b, i, final, flush))
 	case '-':
 		consider(privateKey(b, i, final, flush))
+	case 'm':
+		consider(netrcAt(b, i, final))
+	case 'd':
+		consider(f.defineAt(b, i, final))
 	}
 }
 
@@ -136,7 +143,7 @@ func (f *Finder) Quoted(b []byte, i int) int {
 	}
 	name := b[i+1 : p]
 	if b[p] == '"' && b[p+1] == ':' {
-		if f.mayTell(name) {
+		if f.mayTell(name) || len(name) == 1 && isKeyMember(b, i) {
 			return 0
 		}
 		return p + 2 - i
@@ -153,6 +160,9 @@ func (f *Finder) quotedOther(b []byte, i, p int) int {
 	name := b[i+1 : p]
 	switch {
 	case len(name) < 2:
+		if len(name) == 1 && isKeyMember(b, i) {
+			return 0
+		}
 		return 1
 	case b[p] == '"' && (b[p+1] == ',' || b[p+1] == ']' || b[p+1] == '}'):
 		return p - i

@@ -38,7 +38,7 @@ const (
 )
 
 // ErrInvalid is wrapped by the error for an addition that cannot be stored.
-var ErrInvalid = errors.New("invalid")
+var ErrInvalid = errors.New("the change is invalid")
 
 // Check validates an addition, i.e. a note, a reading or a definition.
 //
@@ -52,7 +52,7 @@ func Check(a *captures.Addition) error {
 	case a.Definition != nil:
 		return checkDefinition(a.Definition)
 	}
-	return fmt.Errorf("%w: nothing to add", ErrInvalid)
+	return fmt.Errorf("%w: the change is empty", ErrInvalid)
 }
 
 // checkNote validates a note or mark.
@@ -63,13 +63,13 @@ func checkNote(n *captures.Note) error {
 	case n.Frame < captures.NoFrame || n.Frame > math.MaxInt32 || n.Dir > captures.Down:
 		return fmt.Errorf("%w: the address does not exist in exchange %d", ErrInvalid, n.Exchange)
 	case n.Frame == captures.NoFrame && n.Path != "":
-		return fmt.Errorf("%w: a path without a frame", ErrInvalid)
+		return fmt.Errorf("%w: a path needs a frame", ErrInvalid)
 	case len(n.Path) > maxPathBytes:
-		return fmt.Errorf("%w: a path of more than %d bytes", captures.ErrTooLarge, maxPathBytes)
+		return fmt.Errorf("%w: the path has more than %d bytes", captures.ErrTooLarge, maxPathBytes)
 	case n.Kind != captures.TextNote && n.Kind != captures.MarkNote:
 		return fmt.Errorf("%w: %.40q is not a kind of note", ErrInvalid, n.Kind)
 	case !utf8.ValidString(n.Value) || !utf8.ValidString(n.Path):
-		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
+		return fmt.Errorf("%w: the text is not UTF-8", ErrInvalid)
 	}
 
 	// A mark is one printable word, such as star.
@@ -87,7 +87,7 @@ func checkNoteSize(n *captures.Note) error {
 		limit = maxMarkBytes
 	}
 	if len(n.Value) > limit {
-		return fmt.Errorf("%w: a %s of more than %d bytes", captures.ErrTooLarge, n.Kind, limit)
+		return fmt.Errorf("%w: the %s has more than %d bytes", captures.ErrTooLarge, n.Kind, limit)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func checkReading(r *captures.Reading) error {
 	case len(r.Method)+len(r.Path)+len(r.Type) > maxReadingBytes:
 		return fmt.Errorf("%w: the type of the field %.40q of %.40q has more than %d bytes", captures.ErrTooLarge, r.Method, r.Path, maxReadingBytes)
 	case !utf8.ValidString(r.Method + r.Path + r.Type):
-		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
+		return fmt.Errorf("%w: the text is not UTF-8", ErrInvalid)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func checkDefinition(d *captures.Definition) error {
 	case d.Name == "" || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl):
 		return fmt.Errorf("%w: %.40q is not a valid name for definitions", ErrInvalid, d.Name)
 	case len(d.Name) > maxNameBytes:
-		return fmt.Errorf("%w: a name of more than %d bytes", captures.ErrTooLarge, maxNameBytes)
+		return fmt.Errorf("%w: the name has more than %d bytes", captures.ErrTooLarge, maxNameBytes)
 	case d.Kind != captures.DescriptorSet && d.Kind != captures.ProtoFile && (d.Active || d.Kind != ""):
 		return fmt.Errorf("%w: %.40q is not a kind of definitions", ErrInvalid, d.Kind)
 	case d.Kind == captures.DescriptorSet && strings.ContainsAny(d.Name, `/\`):

@@ -35,7 +35,7 @@ func Notes(exchange int64, give func(captures.Note)) Query {
 		Args: []any{exchange, maxNotes + 1},
 		Row: func(values []any) error {
 			if rows++; rows > maxNotes {
-				return captures.Damaged("more than %d notes", maxNotes)
+				return captures.Damaged("the capture has more than %d notes", maxNotes)
 			}
 
 			// Removed notes stay as rows, for followers.
@@ -58,7 +58,7 @@ func Readings(method string, give func(captures.Reading)) Query {
 		Args: []any{method, maxReadings + 1},
 		Row: func(values []any) error {
 			if rows++; rows > maxReadings {
-				return captures.Damaged("more than %d readings", maxReadings)
+				return captures.Damaged("the capture has more than %d chosen field types", maxReadings)
 			}
 			r := row{values: values}
 			_, reading := r.reading()
@@ -105,7 +105,7 @@ func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
 		Args: []any{maxDefinitions + 1},
 		Row: func(values []any) error {
 			if rows++; rows > maxDefinitions {
-				return captures.Damaged("more than %d definitions", maxDefinitions)
+				return captures.Damaged("the capture has more than %d definitions", maxDefinitions)
 			}
 			r := row{values: values}
 			_, d := r.definition()
@@ -142,7 +142,7 @@ func After(number int64, count int, give func(n int64, a captures.Addition)) []Q
 			r := row{values: values}
 			n, a := read(&r)
 			if r.err == nil && n <= last[table] {
-				r.err = captures.Damaged("number %d follows %d", n, last[table])
+				r.err = captures.Damaged("addition %d comes after addition %d", n, last[table])
 			}
 			if r.err == nil {
 				last[table] = n
@@ -179,13 +179,13 @@ type row struct {
 }
 
 // errType is the error for a value that does not have the expected SQLite type.
-var errType = errors.New("a value does not have the expected SQLite type")
+var errType = errors.New("the value does not have the expected SQLite type")
 
 // nextAs returns the next value of the row, which must be a T.
 func nextAs[T any](r *row) (v T) {
 	v, ok := r.values[r.next].(T)
 	if r.next++; !ok && r.err == nil {
-		r.err = captures.Damaged("column %d of an addition: %v", r.next, errType)
+		r.err = captures.Damaged("column %d of an addition cannot be read: %v", r.next, errType)
 	}
 	return v
 }
@@ -206,7 +206,7 @@ func (r *row) bytes() []byte {
 func (r *row) int(least, most int64) int64 {
 	v := nextAs[int64](r)
 	if r.err == nil && (v < least || v > most) {
-		r.err = captures.Damaged("column %d of an addition holds %d", r.next, v)
+		r.err = captures.Damaged("column %d of an addition contains the invalid number %d", r.next, v)
 	}
 	return v
 }
@@ -236,7 +236,7 @@ func (r *row) note() (n int64, t captures.Note) {
 	case r.values[r.next] == nil:
 		r.err = captures.Damaged("note %d is about exchange %d, which does not exist", n, t.Exchange)
 	case (dir < 0) != (frame < 0) || frame < 0 && t.Path != "" || len(t.Path) > maxPathBytes || len(t.Kind) > maxNoteKindBytes:
-		r.err = captures.Damaged("note %d has no place", n)
+		r.err = captures.Damaged("note %d has an invalid address", n)
 	default:
 		if err := checkNoteSize(&t); err != nil {
 			r.err = captures.Damaged("note %d: %v", n, err)
@@ -249,7 +249,7 @@ func (r *row) note() (n int64, t captures.Note) {
 func (r *row) reading() (n int64, reading captures.Reading) {
 	n, reading = r.int(1, math.MaxInt64), captures.Reading{Method: r.text(), Dir: captures.Direction(r.int(0, 1)), Path: r.text(), Type: r.text()}
 	if r.err == nil && len(reading.Method)+len(reading.Path)+len(reading.Type) > maxReadingBytes {
-		r.err = captures.Damaged("reading %d has more than %d bytes", n, maxReadingBytes)
+		r.err = captures.Damaged("chosen field type %d has more than %d bytes", n, maxReadingBytes)
 	}
 	return n, reading
 }

@@ -90,7 +90,7 @@ func (w *writer) note(t *captures.Note) (n int64, err error) {
 	case err != nil:
 		return 0, err
 	case !known:
-		return 0, fmt.Errorf("%w: %d", captures.ErrNoExchange, t.Exchange)
+		return 0, captures.NoExchange(t.Exchange)
 	}
 
 	// The direction of a note on the exchange as a whole is stored as -1.
@@ -168,7 +168,7 @@ func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
 
 	// Report a wrong name instead of doing nothing.
 	if len(kinds) == 0 {
-		return 0, fmt.Errorf("%w: there are no definitions named %.80q", ErrInvalid, d.Name)
+		return 0, fmt.Errorf("%w: the capture has no definitions named %.80q", ErrInvalid, d.Name)
 	}
 
 	// The rows stay, so that followers see the removal.

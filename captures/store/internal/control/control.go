@@ -188,7 +188,7 @@ func readMessage(r io.Reader, limit int) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if int64(size) > int64(limit) {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", errTooLong, size, limit)
+		return nil, fmt.Errorf("%w: the message has %d bytes, but at most %d are allowed", errTooLong, size, limit)
 	}
 	var b bytes.Buffer
 	if _, err := io.CopyN(&b, r, int64(size)); err != nil {

@@ -23,7 +23,7 @@ func openPrivate(name string) (*os.File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNoWriter
 	case errors.Is(err, syscall.ELOOP):
-		return nil, fmt.Errorf("%s is a symbolic link, which is not followed: remove it", name)
+		return nil, fmt.Errorf("%s is a symbolic link, so unwire does not use the file: delete it", name)
 	case err != nil:
 		return nil, err
 	}
@@ -34,9 +34,9 @@ func openPrivate(name string) (*os.File, error) {
 		case !info.Mode().IsRegular():
 			err = fmt.Errorf("%s is not a regular file", name)
 		case info.Mode().Perm()&0o022 != 0:
-			err = fmt.Errorf("%s can be written to by other users, so it is not used: remove it", name)
+			err = fmt.Errorf("other users can write to %s, so unwire does not use the file: delete it", name)
 		case !ok || int(owner.Uid) != os.Geteuid():
-			err = fmt.Errorf("%s belongs to another user, so it is not used", name)
+			err = fmt.Errorf("%s belongs to another user, so unwire does not use the file", name)
 		}
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ func openPrivate(name string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file, so it is not used", name)
+		return nil, fmt.Errorf("%s is not a regular file, so unwire does not use it", name)
 	}
 	return os.Open(name)
 }

@@ -247,7 +247,7 @@ func (s *Server) authenticate(conn net.Conn, r *bufio.Reader) bool {
 		return false
 	}
 	if subtle.ConstantTimeCompare([]byte(h.Token), s.token) != 1 {
-		s.send(conn, answer{V: version, Error: &reason{codeUnauthorized, "the token is not that of this recording"}})
+		s.send(conn, answer{V: version, Error: &reason{codeUnauthorized, "the token does not belong to this recording"}})
 		return false
 	}
 	return s.send(conn, answer{V: version, OK: true})
@@ -274,7 +274,7 @@ func (s *Server) serveOne(conn net.Conn, r *bufio.Reader) (more bool) {
 		// step.
 		wrong, readable := errors.AsType[*json.UnmarshalTypeError](err)
 		readable = readable && wrong.Field != ""
-		return s.send(conn, answer{ID: q.ID, Error: &reason{codeBadRequest, "no request: " + err.Error()}}) && readable
+		return s.send(conn, answer{ID: q.ID, Error: &reason{codeBadRequest, "the message is not a request: " + err.Error()}}) && readable
 	}
 	return s.send(conn, s.handle(&q))
 }
@@ -282,7 +282,7 @@ func (s *Server) serveOne(conn net.Conn, r *bufio.Reader) (more bool) {
 // handle executes one request of a client, and returns the response.
 func (s *Server) handle(q *request) answer {
 	if q.ID == nil {
-		return answer{Error: &reason{codeBadRequest, "a request has an id"}}
+		return answer{Error: &reason{codeBadRequest, "a request must have an id"}}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()

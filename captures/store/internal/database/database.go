@@ -32,9 +32,9 @@ func CheckPath(path string) (fresh bool, err error) {
 		}
 		return false, err
 	case info.IsDir():
-		return false, fmt.Errorf("%w: a directory", captures.ErrNotCapture)
+		return false, fmt.Errorf("%w: the path is a folder", captures.ErrNotCapture)
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%w: not a regular file", captures.ErrNotCapture)
+		return false, fmt.Errorf("%w: the path is not a regular file", captures.ErrNotCapture)
 	case info.Size() == 0:
 		return true, fmt.Errorf("%w: the file is empty", captures.ErrNotCapture)
 	}
@@ -50,7 +50,7 @@ func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db
 		// In a folder without write permission, SQLite cannot create the index of the write-ahead log. If there
 		// is no log, it is not needed.
 		if info, serr := os.Stat(path + "-wal"); serr == nil && info.Size() > 0 {
-			return nil, 0, fmt.Errorf("%w: its write-ahead log cannot be read in this folder: copy it together with %s-wal to one that can be written to", err, filepath.Base(path))
+			return nil, 0, fmt.Errorf("%w: SQLite's write-ahead log cannot be read in a read-only folder: copy the capture and %s-wal to a writable folder", err, filepath.Base(path))
 		}
 		db, version, err = openIdentified(ctx, path, "immutable", len(steps))
 	}
@@ -244,7 +244,7 @@ func CheckNotTruncated(path string) error {
 	}
 	pages := int64(binary.BigEndian.Uint32(head[28:]))
 	if pages*pageSize > info.Size() {
-		return fmt.Errorf("%w: %d bytes of %d", captures.ErrDamaged, info.Size(), pages*pageSize)
+		return fmt.Errorf("%w: the file has only %d of %d bytes", captures.ErrDamaged, info.Size(), pages*pageSize)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func Explain(err error) error {
 	}
 	switch se.Code() & 0xff {
 	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: not an SQLite database", captures.ErrNotCapture)
+		return fmt.Errorf("%w: the file is not an SQLite database", captures.ErrNotCapture)
 	case sqlite3.SQLITE_CORRUPT:
 		return captures.Damaged("%v", err)
 	case sqlite3.SQLITE_IOERR:

@@ -26,7 +26,7 @@ import (
 )
 
 // errMemory is the error for a failed allocation outside of Go's heap.
-var errMemory = errors.New("out of memory")
+var errMemory = errors.New("SQLite ran out of memory")
 
 // A Conn is a connection to an SQLite database that calls SQLite's C functions directly, without database/sql.
 type Conn struct {

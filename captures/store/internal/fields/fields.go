@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"unicode/utf8"
 
 	"unwire/captures"
@@ -100,7 +101,7 @@ func Parse(s string) (captures.Headers, error) {
 		return nil, err
 	}
 	if len(rows) > Max {
-		return nil, captures.Damaged("%d header fields, where at most %d are read", len(rows), Max)
+		return nil, fmt.Errorf("a header section has %d fields, more than the limit of %d", len(rows), Max)
 	}
 	var h captures.Headers
 	for i, r := range rows {
@@ -111,15 +112,15 @@ func Parse(s string) (captures.Headers, error) {
 		case len(r) == 3 && r[2] == "base64":
 			name, err := base64.StdEncoding.DecodeString(r[0])
 			if err != nil {
-				return h, captures.Damaged("header %d: %v", i, err)
+				return h, fmt.Errorf("header field %d cannot be read: %w", i, err)
 			}
 			value, err := base64.StdEncoding.DecodeString(r[1])
 			if err != nil {
-				return h, captures.Damaged("header %d: %v", i, err)
+				return h, fmt.Errorf("header field %d cannot be read: %w", i, err)
 			}
 			h = append(h, captures.Header{Name: string(name), Value: string(value)})
 		default:
-			return h, captures.Damaged("header %d has %d parts", i, len(r))
+			return h, fmt.Errorf("header field %d has %d parts", i, len(r))
 		}
 	}
 	return h, nil

@@ -162,20 +162,20 @@ func NewUnpacker() (*Unpacker, error) {
 // Limits: MaxSize. Errors: ErrDamaged.
 func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) {
 	if size < 0 || size > MaxSize {
-		return nil, captures.Damaged("a payload declares %d bytes", size)
+		return nil, captures.Damaged("a payload claims to have %d bytes", size)
 	}
 	switch codec {
 	case Raw:
 	case zstdCodec:
 		// If the payload is longer than declared, the length check below fails.
 		if data, err = u.inflate(data, size); err != nil {
-			return nil, captures.Damaged("a payload does not inflate: %v", err)
+			return nil, captures.Damaged("a payload cannot be decompressed: %v", err)
 		}
 	default:
-		return nil, captures.Damaged("a payload has the unknown codec %d", codec)
+		return nil, captures.Damaged("a payload has the unknown compression %d", codec)
 	}
 	if int64(len(data)) != size {
-		return nil, captures.Damaged("a payload has %d bytes where %d were declared", len(data), size)
+		return nil, captures.Damaged("a payload has %d bytes, but %d were declared", len(data), size)
 	}
 	return data, nil
 }

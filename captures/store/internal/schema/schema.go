@@ -154,12 +154,12 @@ func Migrate(ctx context.Context, db *sql.DB, have int, steps []Migration) error
 	defer func() { _ = tx.Rollback() }()
 	for i, step := range steps[have:] {
 		if err := step.run(ctx, tx); err != nil {
-			return fmt.Errorf("to format %d: %w", have+i+1, err)
+			return fmt.Errorf("the capture cannot be converted to format %d: %w", have+i+1, err)
 		}
 	}
 	header := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", ApplicationID, len(steps))
 	if _, err := tx.ExecContext(ctx, header); err != nil {
-		return fmt.Errorf("header: %w", err)
+		return fmt.Errorf("the header of the capture cannot be written: %w", err)
 	}
 	return tx.Commit()
 }
@@ -182,16 +182,16 @@ func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err e
 		return 0, err
 	}
 	if app != ApplicationID {
-		return 0, fmt.Errorf("%w: an SQLite database of another program (application id %#x)", captures.ErrNotCapture, uint32(app))
+		return 0, fmt.Errorf("%w: the file is an SQLite database of another program (application id %#x)", captures.ErrNotCapture, uint32(app))
 	}
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return 0, err
 	}
 	switch {
 	case version > newest:
-		return version, fmt.Errorf("%w, in format %d; this version reads formats up to %d: update unwire", captures.ErrNewerFormat, version, newest)
+		return version, fmt.Errorf("%w, in format %d; this version of unwire reads formats up to %d: update unwire", captures.ErrNewerFormat, version, newest)
 	case version < 1:
-		return version, captures.Damaged("format %d", version)
+		return version, captures.Damaged("the file claims to have format %d", version)
 	}
 	return version, nil
 }
@@ -224,12 +224,12 @@ func Verify(ctx context.Context, db *sql.Conn, steps []Migration) error {
 		case !ok:
 			return captures.Damaged("%s is missing", name)
 		case g != w:
-			return captures.Damaged("%s is not as this format defines it", name)
+			return captures.Damaged("%s differs from the format's definition", name)
 		}
 	}
 	for name := range got {
 		if _, ok := want[name]; !ok {
-			return captures.Damaged("unexpected %s", name)
+			return captures.Damaged("the format does not define %s", name)
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 // Errors: ErrDamaged, before anything is yielded.
 func (r *Row) Each(data []byte, webSocket bool, yield func(n int64, c captures.Chunk) bool) error {
 	if r.SizeUp+r.SizeDown != int64(len(data)) {
-		return r.damaged("has %d bytes where %d are declared", len(data), r.SizeUp+r.SizeDown)
+		return r.damaged("has %d bytes, but %d are declared", len(data), r.SizeUp+r.SizeDown)
 	}
 	var buf [MaxChunks]entry
 	entries, err := r.parse(buf[:0], webSocket)
@@ -162,7 +162,7 @@ func (r *Row) LastOf(webSocket bool) (last [2]int64, t time.Duration, err error)
 func (r *Row) parse(entries []entry, webSocket bool) ([]entry, error) {
 	// The row's own bounds come first, so that the loop below is short for a forged row.
 	if r.Chunks < 1 || r.Chunks > MaxChunks || r.Last < r.First || r.Last-r.First >= MaxSpan {
-		return nil, r.damaged("has %d chunks, numbers %d to %d", r.Chunks, r.First, r.Last)
+		return nil, r.damaged("has %d chunks, which do not fit the numbers %d to %d", r.Chunks, r.First, r.Last)
 	}
 
 	// Numbers, times and sizes are sums, which must stay within limits.
@@ -177,18 +177,18 @@ func (r *Row) parse(entries []entry, webSocket bool) ([]entry, error) {
 
 		// The first entry is stored relative to the row, so its differences must be zero.
 		if i == 0 && (e.number != 0 || e.t != 0) {
-			return nil, r.damaged("begins with another number or time than its row")
+			return nil, r.damaged("begins with a number or time that differs from its row")
 		}
 		if e.hasOpcode && (!webSocket || e.opcode&0x30 != 0) {
 			return nil, r.damaged("has the opcode %#x", byte(e.opcode))
 		}
 		if e.number >= MaxSpan {
-			return nil, r.damaged("skips %d numbers", e.number)
+			return nil, r.damaged("skips %d chunk numbers", e.number)
 		}
 		number += e.number + 1
 		t += e.t
 		if t < 0 {
-			return nil, r.damaged("has a chunk before the exchange")
+			return nil, r.damaged("has a chunk with a time before the exchange")
 		}
 		sizes[e.dir] += e.size
 		e.number, e.t = number, t

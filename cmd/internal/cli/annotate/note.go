@@ -82,7 +82,7 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 	case text == nil && !marked && f.remove == "":
 		return printNotes(ctx, a, at, path, f.json)
 	case at.Exchange == 0:
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s: the note needs an address", at.File), "give the address of an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
+		return app.Fail(app.ExitUsage, fmt.Errorf("a note needs the address of an exchange, not only the capture %s", at.File), "give the address of an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
 	}
 
 	// The place must exist, so that a note cannot refer to a frame that was never recorded.

@@ -256,7 +256,7 @@ func removeDefinitions(ctx context.Context, a *app.App, file string, names []str
 		})
 		for _, name := range names {
 			if !slices.ContainsFunc(list, func(d captures.Definition) bool { return d.Name == name }) {
-				return app.Fail(app.ExitInput, fmt.Errorf("%s contains no definitions named %q", file, name), "'unwire use --list "+file+"' lists them")
+				return app.Fail(app.ExitInput, fmt.Errorf("the capture %s contains no definitions named %q", file, name), "'unwire use --list "+file+"' lists them")
 			}
 		}
 		for _, d := range list {

@@ -125,7 +125,7 @@ func hint(o *call.Options, r *call.Result) string {
 	case r.Local && r.Message == outbound.OnlyHTTP1:
 		return "use --protocol connect or grpc-web, which do not need HTTP/2"
 	case r.Local && r.Reason == outbound.NoAnswer && o.Protocol == call.GRPC:
-		return "check that the server serves gRPC there, which needs HTTP/2; --protocol connect and grpc-web do not"
+		return "check that the server serves gRPC at this address; gRPC needs HTTP/2, --protocol connect and grpc-web do not"
 	case r.Local:
 		return replaytext.Hint(r.Reason, o.To.String())
 	case strings.HasPrefix(r.Message, "415 "), strings.HasPrefix(r.Message, "invalid content-type"):

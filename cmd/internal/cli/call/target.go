@@ -53,8 +53,11 @@ func (f *callFlags) options(ctx context.Context, a *app.App, method string) (*ca
 			return nil, nil, err
 		}
 	}
-	if from.To == nil || from.Method == "" {
-		return nil, nil, app.Fail(app.ExitUsage, errors.New("no method given: name METHOD, or an exchange with --like"), "give METHOD and --to URL, or --like F.uwc#ID")
+	switch {
+	case from.Method == "":
+		return nil, nil, app.Fail(app.ExitUsage, errors.New("no method is given"), "give METHOD and --to URL, or --like F.uwc#ID")
+	case from.To == nil:
+		return nil, nil, app.Fail(app.ExitUsage, fmt.Errorf("no server is given for the method %s", term.Clean(from.Method)), "give the server with --to URL, or an exchange of a capture with --like F.uwc#ID")
 	}
 
 	// A method below a path, such as /api/v1/pkg.Service/Method, adds the path to the URL.
@@ -182,7 +185,7 @@ func header(text string) (h call.Header, err error) {
 	kind, _, _ := strings.Cut(value, ":")
 	if !slices.Contains([]string{"env", "file", "keyring"}, kind) {
 		if len(redact.New(redact.Options{}).FindHeaders(captures.Headers{{Name: name, Value: value}})) > 0 {
-			return h, app.Fail(app.ExitUsage, fmt.Errorf("--header: the value of %s is a secret, which other users see on a command line", name),
+			return h, app.Fail(app.ExitUsage, fmt.Errorf("--header: the value of %s is a secret, and other users can see the command line", name),
 				"refer to it: --header "+name+"=env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT")
 		}
 		return call.Header{Name: name, Value: value}, nil
@@ -228,7 +231,7 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 		name := reflected.Name(o.To)
 		s, err = a.LoadSource(ctx, name)
 		if err != nil {
-			return nil, app.Fail(app.ExitInput, fmt.Errorf("no definitions of %s: %w", term.Clean(method), err), "--proto names definitions: a folder, a descriptor set, a capture")
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("cannot load the definitions of %s: %w", term.Clean(method), err), definitionsHint(err))
 		}
 		if s.Method(service, rpc) == nil {
 			return nil, noMethod(s, service, rpc, name)
@@ -266,4 +269,12 @@ func noMethod(s *schema.Schema, service, rpc, source string) error {
 		hint = "this service has " + term.Clean(strings.Join(names, ", ")) + more
 	}
 	return app.Fail(app.ExitInput, fmt.Errorf("the definitions of %s have no method %s/%s", source, term.Clean(service), term.Clean(rpc)), hint)
+}
+
+// definitionsHint says what to do if the server did not give its definitions.
+func definitionsHint(err error) string {
+	if strings.Contains(err.Error(), "is not trusted") {
+		return "name the CA of the server with --upstream-ca PEM"
+	}
+	return "--proto names definitions: a folder, a descriptor set, a capture"
 }

@@ -44,7 +44,7 @@ func demoClient(ctx context.Context, a *app.App, o demo.ClientOptions) error {
 		}
 	}
 	if o.Token = os.Getenv(credential.EnvToken); o.Token == "" {
-		return app.Fail(app.ExitCredentials, errors.New("no token"), "set "+credential.EnvToken+" to a bearer token; the stand-in accepts any token by default")
+		return app.Fail(app.ExitCredentials, errors.New("demo-client needs a token"), "set "+credential.EnvToken+" to a bearer token; the stand-in accepts any token by default")
 	}
 	o.Out = a.Out
 	return demo.RunClient(ctx, o)

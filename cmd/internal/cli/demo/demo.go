@@ -91,7 +91,7 @@ func freeName(name string) (string, error) {
 			return candidate, nil
 		}
 	}
-	return "", fmt.Errorf("%s and its 9,999 numbered variants exist: delete some of them", name)
+	return "", fmt.Errorf("the files %s and 9,999 numbered variants exist: delete some of them", name)
 }
 
 // A demoServer is a running stand-in for the recorded API's server. It accepts only a random token, which
@@ -141,7 +141,7 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 	}
 	env := []string{credential.EnvToken + "=" + s.token}
 	if err := runDemoClient(ctx, a, rec, []string{self, "demo-client", "--url", s.url}, env); err != nil {
-		return nil, fmt.Errorf("the connect-go client: %w", err)
+		return nil, fmt.Errorf("the connect-go client failed: %w", err)
 	}
 	clients = append(clients, "connect-go")
 	if f.nodeClient == "" {
@@ -162,7 +162,7 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 		return clients, err
 	}
 	if err := runDemoClient(ctx, a, rec, argv, env); err != nil {
-		return clients, fmt.Errorf("the Node client: %w", err)
+		return clients, fmt.Errorf("the Node client failed: %w", err)
 	}
 	return append(clients, "connect-es on Node "+nodeVersion(argv[0])), nil
 }
@@ -176,7 +176,7 @@ func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, 
 		Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said,
 	})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("exit status %d", code)
+		err = fmt.Errorf("the client ended with exit status %d", code)
 	}
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(said.String()))

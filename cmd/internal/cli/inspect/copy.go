@@ -64,12 +64,36 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 		a.Say("unwire: %s", term.Clean(left))
 	}
 
+	if err := sayWhatIsMissing(ctx, a, c, ex, f.copy); err != nil {
+		return err
+	}
+
 	// Secrets are variables of the environment, which the user has to set.
 	if len(line.Variables) > 0 {
 		a.Say("unwire: set %s", strings.Join(line.Variables, ", "))
 	}
 	_, err = fmt.Fprintln(a.Out, line.Text)
 	return err
+}
+
+// sayWhatIsMissing prints what the command line lacks, because it depends on the user's files: the CA of a server whose
+// certificate this machine does not trust, and definitions.
+func sayWhatIsMissing(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchange, tool string) error {
+	der, err := c.Authority(ctx, ex.TLS.CA.SHA256)
+	if err != nil {
+		return err
+	}
+	if len(der) > 0 {
+		how := map[string]string{"curl": "add --cacert PEM", "grpcurl": "add -cacert PEM", "buf": "add --cacert PEM", "go": "set SSL_CERT_FILE"}[tool]
+		a.Say("unwire: the server's certificate is from a CA that this machine does not trust (%s): %s", term.Clean(ex.TLS.CA.Subject), how)
+	}
+	switch tool {
+	case "grpcurl":
+		a.Say("unwire: grpcurl takes definitions from the server's reflection; if it has none, add -import-path DIR -proto FILE")
+	case "buf":
+		a.Say("unwire: buf takes definitions from the server's reflection; if it has none, add --schema DIR")
+	}
+	return nil
 }
 
 // copiedRequest returns the recorded request of an exchange, in the form that package commandline needs.
@@ -116,9 +140,9 @@ func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (
 	}
 	switch {
 	case credential.IsRedacted(ex.URL), len(secrets.FindURL(ex.URL)) > 0:
-		return nil, app.Fail(app.ExitInput, errors.New("its URL has a secret, which a command line would show"), "'unwire replay' takes it from the environment")
+		return nil, app.Fail(app.ExitInput, errors.New("the URL contains a secret, which a command line would show"), "'unwire replay' can send the request with the secret from the environment")
 	case credential.InBody.Match(body), len(secrets.Find(body, false)) > 0:
-		return nil, app.Fail(app.ExitInput, errors.New("its body has a secret, which a command line would show"), "'unwire replay' takes it from the environment")
+		return nil, app.Fail(app.ExitInput, errors.New("the body contains a secret, which a command line would show"), "'unwire replay' can send the request with the secret from the environment")
 	}
 	return r, nil
 }
@@ -155,14 +179,14 @@ func addMessages(r *commandline.Request, ex *decode.Exchange, defs *schema.Schem
 		// JSON needs a definition, and must not lose unknown fields silently.
 		md := app.FrameType(defs, ex.Call, captures.Up)
 		if md == nil {
-			return app.Fail(app.ExitInput, fmt.Errorf("no definitions describe %s", term.Clean(ex.CallName())), "--proto names definitions; --copy curl needs none")
+			return app.Fail(app.ExitInput, fmt.Errorf("the definitions do not describe %s", term.Clean(ex.CallName())), "name definitions with --proto, or use --copy curl, which needs none")
 		}
 		p, err := protoform.Print(protoform.JSON, f.Data, false, md, defs.Message)
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Seq, err)
 		}
 		if len(p.Lost) > 0 {
-			return app.Fail(app.ExitInput, fmt.Errorf("the definitions lack field %s of frame %d, which JSON would lose", p.Lost[0], f.Seq), "--copy curl keeps every byte")
+			return app.Fail(app.ExitInput, fmt.Errorf("the definitions lack the field %s of frame %d, so the field would be lost in JSON", p.Lost[0], f.Seq), "use --copy curl, which keeps every byte")
 		}
 		var b bytes.Buffer
 		if err := json.Compact(&b, p.Data); err != nil {

@@ -233,7 +233,7 @@ func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.Mess
 		return nil, err
 	}
 	if s == nil || s.Message(f.typeName) == nil {
-		return nil, app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", f.typeName),
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("the definitions contain no message %s", f.typeName),
 			"give the full name, package.Message, such as "+proto.AgentPackage+".AgentClientMessage")
 	}
 	return s.Message(f.typeName), nil
@@ -286,7 +286,7 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 // captureFileError returns an error for a capture file, whose bytes are a SQLite database and cannot be
 // decoded as a message.
 func captureFileError(name string) error {
-	return app.Fail(app.ExitUsage, fmt.Errorf("%s is a capture, but decode needs one frame, or a file with protobuf", name),
+	return app.Fail(app.ExitUsage, fmt.Errorf("%s is a capture, but decode needs a frame of it, or a file with protobuf", name),
 		fmt.Sprintf("name a frame, such as '%s#1/up/0'; 'unwire ls %[1]s' lists the exchanges, and 'unwire show %[1]s 1' prints one; --in raw decodes the bytes of the capture file itself", term.Clean(name)))
 }
 
@@ -350,7 +350,7 @@ func isFixedLength(as string) bool {
 
 // fixedLengthError returns the usage error for such a framing with other inputs.
 func fixedLengthError(as string) error {
-	return app.Usagef("--as %s is only for connections without HTTP in a capture, such as F.uwc#7/down/0", as)
+	return app.Usagef("--as %s can be used only for recorded connections without HTTP, such as F.uwc#7/down/0", as)
 }
 
 // checkChoices checks the field types that the user chose for a file: it is an error if no message has

@@ -270,26 +270,26 @@ func parseLabel(s string, args []string) (query.Label, error) {
 	// The path may contain = in names, so cut at the last separator.
 	cut := max(strings.LastIndexByte(s, '='), strings.LastIndexByte(s, ':'))
 	if cut < 0 {
-		return bad("the role is missing")
+		return bad("the role is missing after =")
 	}
 	l := query.Label{Path: s[:cut]}
 	var err error
 	if l.Role, err = transcript.ParseRole(s[cut+1:]); err != nil {
-		return bad(err.Error())
+		return bad(app.PlainText(err))
 	}
 
 	// Without arguments, the label itself names the exchange.
 	if len(args) == 0 {
 		file, path, ok := strings.Cut(l.Path, "=")
 		if !ok {
-			return bad("the exchange is missing")
+			return bad("the number of the exchange is missing")
 		}
 		l.At, l.Path = query.ParseAddress(file), path
 	} else if l.At, err = app.AddressArgs(args, false); err != nil {
 		return l, err
 	}
 	if l.At.Exchange == 0 {
-		return bad("the exchange is missing")
+		return bad("the number of the exchange is missing")
 	}
 	for _, dir := range [...]string{"up", "down"} {
 		if path, ok := strings.CutPrefix(l.Path, dir+"/"); ok {
@@ -333,7 +333,7 @@ func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int
 	defer c.Close()
 	lines, n, err := c.LabelLines(ctx, l, e.options)
 	if err == nil && n == 0 {
-		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate for a role at %q", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the candidates", safetext.ShellFile(l.At.File), l.At.Exchange))
+		err = app.Fail(app.ExitInput, fmt.Errorf("%s: chat found no text at the path %q, so it cannot be labelled", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the candidates", safetext.ShellFile(l.At.File), l.At.Exchange))
 	}
 	return lines, n, err
 }

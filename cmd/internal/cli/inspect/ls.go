@@ -97,6 +97,13 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 		return followList(ctx, a, f, files[0], selected)
 	}
 
+	// Terms about frames read the bodies, which takes long in a large capture.
+	if selected.Needs()&filter.Frames != 0 {
+		counted, meter := a.ShowProgress(ctx, "searching", files...)
+		defer meter.Stop()
+		ctx = counted
+	}
+
 	// A damaged capture is listed as far as it can be read; the error is reported at the end.
 	var lines []*contract.Exchange
 	var damage error

@@ -49,7 +49,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		place := query.Address{File: addr.File, Exchange: at.ID, Part: addr.Part, Dir: f.Dir, Frame: f.Seq}
 		md := v.Of(at.Call, f.Dir).Type
 		if md == nil {
-			missing = app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the type of this frame", place), "name definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
+			missing = app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the message type of this frame", place), "name definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
 			continue
 		}
 		p, err := protoform.Print(protoform.Format(o.format), f.Data, isJSON, md, v.Definition)
@@ -67,7 +67,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 
 	// Frames without a definition are an error only if nothing was printed.
 	if printed == 0 && missing == nil {
-		missing = app.Fail(app.ExitInput, fmt.Errorf("%s: contains no message to print", addr), "without --format, show prints all data")
+		missing = app.Fail(app.ExitInput, fmt.Errorf("%s contains no message to print", addr), "leave out --format to print all data")
 	}
 	if printed > 0 && missing != nil {
 		a.Say("unwire: %s", missing)
@@ -130,7 +130,7 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 	}
 	md := find(typeName)
 	if md == nil {
-		return app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", term.Clean(typeName)), "give the full name, package.Message, and name the definitions with --proto DIR")
+		return app.Fail(app.ExitUsage, fmt.Errorf("the definitions contain no message %s", term.Clean(typeName)), "give the full name, package.Message, and name the definitions with --proto DIR")
 	}
 	data, err := protoform.Parse(protoform.Format(f.format), text, md, find)
 	if err != nil {

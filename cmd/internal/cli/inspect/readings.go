@@ -30,7 +30,7 @@ func parseChosenAll(words []string) (whole string, list []query.Choice, err erro
 	for _, w := range words {
 		if !strings.Contains(w, ":") {
 			if whole != "" {
-				return "", nil, app.Usagef("--as sets two framings: %s and %s", whole, w)
+				return "", nil, app.Usagef("--as gives two different framings: %s and %s", whole, w)
 			}
 			whole = w
 			continue
@@ -50,7 +50,7 @@ func plainChoices(list []query.Choice) ([]kind.Choice, error) {
 	var out []kind.Choice
 	for _, c := range list {
 		if c.HasDir {
-			return nil, app.Usagef("--as %s:%s: a file has no directions (up, down)", c.Dir, c.Choice)
+			return nil, app.Usagef("--as %s:%s: a direction (up, down) can be given only for a capture, not for a file", c.Dir, c.Choice)
 		}
 		out = append(out, c.Choice)
 	}

@@ -403,7 +403,7 @@ func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 // frameAt returns the frame that an address names.
 func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 	if addr.Frame < 0 {
-		return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names no frame", addr), fmt.Sprintf("name a frame, such as %s/down/0", addr))
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names an exchange, but no frame of it", addr), fmt.Sprintf("name a frame, such as %s/down/0", addr))
 	}
 	f, err := query.FrameAt(ex, addr)
 	if err == nil {

@@ -193,7 +193,7 @@ func chosenClients(names []string, env clientconfig.Environment) ([]clientconfig
 		}
 	}
 	if len(list) == 0 {
-		return nil, app.Fail(app.ExitUsage, errors.New("no program that uses MCP servers was found"), hint)
+		return nil, app.Fail(app.ExitUsage, errors.New("unwire found no program on this machine that uses MCP servers"), hint)
 	}
 	return list, nil
 }
@@ -268,10 +268,10 @@ func readConfiguration(path string) (text []byte, mode os.FileMode, err error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, app.Fail(app.ExitInput, fmt.Errorf("%s is not a file", path), "add the server to the configuration by hand")
+		return nil, 0, app.Fail(app.ExitInput, fmt.Errorf("%s is not a regular file", path), "add the server to the configuration by hand")
 	}
 	if info.Size() > clientconfig.MaxSize {
-		return nil, 0, app.Fail(app.ExitInput, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), clientconfig.MaxSize), "add the server to the configuration by hand")
+		return nil, 0, app.Fail(app.ExitInput, fmt.Errorf("the file %s has %d bytes; the limit is %d", path, info.Size(), clientconfig.MaxSize), "add the server to the configuration by hand")
 	}
 	text, err = os.ReadFile(path)
 	return text, info.Mode().Perm(), err

@@ -124,7 +124,7 @@ func misspelled(cmd *cobra.Command, arg string) error {
 	if _, err := os.Stat(arg); err == nil || len(names) == 0 {
 		return nil
 	}
-	return app.Fail(app.ExitUsage, fmt.Errorf("unwire mcp: unknown command, and no such capture: %q", arg), fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), names[0]))
+	return app.Fail(app.ExitUsage, fmt.Errorf("unwire mcp: %q is neither a command nor an existing capture", arg), fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), names[0]))
 }
 
 // check returns an error if flags are combined that exclude each other.

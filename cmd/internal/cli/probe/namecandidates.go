@@ -109,7 +109,7 @@ func wordsOf(a *app.App, file string) ([]string, error) {
 		return nil, err
 	}
 	if len(data) > maxNamesFile {
-		return nil, fmt.Errorf("%s has more than %d bytes", app.InputName(file), maxNamesFile)
+		return nil, fmt.Errorf("the file %s has more than %d bytes", app.InputName(file), maxNamesFile)
 	}
 	names := []string{}
 	lines := bufio.NewScanner(bytes.NewReader(data))

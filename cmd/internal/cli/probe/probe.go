@@ -117,7 +117,6 @@ type probeFlags struct {
 	timeout time.Duration
 }
 
-// probeHelp is the help text of 'unwire probe'.
 const probeHelp = `probe finds the field numbers, types and names of a method's request from the parse
 errors of a server. probe sends malformed messages, which every parser rejects, so that
 the server does not execute the method. For client-streaming and bidirectional methods,
@@ -328,7 +327,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	// environment.
 	if f.like == "" {
 		if o.To == nil || o.Method == "" {
-			return nil, nil, app.Fail(app.ExitUsage, errors.New("no server or no method to probe"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
+			return nil, nil, app.Fail(app.ExitUsage, errors.New("the server or the method to probe is missing"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
 		}
 		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})

@@ -194,7 +194,7 @@ func (f *CaptureFlags) reachServers(a *app.App, o *mitm.Options, own string) err
 		return app.Usagef("--upstream-proxy: %v", err)
 	}
 	if upstream.IsListener(proxy, own) {
-		return app.Usagef("--upstream-proxy names this proxy itself: use another proxy, or none")
+		return app.Usagef("--upstream-proxy is the address of this proxy itself: use another proxy, or none")
 	}
 	o.UpstreamProxies = upstream.Always(proxy)
 	return nil

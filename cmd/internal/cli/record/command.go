@@ -27,7 +27,7 @@ func findCommand(browser string, argv []string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
-		return app.Fail(statusNotFound, fmt.Errorf("the command %s was not found in $PATH", argv[0]), "check the name, or give its path, such as ./"+argv[0])
+		return app.Fail(statusNotFound, fmt.Errorf("the command %s was not found in the folders of $PATH", argv[0]), "check the name, or give its path, such as ./"+argv[0])
 	case errors.Is(err, fs.ErrNotExist):
 		return app.Fail(statusNotFound, fmt.Errorf("the command %s does not exist", argv[0]), "check the path")
 	}

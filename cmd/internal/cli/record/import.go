@@ -142,7 +142,7 @@ func (j *importJob) run(ctx context.Context, a *app.App, input *formats.Input, s
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	case printErr == nil && done.Exchanges() == 0:
-		return app.Fail(app.ExitFinding, errors.New("no exchange could be imported"), "")
+		return app.Fail(app.ExitFinding, errors.New("the file contains no exchange that could be imported"), "")
 	}
 	return printErr
 }

@@ -110,7 +110,7 @@ func (e *editFlag) Type() string { return "EDIT" }
 func (e *editFlag) Set(text string) error {
 	parsed, err := edit.Parse(e.op, text)
 	if err == nil && parsed.Frame != edit.FirstFrame {
-		err = errors.New("the ID already selects the frame: remove @N")
+		err = errors.New("the ID already selects the frame: remove the frame number (@N) from the edit")
 	}
 	if err != nil {
 		return err
@@ -134,11 +134,11 @@ func (f *interceptFlags) decides() (n int) {
 func runIntercept(ctx context.Context, a *app.App, f interceptFlags, args []string) error {
 	switch n := f.decides(); {
 	case n > 1:
-		return app.Usagef("use only one of --release, --drop, --edit, --data and edits")
+		return app.Usagef("give only one decision: --release, --drop, --edit, --data, or edits such as --set")
 	case n > 0 && len(args) < 2:
-		return app.Usagef("name the frame: its ID, or first")
+		return app.Usagef("name the frame by its ID, or use first")
 	case f.releaseAll && (n > 0 || len(args) > 1):
-		return app.Usagef("--release-all concerns all frames: leave out the ID and other decisions")
+		return app.Usagef("--release-all releases all frames: leave out the ID and other decisions")
 	}
 
 	// The recorder holds the frames; this process only sends it decisions through a socket.
@@ -203,13 +203,13 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
 	if id == "first" {
 		if len(frames) == 0 {
-			return intercept.Frame{}, app.Fail(app.ExitInput, errors.New("no frame is held"), "use --wait to wait for one")
+			return intercept.Frame{}, app.Fail(app.ExitInput, errors.New("'unwire capture --intercept' holds no frame at the moment"), "use --wait to wait for a frame")
 		}
 		return frames[0], nil
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: a number, or first", id)
+		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: use a number, or first", id)
 	}
 	for _, f := range frames {
 		if f.ID == n {
@@ -238,7 +238,7 @@ func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 		}
 	}
 	if len(frames) == 0 && !f.json {
-		a.Say("no frame is held")
+		a.Say("'unwire capture --intercept' holds no frame at the moment")
 	}
 	return nil
 }

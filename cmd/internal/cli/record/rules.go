@@ -167,12 +167,12 @@ func loadRules(f *CaptureFlags, names *fieldNames) (*rules.Set, error) {
 	}
 	switch {
 	case errors.Is(err, rules.ErrRules):
-		return nil, app.Fail(app.ExitUsage, err, "'unwire capture --rules-schema' prints what a rule can have")
+		return nil, app.Fail(app.ExitUsage, err, "'unwire capture --rules-schema' prints the JSON Schema of rules files")
 	case err != nil:
 		return nil, err
 	}
 	if err := checkMapped(set, f.objects); err != nil {
-		return nil, app.Fail(app.ExitUsage, err, "to map to servers on other machines, use --live and --allow-host HOST")
+		return nil, app.Fail(app.ExitUsage, err, "to let a rule send requests to other machines, use --live and --allow-host HOST")
 	}
 	return set, nil
 }
@@ -292,7 +292,7 @@ func startHook(a *app.App, command string) (*hook.Hook, error) {
 func checkMapped(s *rules.Set, allowed app.ObjectStore) error {
 	for _, host := range s.MapTargets() {
 		if err := outbound.CheckTarget(&url.URL{Scheme: "https", Host: strings.ToLower(host)}, allowed.Live, allowed.Allow); err != nil {
-			return fmt.Errorf("a rule maps to %s: %w", host, err)
+			return fmt.Errorf("a rule sends requests to %s: %w", host, err)
 		}
 	}
 	return nil
@@ -331,7 +331,7 @@ func (r *rewriter) serve(out string, current func() *store.Store) (err error) {
 		return nil
 	}
 	if r.server, err = intercept.Serve(out, r.holder); err != nil {
-		return fmt.Errorf("held frames cannot be shown to 'unwire intercept': %w", err)
+		return fmt.Errorf("'unwire intercept' cannot show the held frames: %w", err)
 	}
 	go func() {
 		defer close(r.marked)

@@ -52,7 +52,7 @@ func checkModes(f CaptureFlags, argv []string) error {
 		return app.Fail(app.ExitUsage, errors.New("--transparent requires a command to run"), "usage: unwire capture --transparent -- CMD ARGS…")
 	case f.blockQUIC && !f.transparent && !f.passive:
 		return app.Fail(app.ExitUsage, errors.New("--block-quic requires --transparent or --passive"),
-			"unwire sees QUIC packets only if CMD runs in its own network namespace. The proxy itself does not offer QUIC")
+			"unwire can block QUIC packets only if CMD runs in its own network namespace; the proxy itself does not offer QUIC")
 	case f.transparent && f.reverse != "":
 		return app.Usagef("--transparent and --reverse cannot be used together")
 	case len(f.also) > 0 && f.reverse == "":
@@ -127,7 +127,7 @@ func tryTransparent(ctx context.Context) error {
 		Argv: []string{self, "--version"}, CAFile: ca.CertFile, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
 	}, nothing)
 	if err == nil && code != 0 {
-		err = fmt.Errorf("exit status %d", code)
+		err = fmt.Errorf("a test command ended with exit status %d", code)
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 	// Missing references matter only if the user named them.
 	switch {
 	case missing && named:
-		return app.Fail(app.ExitCredentials, errors.New("cannot resolve all references"), "'unwire credentials --help' lists the forms of REFERENCE")
+		return app.Fail(app.ExitCredentials, errors.New("some secrets could not be loaded"), "'unwire credentials --help' lists the forms of REFERENCE")
 	case useless:
 		return app.Fail(app.ExitCredentials, errors.New("a token listed above has expired, or expires within a minute"), "'unwire replay --refresh' exchanges an API key for a new token")
 	}

@@ -96,7 +96,7 @@ func (f *replayFlags) pace() (*outbound.Pace, error) {
 	case f.rate < 0 || math.IsNaN(f.rate):
 		return nil, app.Usagef("--rate must be greater than 0 requests per second")
 	case f.Live && f.rate > 1:
-		return nil, app.Usagef("--rate: at most 1 request per second may go to other machines, not %g", f.rate)
+		return nil, app.Usagef("--rate %g is too high: at most 1 request per second may go to other machines", f.rate)
 	}
 	p := &outbound.Pace{Interval: f.every, Budget: f.budget}
 	if f.rate > 0 {

@@ -64,7 +64,6 @@ type verifyFlags struct {
 	rate float64
 }
 
-// verifyHelp is the help text of 'unwire replay verify'.
 const verifyHelp = `verify checks the definitions of the requests in a capture against a server's protobuf
 parser, which reveals in its error messages how it reads a field. Each field is confirmed,
 contradicted or undecided. verify sends malformed messages, which every parser rejects,
@@ -216,7 +215,7 @@ func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string
 	case a.ShowsProfile(ctx, file):
 		a.Say("the server in the capture is another machine, so verify asks the local stand-in instead (--live asks the server in the capture, --to another server)")
 	default:
-		return app.Fail(app.ExitUsage, errors.New("the server in the capture is another machine, and no server is given"),
+		return app.Fail(app.ExitUsage, errors.New("the capture's server is another machine, and no other server is given"),
 			"name a server with --to, or use the server in the capture with --live and --allow-host")
 	}
 	return nil
@@ -249,7 +248,7 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 	case addr.Exchange != 0 && methods.Exchanges == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", safetext.ShellFile(addr.File)))
 	case methods.Len() == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("the definitions cover no method in %s", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "name the definitions with --proto"))
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("the definitions contain none of the methods in %s", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "name the definitions with --proto"))
 	}
 	return methods, nil
 }

@@ -192,7 +192,7 @@ func faultsError(faults []*extract.Fault) error {
 	if len(faults) > 1 {
 		files = fmt.Sprintf("%s and %d more files were", faults[0].File, len(faults)-1)
 	}
-	return app.Fail(app.ExitInput, fmt.Errorf("%s skipped because of an internal error of unwire at %s", files, faults[0].Where),
+	return app.Fail(app.ExitInput, fmt.Errorf("unwire skipped %s because of an internal error at %s", files, faults[0].Where),
 		"this is a bug in unwire: please report it with this location, and with the file if you may share it")
 }
 

@@ -34,7 +34,7 @@ func expandPatterns(ctx context.Context, objects *app.ObjectStore, inputs []stri
 			names = append(names, s.URL(o.Key))
 		}
 		if len(list) == 0 {
-			return nil, app.Fail(app.ExitInput, fmt.Errorf("%s matches nothing", in), "")
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("the pattern %s matches no file", in), "")
 		}
 	}
 	return names, nil
@@ -70,7 +70,7 @@ func readEvidence(ctx context.Context, objects *app.ObjectStore, name string) (*
 	defer r.Close()
 	ev, err := infer.ReadEvidence(r)
 	if err != nil {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", name, err), "only evidence is read from object stores: copy captures to this machine first")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", name, err), "unwire reads only evidence from object stores: copy captures to this machine first")
 	}
 	return ev, nil
 }

@@ -134,7 +134,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	}
 	root := cmp.Or(f.root, defaultRoot)
 	if !protoreflect.Name(root).IsValid() {
-		return app.Usagef("--root %s: not a valid message name", root)
+		return app.Usagef("--root must be a message name, not %s", root)
 	}
 	if err := f.checkStdout(); err != nil {
 		return err

@@ -190,7 +190,7 @@ func (g *inferInputs) nothingInferred() error {
 		return app.Fail(app.ExitInput, fmt.Errorf("the input contains no protobuf RPC message, but %s", g.jsonCallsText()), jsonCallsHint)
 	}
 	if g.inference.Messages.Raw > 0 {
-		return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message, but connections without HTTP"), "if their messages are delimited, name the framing with --as: "+strings.Join(decode.Splittings(), ", "))
+		return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message, only connections without HTTP"), "if the connections carry protobuf messages with a length prefix, name the framing with --as: "+strings.Join(decode.Splittings(), ", "))
 	}
 	return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message"), "'unwire ls F.uwc' shows each exchange's codec")
 }

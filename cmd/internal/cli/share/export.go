@@ -124,7 +124,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 		f.out = to.file
 	}
 	if e.IsFolder() && (f.out == "" || f.out == "-") {
-		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, so it cannot write to stdout", e.Name), "name it with -o FOLDER")
+		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, so the output cannot be stdout", e.Name), "name the folder with -o FOLDER")
 	}
 	defs, err := a.LoadDefinitions(ctx, f.proto, name)
 	if err != nil {
@@ -134,7 +134,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	// A frame is not an exchange; decode prints frames.
 	addr := query.ParseAddress(name)
 	if addr.Frame >= 0 {
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s is a single frame: export needs a capture or an exchange", name), "'unwire decode' prints a frame")
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s is a frame, but export needs a capture or an exchange", name), "'unwire decode' prints a frame")
 	}
 	store, err := a.OpenForwarded(addr.File, [2]bool{f.forwarded, f.forwarded})
 	if err != nil {
@@ -245,7 +245,7 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 		names = append(names, e.Name)
 	}
 	if f.format == "" {
-		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("--format is missing, and the name of the output does not tell the format"), "use --format "+strings.Join(names, "|"))
+		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("the format is unknown: the name of the output has no known ending"), "name the format with --format "+strings.Join(names, "|"))
 	}
 	return formats.Exporter{}, app.OneOf("--format", f.format, names...)
 }

@@ -48,7 +48,7 @@ func (f *secretFlags) redactor(a *app.App) (*redact.Redactor, error) {
 	for _, name := range f.env {
 		v := os.Getenv(name)
 		if v == "" {
-			return nil, app.Fail(app.ExitCredentials, fmt.Errorf("--secret-env: $%s is not set", name), "")
+			return nil, app.Fail(app.ExitCredentials, fmt.Errorf("--secret-env %[1]s: the environment variable $%[1]s is not set", name), "")
 		}
 		if len(v) < leastNamed {
 			return nil, app.Usagef("--secret-env: the value of $%s is too short (less than %d bytes): it would match other data by chance", name, leastNamed)

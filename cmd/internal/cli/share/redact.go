@@ -51,7 +51,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 		return app.Fail(app.ExitUsage, errors.New("unwire redact: missing -o CLEAN.uwc"), "redact does not change F.uwc: name a new file with -o")
 	}
 	if _, err := os.Lstat(out); err == nil {
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s exists", out), "name a new file")
+		return app.Fail(app.ExitUsage, fmt.Errorf("the file %s exists already", out), "name a file that does not exist yet")
 	}
 	rules, err := f.rules(ctx, a, file)
 	if err != nil {
@@ -101,7 +101,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 		sayOmitted(a, omitted)
 	}
 	if n > 0 {
-		return app.Fail(app.ExitFinding, fmt.Errorf("found %s that look like secrets in the copy %s", app.Counted(n, "value"), out), "'unwire audit "+out+"' shows where they are")
+		return app.Fail(app.ExitFinding, fmt.Errorf("unwire found %s that look like secrets in the copy %s", app.Counted(n, "value"), out), "'unwire audit "+out+"' lists them")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func cleanFile(ctx context.Context, a *app.App, file, out string, red *redact.Re
 	err = a.WholeCapture(ctx, out, store.Options{Redactor: red}, func(to *store.Store) (err error) {
 		exchanges, values, omitted, err = secret.Clean(ctx, to, from.Store, rules)
 		if _, serr := os.Lstat(out); err == nil && serr == nil {
-			return app.Fail(app.ExitUsage, fmt.Errorf("another program has created %s", out), "name a new file")
+			return app.Fail(app.ExitUsage, fmt.Errorf("another program has created the file %s", out), "name a file that does not exist yet")
 		}
 		return err
 	})

@@ -38,7 +38,7 @@ func browserCommand(system string, env func(string) string, url string) ([]strin
 		return []string{"rundll32", "url.dll,FileProtocolHandler", url}, nil
 	}
 	if env("DISPLAY") == "" && env("WAYLAND_DISPLAY") == "" {
-		return nil, errors.New("there is no screen")
+		return nil, errors.New("no screen is available to open a browser on")
 	}
 	return []string{"xdg-open", url}, nil
 }

@@ -178,7 +178,7 @@ func capturesToShow(a *app.App, names []string) ([]string, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, app.Fail(app.ExitUsage, fmt.Errorf("unwire ui: there is no capture in %s", folder), "name a capture, or record one with 'unwire capture --ui'")
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("unwire ui: the folder %s contains no capture", folder), "name a capture, or record one with 'unwire capture --ui'")
 	}
 	return list, nil
 }

@@ -117,7 +117,7 @@ func (e *requestError) Error() string { return e.text }
 
 // ErrFull is returned by Page.Add if the object does not fit on the page. The caller must not add more;
 // the next page begins with this object.
-var ErrFull = errors.New("the page is full")
+var ErrFull = errors.New("the page of the answer is full")
 
 // A Page collects the items of one page of an answer. All items are added for each page, in the same
 // order; those of earlier pages are skipped.

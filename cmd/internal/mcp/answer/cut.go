@@ -72,7 +72,7 @@ type cutter struct {
 func (c *cutter) fit(object []byte, budget int) ([]byte, error) {
 	root, err := jsontree.Parse(object)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode an object: %w", err)
+		return nil, fmt.Errorf("an object of the answer cannot be encoded as JSON: %w", err)
 	}
 	if len(c.omit) == 0 && len(object) <= budget {
 		return object, nil

@@ -201,7 +201,7 @@ func (c *Client) Folders(e Environment) (list []string) {
 // Errors: syntaxError, and conflictError if the file has something else in the server's place.
 func (c *Client) Edit(old []byte, s Server) ([]byte, error) {
 	if len(old) > MaxSize {
-		return nil, &syntaxError{fmt.Errorf("it has %d bytes; the limit is %d", len(old), MaxSize)}
+		return nil, &syntaxError{fmt.Errorf("the file has %d bytes; the limit is %d", len(old), MaxSize)}
 	}
 	return c.edit(old, s)
 }

@@ -95,7 +95,7 @@ func (e jsonEdit) put(text []byte, path []string, value any) ([]byte, error) {
 		}
 		at = member
 	}
-	return nil, errors.New("the path is empty")
+	return nil, errors.New("the path of the setting is empty")
 }
 
 // memberOf returns the first member of a JSON object with a name, and the number of members with that
@@ -171,13 +171,13 @@ func withoutComments(text []byte) ([]byte, error) {
 		case b == '"':
 			end := stringEnd(out, i)
 			if end < 0 {
-				return nil, fmt.Errorf("a string that begins at offset %d does not end", i)
+				return nil, fmt.Errorf("the string at offset %d has no end", i)
 			}
 			i, comma = end, -1
 		case b == '/' && i+1 < len(out) && (out[i+1] == '/' || out[i+1] == '*'):
 			end := commentEnd(out, i)
 			if end < 0 {
-				return nil, fmt.Errorf("a comment that begins at offset %d does not end", i)
+				return nil, fmt.Errorf("the comment at offset %d has no end", i)
 			}
 			// Line ends stay, so that offsets and line numbers are those of the original text.
 			for k := i; k < end; k++ {

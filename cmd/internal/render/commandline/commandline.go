@@ -36,7 +36,7 @@ const (
 )
 
 // errUnwritable is wrapped by errors that an exchange cannot be written as a command line.
-var errUnwritable = errors.New("cannot be written as a command line")
+var errUnwritable = errors.New("the request cannot be written as a command line")
 
 // A Request is the recorded request from which a command line is built.
 type Request struct {
@@ -113,10 +113,10 @@ var ofProtocol = []string{
 // Errors: errUnwritable.
 func (r *Request) checkedRaw() (*url.URL, error) {
 	if !verb.MatchString(r.Method) {
-		return nil, fmt.Errorf("%w: its method is %q", errUnwritable, r.Method)
+		return nil, fmt.Errorf("%w: the HTTP method is %q", errUnwritable, r.Method)
 	}
 	if len(r.Body) > maxBody {
-		return nil, fmt.Errorf("%w: its body has more than %d bytes", errUnwritable, maxBody)
+		return nil, fmt.Errorf("%w: the body has more than %d bytes", errUnwritable, maxBody)
 	}
 	return r.checkedURL()
 }
@@ -176,7 +176,7 @@ func GRPCurl(r *Request) (*Line, error) {
 		return nil, err
 	}
 	if u.Path != "/"+r.Service+"/"+r.RPC {
-		return nil, fmt.Errorf("%w of grpcurl: the service is below a path", errUnwritable)
+		return nil, fmt.Errorf("%w of grpcurl: the URL has a path before the service", errUnwritable)
 	}
 	l := &builder{}
 	l.add("grpcurl")
@@ -226,7 +226,7 @@ func Buf(r *Request) (*Line, error) {
 func (r *Request) checkedURL() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !hostOf.MatchString(u.Host) || u.User != nil || !isPrintable(u.String()) {
-		return nil, fmt.Errorf("%w: its URL is not one of http or https with a host", errUnwritable)
+		return nil, fmt.Errorf("%w: the URL is not an http or https URL with a host", errUnwritable)
 	}
 	u.Fragment = ""
 	return u, nil
@@ -237,7 +237,7 @@ func (r *Request) checkedURL() (*url.URL, error) {
 func (r *Request) checkedCall() (*url.URL, error) {
 	u, err := r.checkedURL()
 	if err == nil && (r.Service == "" || !slices.Contains([]string{"connect", "grpc", "grpc-web"}, r.Protocol)) {
-		err = fmt.Errorf("%w of this tool: it is not a call by Connect, gRPC or gRPC-Web", errUnwritable)
+		err = fmt.Errorf("%w of this tool: the request is not a Connect, gRPC or gRPC-Web call", errUnwritable)
 	}
 	return u, err
 }
@@ -265,12 +265,12 @@ func (r *Request) data() (string, error) {
 		}
 	}
 	if all.Len() > maxArgument {
-		return "", fmt.Errorf("%w: its messages have more than %d bytes", errUnwritable, maxArgument)
+		return "", fmt.Errorf("%w: the messages have more than %d bytes", errUnwritable, maxArgument)
 	}
 	if text := all.String(); text == "" || text[0] == '{' {
 		return quote(text), nil
 	}
-	return "", fmt.Errorf("%w: its first message is not a JSON object", errUnwritable)
+	return "", fmt.Errorf("%w: the first message is not a JSON object", errUnwritable)
 }
 
 // A builder collects the parts of a command line.

@@ -59,6 +59,7 @@ var kinds = []struct {
 	{"no such host", unknownHost, "check the name of the host"},
 	{"i/o timeout", timeout, "check the server's address, and whether a firewall drops the connection"},
 	{"deadline exceeded", timeout, "check the server's address, and whether a firewall drops the connection"},
+	{"unwire refused the request: ", request, "the request is malformed: correct the client"},
 	{"refused: ", request, "the request is malformed: correct the client"},
 	{"were not stored: the limit is", shortened, "change the limit with --max-body"},
 }

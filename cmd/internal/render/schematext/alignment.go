@@ -60,7 +60,7 @@ func enumText(values map[string]int32) string {
 
 // Unpaired describes in one line the calls of a method that were recorded in only one codec.
 func Unpaired(u align.Unpaired) string {
-	return fmt.Sprintf("%s: align did not compare this method, with %s in protobuf and %d in JSON", u.Method, app.Counted(u.Proto, "call"), u.JSON) + cmp.Or(u.Why, "")
+	return fmt.Sprintf("%s: not compared, because the captures have %s in protobuf and %d in JSON", u.Method, app.Counted(u.Proto, "call"), u.JSON) + cmp.Or(u.Why, "")
 }
 
 // AlignmentSummary returns one line with the number of named fields and of ambiguous ones.

@@ -59,13 +59,18 @@ func SourceRemark(r source.Remark) string {
 	return r.Source + ": the .proto files contain none of its messages; use 'unwire align --proto DIR' to get the message names of DIR"
 }
 
-// UpdateSummary returns one line with the number of changes, files and conflicts of an update. written
-// means that the files were changed.
+// UpdateSummary returns one line with the number of changes, .proto files and conflicts of an update. The
+// file with evidence does not count. written means that the files were changed.
 func UpdateSummary(r *update.Result, written bool) string {
 	done := "would change"
 	if written {
 		done = "changed"
 	}
-	conflicts := len(r.Conflicts())
-	return fmt.Sprintf("%s %s in %s; %s", done, app.Counted(len(r.Changes)-conflicts, "element"), app.Counted(len(r.Files), "file"), app.Counted(conflicts, "conflict"))
+	conflicts, files := len(r.Conflicts()), 0
+	for i := range r.Files {
+		if r.Files[i].Name != update.EvidenceFile {
+			files++
+		}
+	}
+	return fmt.Sprintf("%s %s in %s; %s", done, app.Counted(len(r.Changes)-conflicts, "element"), app.Counted(files, "file"), app.Counted(conflicts, "conflict"))
 }

@@ -41,7 +41,7 @@ func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Mess
 	case "fetch_args":
 		result.At("success").Set("url", e.Args.Text("url")).Set("content", text).Set("status_code", 200).Set("content_type", "text/plain")
 	default:
-		return s.Refuse(e, "unwire cannot express the result")
+		return s.Refuse(e, "unwire cannot convert the tool's result to the type that the upstream expects")
 	}
 	return []message.Message{root}
 }

@@ -39,7 +39,7 @@ func (s *Set) schema(name string) (*schemaCheck, error) {
 type noLoader struct{}
 
 // errRemote reports a schema that refers to another file.
-var errRemote = errors.New("it refers to another file")
+var errRemote = errors.New("the JSON Schema refers to another file")
 
 // Load returns errRemote.
 func (noLoader) Load(string) (any, error) { return nil, errRemote }

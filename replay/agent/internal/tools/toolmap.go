@@ -85,7 +85,7 @@ func Builtin() *Map {
 // Errors: malformed JSON, and unknown names of requests or fields.
 func ParseMap(data []byte) (*Map, error) {
 	if len(data) > maxMap {
-		return nil, fmt.Errorf("the file that maps tools is larger than %d MB", maxMap>>20)
+		return nil, fmt.Errorf("the tool map is larger than %d MB", maxMap>>20)
 	}
 	m, err := parse(data)
 	if err != nil {
@@ -104,13 +104,13 @@ func parse(data []byte) (*Map, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf("the file that maps tools cannot be read: %w", err)
+		return nil, fmt.Errorf("the tool map cannot be read: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("the file that maps tools has text after its end")
+		return nil, fmt.Errorf("the tool map has text after its JSON document")
 	}
 	if file.V != 1 {
-		return nil, fmt.Errorf("the file has the format version %d; only version 1 is supported", file.V)
+		return nil, fmt.Errorf("the tool map has format version %d, but unwire supports only version 1", file.V)
 	}
 	for i := range file.Tools {
 		if err := file.Tools[i].check(); err != nil {
@@ -141,7 +141,7 @@ var mappable = map[string][]string{
 // incomplete.
 func (r *row) check() error {
 	if r.Tool == "" || len(r.Exec) == 0 {
-		return fmt.Errorf("tool and exec are required")
+		return fmt.Errorf("the members tool and exec are required")
 	}
 	names := slices.Concat(r.When, r.Unless)
 	for _, v := range []any{r.Arguments, r.Optional} {
@@ -150,11 +150,11 @@ func (r *row) check() error {
 	for _, exec := range r.Exec {
 		fields, ok := mappable[exec]
 		if !ok {
-			return fmt.Errorf("exec: %q is not an exec request that can be mapped to a tool", exec)
+			return fmt.Errorf("the member exec must be the name of a request that can be mapped to a tool, not %q", exec)
 		}
 		for _, name := range names {
 			if !slices.Contains(fields, name) {
-				return fmt.Errorf("%s has no field %q", exec, name)
+				return fmt.Errorf("the request %s has no field %q", exec, name)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (s *Set) fit(r *row, e *Exec) (json.RawMessage, error) {
 			continue
 		}
 		if !schema.knows(name) {
-			return nil, fmt.Errorf("it has no parameter %q", name)
+			return nil, fmt.Errorf("the tool has no parameter %q", name)
 		}
 		object[name] = v
 	}

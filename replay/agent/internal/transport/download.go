@@ -99,9 +99,9 @@ func (d *download) message() ([]byte, error) {
 func messageOf(f *envelope.Frame) ([]byte, error) {
 	switch {
 	case f.Partial:
-		return nil, fmt.Errorf("%w: it ends inside a frame", ErrNoEnd)
+		return nil, fmt.Errorf("%w: the stream ends inside a frame", ErrNoEnd)
 	case f.Err != nil:
-		return nil, fmt.Errorf("a frame of the answer: %w", f.Err)
+		return nil, fmt.Errorf("a frame of the answer cannot be read: %w", f.Err)
 	case !f.Framed && f.Event == "end":
 		// some sources describe the fallback like this
 		return nil, io.EOF

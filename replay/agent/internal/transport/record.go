@@ -20,7 +20,7 @@ func (d *Dialer) begin(req *http.Request, version string) (captures.Recording, e
 		Method: req.Method, URL: req.URL.String(), HTTP: version, RequestHeaders: headers(req.Header), Started: time.Now(), Source: "serve",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
+		return nil, fmt.Errorf("the call cannot be recorded: %w", err)
 	}
 	return record, nil
 }

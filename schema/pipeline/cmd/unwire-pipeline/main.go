@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case flag.NArg() > 0:
 		return fail(stderr, 2, fmt.Errorf("unexpected argument %q", flag.Arg(0)), "quote patterns, so that the shell does not expand them")
 	case len(o.Segments) == 0 || o.Output == "":
-		return fail(stderr, 2, errors.New("--segments and --output are required"), "unwire-pipeline --help")
+		return fail(stderr, 2, errors.New("--segments and --output are required"), "'unwire-pipeline --help' lists the flags")
 	case o.Access.Live && len(hosts) == 0:
 		return fail(stderr, 2, errors.New("--live requires --allow-host HOST, which names an allowed host"), "")
 	}
@@ -127,7 +127,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	// The exit codes are those of unwire.
 	case ctx.Err() != nil:
-		return fail(stderr, 130, errors.New("interrupted: the output is unchanged"), "run it again")
+		return fail(stderr, 130, errors.New("interrupted: the output is unchanged"), "run the command again")
 	case errors.Is(err, outbound.ErrRefused):
 		return fail(stderr, 2, err, "to use a store on another machine, use --live and --allow-host")
 	case err != nil:
