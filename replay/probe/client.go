@@ -220,13 +220,13 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 }
 
 // ErrSize reports that a message is larger than the server accepts; see Client.MaxMessage.
-var ErrSize error = Stop("the server rejects messages of the size that the probe needs")
+var ErrSize error = Stop("the server accepts no message of the necessary size")
 
 // once makes a single request, unless the journal has its response. try counts repetitions of the same
 // request.
 func (c *Client) once(ctx context.Context, what, codec string, message []byte, try int) (*Answer, error) {
 	if c.Requests >= c.o.Budget {
-		return nil, Stop("the budget of %d requests is used up", c.o.Budget)
+		return nil, Stop("the limit of %d requests (--budget) is reached", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
