@@ -14,7 +14,7 @@ import (
 const minPipelineGap = time.Second
 
 // errNotRepeated is the error of a request that was not sent again, although net/http would have done so.
-var errNotRepeated = errors.New("the server closed the connection without an answer; the request was not sent again")
+var errNotRepeated = errors.New("the server closed the connection without a response; unwire did not send the request again")
 
 // noteAnswered records the time of the last response on the client's connection.
 func (c *clientConn) noteAnswered() { c.lastAnswer.Store(time.Now().UnixNano()) }

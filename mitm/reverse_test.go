@@ -124,12 +124,12 @@ func TestReverseRing(t *testing.T) {
 					}
 					c.Timeout = matrixTimeout
 					res, body := get(t, c, "http://"+addrs[at]+"/round")
-					if res.StatusCode != http.StatusLoopDetected || !strings.Contains(string(body), "leads back to itself") {
+					if res.StatusCode != http.StatusLoopDetected || !strings.Contains(string(body), "leads back to this one") {
 						t.Errorf("at %d, HTTP/2 %v: %s %q", at, h2, res.Status, body)
 					}
 				}
 				for _, ex := range proxies[at].recorded(2) {
-					if ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "leads back to itself") {
+					if ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "leads back to this one") {
 						t.Errorf("recorded %s %q", ex.Outcome, ex.Error)
 					}
 				}

@@ -258,26 +258,26 @@ func TestUpstreamErrors(t *testing.T) {
 		to    string
 		wants []string
 	}{
-		"http, no user":          {with("http", nil), origin.URL, []string{"asks for a user and password (407", "as in USER:PASSWORD@"}},
-		"http, wrong password":   {with("http", wrong), origin.URL, []string{"does not accept the user and password (407"}},
+		"http, no user":          {with("http", nil), origin.URL, []string{"requires a user and password (407", "as in USER:PASSWORD@"}},
+		"http, wrong password":   {with("http", wrong), origin.URL, []string{"rejected the user and password (407"}},
 		"http, forbidden":        {proxies["http"].url, "https://forbidden.invalid", []string{"does not allow connections to forbidden.invalid:443 (403", "NO_PROXY"}},
-		"http, server down":      {proxies["http"].url, down, []string{"did not reach " + nobody + " (502"}},
-		"https, not trusted":     {proxies["https"].url, origin.URL, []string{"its certificate is not trusted", "--upstream-ca"}},
-		"https, is http":         {&url.URL{Scheme: "https", User: wrong, Host: proxies["http"].url.Host}, origin.URL, []string{"does not speak TLS", "http://"}},
+		"http, server down":      {proxies["http"].url, down, []string{"could not connect to " + nobody + " (502"}},
+		"https, not trusted":     {proxies["https"].url, origin.URL, []string{"the proxy's certificate is not trusted", "--upstream-ca"}},
+		"https, is http":         {&url.URL{Scheme: "https", User: wrong, Host: proxies["http"].url.Host}, origin.URL, []string{"does not use TLS", "http://"}},
 		"http, is https":         {&url.URL{Scheme: "http", User: wrong, Host: proxies["https"].url.Host}, origin.URL, []string{"https://"}},
 		"http, is socks":         {&url.URL{Scheme: "http", User: wrong, Host: proxies["socks5"].url.Host}, origin.URL, []string{"socks5h://"}},
-		"http, nonsense":         {&url.URL{Scheme: "http", User: wrong, Host: nonsense.Addr().String()}, origin.URL, []string{"does not answer as an HTTP proxy does"}},
-		"http, unreachable":      {&url.URL{Scheme: "http", User: wrong, Host: nobody}, origin.URL, []string{"cannot be reached: connection refused", "start it"}},
-		"socks, no user":         {with("socks5h", nil), origin.URL, []string{"asks for a user and password", "as in USER:PASSWORD@"}},
-		"socks, wrong password":  {with("socks5h", wrong), origin.URL, []string{"does not accept the user and password"}},
-		"socks, server down":     {proxies["socks5h"].url, down, []string{"did not reach " + nobody + " (connection refused)"}},
+		"http, nonsense":         {&url.URL{Scheme: "http", User: wrong, Host: nonsense.Addr().String()}, origin.URL, []string{"does not answer like an HTTP proxy"}},
+		"http, unreachable":      {&url.URL{Scheme: "http", User: wrong, Host: nobody}, origin.URL, []string{"cannot be reached: connection refused", "start the proxy"}},
+		"socks, no user":         {with("socks5h", nil), origin.URL, []string{"requires a user and password", "as in USER:PASSWORD@"}},
+		"socks, wrong password":  {with("socks5h", wrong), origin.URL, []string{"rejected the user and password"}},
+		"socks, server down":     {proxies["socks5h"].url, down, []string{"could not connect to " + nobody + " (connection refused)"}},
 		"socks, is http":         {&url.URL{Scheme: "socks5h", User: wrong, Host: proxies["http"].url.Host}, origin.URL, []string{"http://"}},
-		"socks, nonsense":        {&url.URL{Scheme: "socks5", User: wrong, Host: nonsense.Addr().String()}, origin.URL, []string{"does not answer as a SOCKS 5 proxy does"}},
+		"socks, nonsense":        {&url.URL{Scheme: "socks5", User: wrong, Host: nonsense.Addr().String()}, origin.URL, []string{"does not answer like a SOCKS 5 proxy"}},
 		"socks, unreachable":     {&url.URL{Scheme: "socks5", User: wrong, Host: nobody}, origin.URL, []string{"cannot be reached: connection refused"}},
-		"in clear, no user":      {with("http", nil), "http://127.0.0.1:2", []string{"asks for a user and password (407"}},
+		"in clear, no user":      {with("http", nil), "http://127.0.0.1:2", []string{"requires a user and password (407"}},
 		"in clear, unreachable":  {&url.URL{Scheme: "http", User: wrong, Host: nobody}, "http://127.0.0.1:2", []string{"cannot be reached: connection refused"}},
-		"in clear, not trusted":  {proxies["https"].url, "http://127.0.0.1:2", []string{"its certificate is not trusted"}},
-		"in clear, socks, wrong": {with("socks5", wrong), "http://127.0.0.1:2", []string{"does not accept the user and password"}},
+		"in clear, not trusted":  {proxies["https"].url, "http://127.0.0.1:2", []string{"the proxy's certificate is not trusted"}},
+		"in clear, socks, wrong": {with("socks5", wrong), "http://127.0.0.1:2", []string{"rejected the user and password"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -317,7 +317,7 @@ func TestUpstreamOfUnread(t *testing.T) {
 	u.url.User = nil
 	b := newTestProxy(t, nil, func(o *Options) { u.use(o); o.Skip = []string{"localhost"} })
 	res, body := get(t, b.client(false), "http://localhost:2/")
-	if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "asks for a user and password") {
+	if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "requires a user and password") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	if _, err := b.client(false).Get("https://localhost:2/"); err == nil || !strings.Contains(err.Error(), "Bad Gateway") {

@@ -100,7 +100,7 @@ func TestNoFault(t *testing.T) {
 		c := newCollector(name, formats())
 		err := c.addData(t.Context(), name, []byte(data))
 		var fault *Fault
-		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": not JavaScript") || len(c.faults) > 0 {
+		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": the file is not JavaScript") || len(c.faults) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -151,7 +151,7 @@ func TestShardOf(t *testing.T) {
 		t.Errorf("%+v, %v", s.Part, err)
 	}
 	merged := infer.NewEvidence()
-	if _, err := ShardOf(merged); err == nil || !strings.Contains(err.Error(), "names no version") {
+	if _, err := ShardOf(merged); err == nil || !strings.Contains(err.Error(), "does not name the version of the client") {
 		t.Error(err)
 	}
 	merged.Merge(shards[0].Evidence)

@@ -131,7 +131,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"cut":                    {"\x32\x02h", "field 6 at 0x0: unexpected EOF"},
 		"no tag":                 {"\x00", "at 0x0"},
 		"unknown":                {"\x08\x01\xf8\x01\x01", "field 31 at 0x2: the field is unknown, because a newer program wrote it"},
-		"unknown, great":         {"\xf8\xff\x01\x01", "unknown field"},
+		"unknown, great":         {"\xf8\xff\x01\x01", "field 4095 at 0x0: the field is unknown"},
 		"another type":           {"\x0d\x00\x00\x00\x00", "field 1 at 0x0: the field has an unexpected wire type"},
 		"no list":                {"\x48\x01", "the field has an unexpected wire type"},
 		"twice":                  {"\x08\x01\x08\x01", "occurs twice"},
@@ -142,7 +142,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"zeros behind an array":  {"\x72\x02\x01\x00", "unexpected length"},
 		"a key that is twice":    {"\x82\x01\x00\x82\x01\x00", "a key of the map occurs twice"},
 		"an entry's other field": {"\x82\x01\x02\x18\x01", "field 16.3 at 0x0"},
-		"inside":                 {"\x6a\x02\x10\x01", "field 13.2 at 0x0: unknown field"},
+		"inside":                 {"\x6a\x02\x10\x01", "field 13.2 at 0x0: the field is unknown"},
 	} {
 		err := Unmarshal([]byte(c.data), new(outer), Limits{})
 		if err == nil || !strings.Contains(err.Error(), c.reason) {

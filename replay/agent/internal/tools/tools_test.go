@@ -275,10 +275,10 @@ func TestTablesThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                   "cannot be read",
 		`{"v":2,"tools":[]}`:  "version 2",
-		`{"v":1,"tools":[]}x`: "after its end",
+		`{"v":1,"tools":[]}x`: "text after its JSON document",
 		`{"v":1,"rows":[]}`:   "unknown field",
 		`{"v":1,"tools":[{"exec":["read"],"arguments":{}}]}`:                            "tools[0]",
-		`{"v":1,"tools":[{"exec":["computer_use"],"tool":"x","arguments":{}}]}`:         "is not an exec request that can be mapped",
+		`{"v":1,"tools":[{"exec":["computer_use"],"tool":"x","arguments":{}}]}`:         "must be the name of a request that can be mapped to a tool",
 		`{"v":1,"tools":[{"exec":["read"],"tool":"x","arguments":{"a":["${file}"]}}]}`:  `no field "file"`,
 		`{"v":1,"tools":[{"exec":["read"],"when":["file"],"tool":"x","arguments":{}}]}`: `no field "file"`,
 	} {
