@@ -18,13 +18,13 @@ import (
 )
 
 // talkingPage sends messages through a WebSocket, and beats while it waits for the answers, which it reports with
-// the milliseconds since the one before.
+// the milliseconds since it sent them all.
 const talkingPage = `<!doctype html><link rel=icon href=data:,><title>test</title><script>
 const got = [], ws = new WebSocket(location.origin.replace('http', 'ws') + '/ws')
-let last
+let sent
 ws.binaryType = 'arraybuffer'
 ws.onopen = () => {
-  last = performance.now()
+  sent = performance.now()
   ws.send(JSON.stringify({name: 'edit me', rest: 'x'.repeat(20000)}))
   ws.send('drop me up')
   ws.send('drop me down')
@@ -36,8 +36,7 @@ ws.onopen = () => {
 }
 ws.onmessage = async (m) => {
   const text = typeof m.data === 'string' ? m.data : [...new Uint8Array(m.data)].join()
-  got.push([text.slice(0, 40) + text.length, Math.round(performance.now() - last)])
-  last = performance.now()
+  got.push([text.slice(0, 40) + text.length, Math.round(performance.now() - sent)])
   if (text === 'bye') await fetch('/done', {method: 'POST', body: JSON.stringify([ws.extensions, got])})
 }
 </script>`
