@@ -22,8 +22,10 @@ package mock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -32,6 +34,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/mitm/ca"
+	"unwire/replay/listen"
 )
 
 // A Repeat says which of several equally similar recorded calls answers a request.
@@ -160,8 +163,8 @@ type Server struct {
 	o Options
 	// library has the recorded calls.
 	library *library
-	// http are the HTTP servers without TLS (index 0) and with TLS (1).
-	http [2]*http.Server
+	// http receives the requests.
+	http *listen.Server
 
 	// sessions limits the number of requests in progress; each one puts a value into it.
 	sessions chan struct{}
@@ -219,8 +222,25 @@ func newServer(o Options, lib *library) *Server {
 	s.ids = &identities{captured: lib.hasID}
 	s.sockets, s.cutSockets = context.WithCancel(context.Background())
 	s.report.Used = map[int64]int{}
-	s.serveWith()
+	serving := listen.Options{Handler: s, Logger: o.Logger}
+	if o.CA != nil {
+		serving.Leaf = o.CA.Leaf
+	}
+	s.http = listen.New(serving)
 	return s
+}
+
+// Serve answers requests that arrive at ln, with and without TLS, until Shutdown. It returns nil only after that.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(ln); err != nil {
+		return fmt.Errorf("mock: %w", err)
+	}
+	return nil
+}
+
+// Shutdown waits for the requests in progress until ctx ends, then cuts them off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	return errors.Join(s.http.Shutdown(ctx), s.endSockets(ctx))
 }
 
 // Calls returns the number of recorded calls that can answer requests.

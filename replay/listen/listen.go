@@ -1,11 +1,18 @@
-package mock
+// Package listen serves HTTP/1 and HTTP/2, with and without TLS, on one port.
+//
+//	s := listen.New(listen.Options{Handler: h, Leaf: authority.Leaf})
+//	err := s.Serve(ln)
+//
+// The first byte of a connection tells TLS from HTTP. Each certificate is made for the name for which the client asks.
+//
+// Limits: a client must send its first byte, and the headers of each request, within 10 seconds.
+package listen
 
 import (
 	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,35 +26,58 @@ const handshakeTime = 10 * time.Second
 // recordHandshake is the first byte of a TLS connection: the record type of handshake messages.
 const recordHandshake = 0x16
 
-// serveWith creates the HTTP servers: one in clear, one with TLS.
-func (s *Server) serveWith() {
-	logger := s.o.Logger
+// Options are the options of a Server. Handler is required.
+type Options struct {
+	// Handler answers the requests.
+	Handler http.Handler
+
+	// Leaf returns the certificate for a host name or an address. Without it, the server has no TLS.
+	Leaf func(host string) (*tls.Certificate, error)
+
+	// Logger gets the errors of net/http about broken connections; nil discards them.
+	Logger *slog.Logger
+}
+
+// A Server answers requests with and without TLS. Its methods may be called concurrently.
+type Server struct {
+	// leaf returns certificates; it may be nil.
+	leaf func(host string) (*tls.Certificate, error)
+
+	// http are the servers without and with TLS.
+	http [2]*http.Server
+}
+
+// New returns a Server, which does not listen yet.
+func New(o Options) *Server {
+	logger := o.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	s := &Server{leaf: o.Leaf}
 	for i := range s.http {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
 		protocols.SetHTTP2(true)
 		protocols.SetUnencryptedHTTP2(true)
 		s.http[i] = &http.Server{
-			Handler: s, Protocols: protocols, ReadHeaderTimeout: handshakeTime,
+			Handler: o.Handler, Protocols: protocols, ReadHeaderTimeout: handshakeTime,
 			ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		}
 	}
 	s.http[1].TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate}
+	return s
 }
 
 // certificate returns a certificate for the name that a client asks for.
 func (s *Server) certificate(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if s.o.CA == nil {
-		return nil, errors.New("mock: the server does not use TLS")
+	if s.leaf == nil {
+		return nil, errors.New("the server does not use TLS")
 	}
 	name := h.ServerName
 	if name == "" {
 		name, _, _ = net.SplitHostPort(h.Conn.LocalAddr().String())
 	}
-	return s.o.CA.Leaf(name)
+	return s.leaf(name)
 }
 
 // Serve answers requests that arrive at ln, with and without TLS, until Shutdown. It returns nil only after that.
@@ -71,7 +101,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
-	return fmt.Errorf("mock: %w", err)
+	return err
 }
 
 // Shutdown waits for the requests in progress until ctx ends, then cuts them off.
@@ -82,7 +112,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			all = errors.Join(all, err, h.Close())
 		}
 	}
-	return errors.Join(all, s.endSockets(ctx))
+	return all
 }
 
 // dispatch passes a new connection to the HTTP server with or without TLS, depending on its first byte.
