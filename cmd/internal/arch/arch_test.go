@@ -297,10 +297,11 @@ var table = map[string]row{
 		why:     "edits the answers of a mock and compares requests; whoever runs the client knows how",
 	},
 	"replay/mock": {
-		imports: []string{"captures", "captures/store", "decode", "decode/", "mitm/ca", "mitm/rewrite", "mitm/rules", "replay/credential", "replay/live", "replay/live/values"},
+		imports: []string{"captures", "captures/store", "decode", "decode/", "mitm/ca", "mitm/rewrite", "mitm/rules", "replay/credential", "replay/listen", "replay/live", "replay/live/values"},
 		tests:   []string{"captures/need", "mitm"},
 		why:     "plays captures as the server: the certificates, the errors and the events are those of the proxy, the order is that of replay",
 	},
+	"replay/listen": {why: "serves HTTP with and without TLS on one port, independent of what it answers"},
 	"replay/connection": {
 		imports: []string{"captures", "decode", "decode/envelope", "replay/outbound"},
 		why:     "speaks over connections without requests, and knows no plans",
@@ -308,6 +309,10 @@ var table = map[string]row{
 	"replay/reflection": {
 		imports: []string{"replay/outbound", "schema", "schema/reflection"},
 		why:     "asks servers for definitions under the same policy as replay, independent of captures",
+	},
+	"replay/reflection/proxy": {
+		imports: []string{"replay/outbound", "schema"},
+		why:     "answers from definitions and forwards the rest, under the same policy as replay, independent of captures",
 	},
 	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, independent of requests"},
 	"replay/live": {

@@ -17,6 +17,7 @@ import (
 	mockcmd "unwire/cmd/internal/cli/mock"
 	probecmd "unwire/cmd/internal/cli/probe"
 	"unwire/cmd/internal/cli/record"
+	reflectioncmd "unwire/cmd/internal/cli/reflection"
 	replaycmd "unwire/cmd/internal/cli/replay"
 	schemacmd "unwire/cmd/internal/cli/schema"
 	"unwire/cmd/internal/cli/serve"
@@ -26,7 +27,7 @@ import (
 
 // commands returns all top-level commands of the program.
 func commands(a *app.App) []*cobra.Command {
-	return slices.Concat(democmd.Commands(a), record.Commands(a, runner(a)), inspect.Commands(a), annotate.Commands(a), share.Commands(a), schemacmd.Commands(a), replaycmd.Commands(a), probecmd.Commands(a), callcmd.Commands(a), serve.Commands(a), mockcmd.Commands(a), mcpcmd.Commands(a), workbench.Commands(a, runner(a)))
+	return slices.Concat(democmd.Commands(a), record.Commands(a, runner(a)), inspect.Commands(a), annotate.Commands(a), share.Commands(a), schemacmd.Commands(a), replaycmd.Commands(a), probecmd.Commands(a), callcmd.Commands(a), serve.Commands(a), mockcmd.Commands(a), reflectioncmd.Commands(a), mcpcmd.Commands(a), workbench.Commands(a, runner(a)))
 }
 
 // runner returns the function with which the workbench (the web page of 'unwire ui') runs an unwire
@@ -56,7 +57,7 @@ var groups = []struct {
 	{"Look", []string{"ui", "ls", "show", "chat", "grep", "diff", "decode", "note"}},
 	{"Schema", []string{"schema", "use", "drift", "align"}},
 	{"Ask", []string{"call", "replay", "probe", "probe-client"}},
-	{"Serve", []string{"serve", "standin", "mock", "mcp"}},
+	{"Serve", []string{"serve", "standin", "mock", "reflection", "mcp"}},
 	{"Set up", []string{"doctor", "config", "ca", "credentials", "demo", "completion", "version", "help"}},
 	{"Advanced", []string{"encode", "export", "redact", "audit"}},
 }

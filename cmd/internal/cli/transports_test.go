@@ -222,7 +222,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 
 	// These read no capture, or are about requests and formats, which have tests of their own.
 	for _, name := range []string{
-		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "intercept", "mcp", "mock", "serve", "standin", "ui",
+		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "intercept", "mcp", "mock", "reflection", "serve", "standin", "ui",
 		"import", "export", "replay", "version",
 	} {
 		known[name] = true

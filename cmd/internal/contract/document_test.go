@@ -49,7 +49,7 @@ func objects() []group {
 			&DefinitionListing{}, &DefinitionHit{}, &DefinitionRef{}, &FieldJoin{}, &FieldDoubt{},
 		}},
 		{"Asking servers", []Object{&CallFailure{}, &ReplayPlan{}, &ReplayResult{}, &Experiment{}, &Credential{}, &ProbePlan{}, &ProbeResult{}, &VerifyPlan{}, &Verification{}}},
-		{"Serving captures", []Object{&MockAnswer{}, &MockReport{}, &ClientProbePlan{}, &ClientProbe{}}},
+		{"Serving", []Object{&MockAnswer{}, &MockReport{}, &ReflectionAnswer{}, &ClientProbePlan{}, &ClientProbe{}}},
 		{"The machine", []Object{&Check{}, &CA{}, &Build{}}},
 		{"Bytes", []Object{&Encoded{}}},
 	}
