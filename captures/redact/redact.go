@@ -275,12 +275,23 @@ func isPlaceholder(s string) bool {
 		// Cut to the length of a short secret.
 		return s != "" && strings.HasPrefix("redacted-", s)
 	}
-	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && charset.IsHex(tag)
+	if len(tag) < tagLen {
+		return charset.IsHex(tag)
+	}
+	// In binary data, the first bytes of the next field may be letters, and then look like a part of the secret.
+	return isTag(tag[:tagLen]) && len(strings.TrimLeft(tag[tagLen:], ".")) <= maxFollowing
 }
+
+// tagLen is the length of a placeholder's tag, and maxFollowing the largest number of bytes of the next protobuf
+// field (its tag and its length) that may follow a placeholder.
+const (
+	tagLen       = 8
+	maxFollowing = 3
+)
 
 // isTag reports whether s is a placeholder's tag: eight hex digits.
 func isTag(s string) bool {
-	return len(s) == 8 && charset.IsHex(s)
+	return len(s) == tagLen && charset.IsHex(s)
 }
 
 // placeholder returns the placeholder for a secret in the given form; a text that is already a

@@ -125,8 +125,7 @@ func (p *place) isOn(transport captures.Transport) bool {
 		// Only a call of a known method has typed fields.
 		return p.body == nil && p.name != "GET, typed" || slices.Contains(plainPlaces, p.name)
 	}
-	// The chunks of such a connection are read one by one, so the length before a text in protobuf may be in another one.
-	return p.body != nil && p.name != "protobuf" && slices.Contains(plainPlaces, p.name)
+	return p.body != nil && slices.Contains(plainPlaces, p.name)
 }
 
 // plainPlaces are the places in which the rules find a secret without header fields that describe the body.
