@@ -449,7 +449,8 @@ func (p *pump) dropStale() {
 }
 
 // forwardAtEnd is called when the server's connection ends. It forwards the withheld bytes of each response, unless a
-// rule matches a complete frame in them; then they are discarded. Rules do not apply to the incomplete frame at the end.
+// rule matches a complete frame in them; then they are discarded. Rules do not apply to the incomplete frame at the end,
+// nor to a body that is longer than declared.
 func (p *pump) forwardAtEnd() {
 	p.dropStale()
 	for _, h := range slices.Clone(p.held) {
@@ -457,7 +458,7 @@ func (p *pump) forwardAtEnd() {
 		passes := w != nil
 		switch {
 		case !passes || w.how != rewrite.WatchBody:
-		case int64(len(h.data)) >= body.Declared:
+		case int64(len(h.data)) == body.Declared:
 			passes = body.ExamineBody(h.data)
 		case h.change.exchange.Framing(p.dir).Kind == rewrite.Envelopes:
 			_, passes = body.ExamineFrames(h.data)
