@@ -63,7 +63,7 @@ type Body struct {
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
 
-	// examined is the memory for the frame that ExamineFrames examines.
+	// examined is the memory for the frame that ExamineFrames or ExamineBody examines.
 	examined Frame
 
 	// begun means that Sink.Begin was called.

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // unchanged passes everything.
@@ -24,10 +25,13 @@ func (u unchanged) Framing(captures.Direction) Framing          { return u.frami
 func (unchanged) Frame(context.Context, *Frame) Verdict         { return Verdict{} }
 func (unchanged) Pace(context.Context, captures.Direction, int) {}
 func (unchanged) Passes(*Frame) bool                            { return true }
-func (unchanged) Paces() bool                                   { return false }
-func (unchanged) Recorded(int64)                                {}
-func (unchanged) Passed(captures.Direction, string)             {}
-func (unchanged) End()                                          {}
+func (unchanged) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
+	return false
+}
+func (unchanged) Paces() bool                       { return false }
+func (unchanged) Recorded(int64)                    {}
+func (unchanged) Passed(captures.Direction, string) {}
+func (unchanged) End()                              {}
 
 type sink struct {
 	bytes.Buffer
