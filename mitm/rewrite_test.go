@@ -66,7 +66,10 @@ func (x *testExchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verd
 	return x.policy.frame(ctx, f)
 }
 
-func (x *testExchange) Passes(*rewrite.Frame) bool                    { return x.policy.frame == nil }
+func (x *testExchange) Passes(*rewrite.Frame) bool { return x.policy.frame == nil }
+func (x *testExchange) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
+	return false
+}
 func (x *testExchange) Paces() bool                                   { return false }
 func (x *testExchange) Recorded(int64)                                {}
 func (x *testExchange) Pace(context.Context, captures.Direction, int) {}

@@ -59,6 +59,10 @@ func Sniff(p []byte) string {
 //
 // Errors: the bytes before the error are returned with it. ErrInflated is wrapped if limit was reached.
 func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
+	// Most payloads need no decoders.
+	if encoding == "" {
+		return p, nil
+	}
 	return new(decompressors).decompressAll(encoding, p, limit)
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 	"unwire/mitm/rewrite"
 )
 
@@ -27,10 +28,13 @@ func (slowly) Framing(captures.Direction) rewrite.Framing {
 }
 func (slowly) Pace(context.Context, captures.Direction, int) {}
 func (slowly) Passes(*rewrite.Frame) bool                    { return false }
-func (slowly) Paces() bool                                   { return false }
-func (slowly) Recorded(int64)                                {}
-func (slowly) Passed(captures.Direction, string)             {}
-func (slowly) End()                                          {}
+func (slowly) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
+	return false
+}
+func (slowly) Paces() bool                       { return false }
+func (slowly) Recorded(int64)                    {}
+func (slowly) Passed(captures.Direction, string) {}
+func (slowly) End()                              {}
 func (slowly) Frame(context.Context, *rewrite.Frame) (v rewrite.Verdict) {
 	time.Sleep(20 * time.Millisecond)
 	return v

@@ -102,7 +102,7 @@ func (p *pump) forwardOpenings() {
 	}
 	for len(p.openings) > 0 && p.openings[0].ready {
 		o := p.openings[0]
-		p.openings = p.openings[1:]
+		p.openings = slices.Delete(p.openings, 0, 1)
 		p.openingBytes -= len(o.frames)
 		p.startCopying()
 		if h := o.held; h != nil {

@@ -250,6 +250,9 @@ func (s *stream) endRecording(o captures.Outcome, err error) {
 		}
 	case s.ended[captures.Down] && declared >= 0 && received != declared:
 		o, text = captures.Reset, fmt.Sprintf("the body ended after %d of %d bytes", received, declared)
+		if received > declared {
+			text = fmt.Sprintf("the body has %d bytes, but its content-length is %d", received, declared)
+		}
 	case s.ended[captures.Down], s.isAnswerComplete() && !errors.As(err, new(*serverAbort)) && !errors.As(err, new(*protocolError)):
 		o = captures.Complete
 	case err != nil:

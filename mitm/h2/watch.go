@@ -33,6 +33,17 @@ type watch struct {
 
 	// held are the received bytes that are not forwarded yet; nil if there are none.
 	held *held
+	// firstHeld is the memory for the first held of the direction. Most calls have only one.
+	firstHeld held
+}
+
+// hold makes h the withheld part, and returns it.
+func (w *watch) hold(h held) *held {
+	if w.held = &w.firstHeld; w.firstHeld.change != nil {
+		w.held = new(held)
+	}
+	*w.held = h
+	return w.held
 }
 
 // watched returns the watch of a stream in the pump's direction. It is nil if rules cannot change the stream (c is
@@ -75,7 +86,7 @@ func (p *pump) watchRequest(c *change, b *headerBlock) (diverted, ok bool) {
 	case !p.dst.sender.canWithhold(c.id, 0, p.heldBytes):
 		return false, false
 	}
-	w.held = p.holdHead(c, b)
+	w.hold(p.holdHead(c, b))
 	p.addOpening(&opening{stream: c.id, change: c, held: w.held})
 	return true, true
 }
@@ -100,8 +111,7 @@ func (p *pump) watchResponse(c *change, b *headerBlock, bodiless bool) (diverted
 	case w.how == rewrite.WatchBody && !p.dst.sender.canWithhold(c.id, 0, p.heldBytes):
 		return false, false
 	case w.how == rewrite.WatchBody:
-		w.held = p.holdHead(c, b)
-		p.held = append(p.held, w.held)
+		p.held = append(p.held, w.hold(p.holdHead(c, b)))
 		return true, true
 	}
 	return !p.sendsHead(c), true
@@ -121,9 +131,9 @@ func (p *pump) sendsHead(c *change) bool {
 }
 
 // holdHead returns the current header block as a held, to be forwarded later.
-func (p *pump) holdHead(c *change, b *headerBlock) *held {
+func (p *pump) holdHead(c *change, b *headerBlock) held {
 	p.startCopying()
-	return &held{
+	return held{
 		change: c, raw: append([]byte(nil), p.blockFrame...), fields: append([]hpack.HeaderField{}, p.fields...),
 		flags: b.flags, priority: b.priority,
 	}
@@ -177,8 +187,7 @@ func (p *pump) holdData(s *stream, w *watch, data []byte) {
 	p.addData(s, data)
 	p.recordData()
 	if w.held == nil {
-		w.held = &held{change: s.change}
-		p.held = append(p.held, w.held)
+		p.held = append(p.held, w.hold(held{change: s.change}))
 	}
 	w.held.data = append(w.held.data, data...)
 	p.heldBytes += len(data)
@@ -449,7 +458,8 @@ func (p *pump) dropStale() {
 }
 
 // forwardAtEnd is called when the server's connection ends. It forwards the withheld bytes of each response, unless a
-// rule matches a complete frame in them; then they are discarded. Rules do not apply to the incomplete frame at the end.
+// rule matches a complete frame in them; then they are discarded. Rules do not apply to the incomplete frame at the end,
+// nor to a body that is longer than declared.
 func (p *pump) forwardAtEnd() {
 	p.dropStale()
 	for _, h := range slices.Clone(p.held) {
@@ -457,7 +467,7 @@ func (p *pump) forwardAtEnd() {
 		passes := w != nil
 		switch {
 		case !passes || w.how != rewrite.WatchBody:
-		case int64(len(h.data)) >= body.Declared:
+		case int64(len(h.data)) == body.Declared:
 			passes = body.ExamineBody(h.data)
 		case h.change.exchange.Framing(p.dir).Kind == rewrite.Envelopes:
 			_, passes = body.ExamineFrames(h.data)

@@ -337,15 +337,36 @@ func TestWithheldAtEnd(t *testing.T) {
 	k := newScripted(t, map[string]scripted{"/": {framing: rewrite.Framing{Kind: rewrite.Whole}}, "/stream": {framing: envelopes, matched: "match"}})
 	up, down := newBlocks(), newBlocks()
 	next, atServer := k.nextFrames(k.client), k.nextFrames(k.server)
-	k.write(k.client, get(up, 1, "/"), get(up, 3, "/stream"))
-	await(atServer, "3 HEADERS")
+	k.write(k.client, get(up, 1, "/"), get(up, 3, "/stream"), get(up, 5, "/"))
+	await(atServer, "5 HEADERS")
 	k.write(k.server, head(down, 1, "content-length", "10"), appendFrame(nil, frameData, 0, 1, []byte("hello")),
+		head(down, 5, "content-length", "1"), appendFrame(nil, frameData, 0, 5, []byte("more")),
 		head(down, 3), appendFrame(nil, frameData, 0, 3, enveloped("cut off")[:7]))
-	k.awaitHeld(captures.Down, 12)
+	k.awaitHeld(captures.Down, 16)
 	k.server.Close()
-	if before := await(next, `3 DATA "\x00\x00\x00\x00\acu"`); !slices.Contains(before, `1 DATA "hello", end false`) ||
+	if before := await(next, `3 DATA "\x00\x00\x00\x00\acu"`); !slices.Contains(before, `1 DATA "hello", end false`) || !slices.Contains(before, `5 DATA "more", end false`) ||
 		!slices.Contains(before, "1 HEADERS :status=200 content-length=10, end false") {
 		t.Errorf("got %q", before)
+	}
+}
+
+// TestBodyLongerThanDeclared: a response with more bytes than its content-length declares is malformed. It is forwarded
+// as it came, even if a rule matches it, and the recording says why it failed.
+func TestBodyLongerThanDeclared(t *testing.T) {
+	t.Parallel()
+	replace := rewrite.Verdict{Action: rewrite.Replace, Rule: "r", Messages: [][]byte{[]byte("HELLO")}}
+	k := newScripted(t, map[string]scripted{"/": {framing: rewrite.Framing{Kind: rewrite.Whole}, matched: "hello", verdict: replace}})
+	up, down := newBlocks(), newBlocks()
+	next, atServer := k.nextFrames(k.client), k.nextFrames(k.server)
+	k.write(k.client, get(up, 1, "/"))
+	await(atServer, "1 HEADERS")
+	k.write(k.server, head(down, 1, "content-length", "5"), appendFrame(nil, frameData, 0, 1, []byte("hello")),
+		appendFrame(nil, frameData, flagEndStream, 1, []byte("tail")))
+	await(next, "1 HEADERS :status=200 content-length=5, end false")
+	await(next, `1 DATA "hellotail", end false`)
+	await(next, `1 DATA "", end true`)
+	if ex := k.capture.one(); ex.Outcome != captures.Reset || ex.Error != "the body has 9 bytes, but its content-length is 5" {
+		t.Errorf("recorded %q, %q", ex.Outcome, ex.Error)
 	}
 }
 

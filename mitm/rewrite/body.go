@@ -63,7 +63,7 @@ type Body struct {
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
 
-	// examined is the memory for the frame that ExamineFrames examines.
+	// examined is the memory for the frame that ExamineFrames or ExamineBody examines.
 	examined Frame
 
 	// begun means that Sink.Begin was called.
@@ -136,10 +136,12 @@ func (b *Body) flushGathered() error {
 		return nil
 	}
 	b.endGathering()
-	length := int64(b.gathered.Len())
-	if b.at < b.Declared {
-		// The body was cut off.
-		length = Unchanged
+	// If the body is shorter or longer than declared, the receiver must still be able to detect that.
+	length := int64(Unchanged)
+	if b.at == b.Declared {
+		length = int64(b.gathered.Len())
+	} else if b.at > b.Declared {
+		length = max(0, int64(b.gathered.Len())-(b.at-b.Declared))
 	}
 	if err := b.begin(length); err != nil {
 		return err
@@ -250,12 +252,6 @@ func (b *Body) runWhole(ctx context.Context, r io.Reader) error {
 	p, release, err := readFrame(nil, r, MaxFrame+1)
 	defer release()
 	switch {
-	case err == nil && b.Declared >= 0 && int64(len(p)) < b.Declared:
-		// The body was cut off.
-		if err := b.begin(Unchanged); err != nil {
-			return err
-		}
-		return b.pass(ctx, p)
 	case len(p) > MaxFrame || errors.Is(err, errBudget):
 		b.Exchange.Passed(b.Dir, "the body is larger than the limit for changes")
 		if err := b.begin(Unchanged); err != nil {
@@ -265,6 +261,16 @@ func (b *Body) runWhole(ctx context.Context, r io.Reader) error {
 			return err
 		}
 		return b.copy(ctx, r)
+	case err == nil && b.Declared >= 0 && int64(len(p)) != b.Declared:
+		// The body was cut off, or HTTP/2 has carried more than was declared. A changed length would hide from the
+		// receiver that the body is malformed (RFC 9113, section 8.1.1).
+		if int64(len(p)) > b.Declared {
+			b.Exchange.Passed(b.Dir, "the body is longer than its content-length")
+		}
+		if err := b.begin(Unchanged); err != nil {
+			return err
+		}
+		return b.pass(ctx, p)
 	case err != nil:
 		// An incomplete body is forwarded as it is.
 		if beginErr := b.begin(Unchanged); beginErr != nil {

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // unchanged passes everything.
@@ -24,14 +25,21 @@ func (u unchanged) Framing(captures.Direction) Framing          { return u.frami
 func (unchanged) Frame(context.Context, *Frame) Verdict         { return Verdict{} }
 func (unchanged) Pace(context.Context, captures.Direction, int) {}
 func (unchanged) Passes(*Frame) bool                            { return true }
-func (unchanged) Paces() bool                                   { return false }
-func (unchanged) Recorded(int64)                                {}
-func (unchanged) Passed(captures.Direction, string)             {}
-func (unchanged) End()                                          {}
+func (unchanged) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
+	return false
+}
+func (unchanged) Paces() bool                       { return false }
+func (unchanged) Recorded(int64)                    {}
+func (unchanged) Passed(captures.Direction, string) {}
+func (unchanged) End()                              {}
 
-type sink struct{ bytes.Buffer }
+type sink struct {
+	bytes.Buffer
+	// length is that of the last call of Begin.
+	length int64
+}
 
-func (*sink) Begin(int64) error { return nil }
+func (s *sink) Begin(length int64) error { s.length = length; return nil }
 
 // FuzzBody: whatever arrives, in whatever pieces, is forwarded unchanged if nothing changes it.
 func FuzzBody(f *testing.F) {
@@ -140,5 +148,48 @@ func TestEndedWhileGathered(t *testing.T) {
 		if errors.As(err, &stopped) != (c.body == pass+edit+stop) || !reflect.DeepEqual(got, c.want) || out.String() != c.sent || b.Offset() != int64(len(c.body)) {
 			t.Errorf("declared %v: %v, %q was forwarded up to %d, changes %+v; want %+v", c.declared, err, out.String(), b.Offset(), got, c.want)
 		}
+	}
+}
+
+// TestBodyUnlikeDeclared: a body that is shorter or longer than its content-length keeps the difference, so that its
+// receiver detects the error. A whole body is then not changed.
+func TestBodyUnlikeDeclared(t *testing.T) {
+	t.Parallel()
+	const edit = "\x00\x00\x00\x00\x04edit"
+	for name, c := range map[string]struct {
+		kind     Kind
+		body     string
+		declared int64
+		sent     string
+		length   int64
+	}{
+		"whole":                {Whole, "edit", 4, "x", 1},
+		"whole, cut off":       {Whole, "edit", 5, "edit", Unchanged},
+		"whole, tail":          {Whole, "edit", 3, "edit", Unchanged},
+		"whole, none declared": {Whole, "edit", 0, "edit", Unchanged},
+		"frames":               {Envelopes, edit, 9, "\x00\x00\x00\x00\x01x", 6},
+		"frames, cut off":      {Envelopes, edit, 20, "\x00\x00\x00\x00\x01x", Unchanged},
+		"frames, tail":         {Envelopes, edit + "tail", 9, "\x00\x00\x00\x00\x01xtail", 6},
+		"frames, one too many": {Envelopes, edit + edit, 9, "\x00\x00\x00\x00\x01x\x00\x00\x00\x00\x01x", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out sink
+			b := Body{Exchange: ending{unchanged{Framing{Kind: c.kind}}}, Declared: c.declared}
+			if err := b.Run(t.Context(), bytes.NewReader([]byte(c.body)), &out); err != nil || out.String() != c.sent || out.length != c.length {
+				t.Errorf("%q was forwarded with length %d, %v; want %q, %d", out.String(), out.length, err, c.sent, c.length)
+			}
+		})
+	}
+}
+
+// TestLargeDeclaredBody: a body that is larger than what can be changed is forwarded completely.
+func TestLargeDeclaredBody(t *testing.T) {
+	t.Parallel()
+	body := bytes.Repeat([]byte("x"), MaxFrame+100)
+	var out sink
+	b := Body{Exchange: ending{unchanged{Framing{Kind: Whole}}}, Declared: int64(len(body))}
+	if err := b.Run(t.Context(), bytes.NewReader(body), &out); err != nil || !bytes.Equal(out.Bytes(), body) || out.length != Unchanged {
+		t.Errorf("%d of %d bytes were forwarded with length %d, %v", out.Len(), len(body), out.length, err)
 	}
 }

@@ -69,6 +69,11 @@ type Exchange interface {
 	// Passes reports whether Frame would forward a frame unchanged at once. It has no effects.
 	Passes(f *Frame) bool
 
+	// PassesMessage reports quickly that Passes is true for a whole body, or for an envelope with flags, that has a
+	// message after decompression. If it returns false, Passes decides. There may be thousands of small envelopes, for
+	// each of which filling a Frame costs more than this.
+	PassesMessage(d captures.Direction, flags envelope.Flags, message []byte) bool
+
 	// Paces reports whether Pace may wait. The answer is constant.
 	Paces() bool
 

@@ -64,8 +64,6 @@ func (b *Body) Skip(n int) { b.at += int64(n) }
 // rule would change one or if one is too large; the position then stays.
 func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 	mark := b.Mark()
-	// Only the fields that differ between envelopes are set for each: there may be thousands of small ones.
-	b.examined = Frame{Dir: b.Dir, Framed: true}
 	for len(p)-passed >= envelope.PrefixLen {
 		prefix := envelope.ParsePrefix(p[passed:])
 		size := int64(prefix.Length) + envelope.PrefixLen
@@ -82,23 +80,29 @@ func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 }
 
 // examineEnvelope reports whether the rules leave a complete envelope p unchanged. If so, the position moves behind
-// it. The caller has set the fields of b.examined that all envelopes have in common.
+// it.
 func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
-	f := &b.examined
-	f.Number, f.Flags = b.number, prefix.Flags
-	f.Received, f.Raw, f.Data = p, p[envelope.PrefixLen:], p[envelope.PrefixLen:]
-	if f.Flags&envelope.Compressed != 0 && len(f.Raw) > 0 {
-		data, err := envelope.Decompress(b.framing.Encoding, f.Raw, maxUnpacked)
-		if err != nil {
+	raw := p[envelope.PrefixLen:]
+	data := raw
+	if prefix.Flags&envelope.Compressed != 0 && len(raw) > 0 {
+		var err error
+		if data, err = envelope.Decompress(b.framing.Encoding, raw, maxUnpacked); err != nil {
 			return false
 		}
-		f.Data = data
 	}
-	if !b.Exchange.Passes(f) {
+	if !b.Exchange.PassesMessage(b.Dir, prefix.Flags, data) &&
+		!b.passes(Frame{Framed: true, Flags: prefix.Flags, Received: p, Raw: raw, Data: data}) {
 		return false
 	}
 	b.at, b.number = b.at+int64(len(p)), b.number+1
 	return true
+}
+
+// passes reports whether the rules leave a frame unchanged, whose direction and number need not be set.
+func (b *Body) passes(f Frame) bool {
+	f.Dir, f.Number = b.Dir, b.number
+	b.examined = f
+	return b.Exchange.Passes(&b.examined)
 }
 
 // ExamineBody reports whether the rules leave the complete body p unchanged. If so, the position moves to its end;
@@ -116,7 +120,7 @@ func (b *Body) ExamineBody(p []byte) bool {
 		return ok
 	}
 	data, err := envelope.Decompress(b.framing.Encoding, p, maxUnpacked)
-	if err != nil || !b.Exchange.Passes(&Frame{Dir: b.Dir, Received: p, Raw: p, Data: data}) {
+	if err != nil || !b.Exchange.PassesMessage(b.Dir, 0, data) && !b.passes(Frame{Received: p, Raw: p, Data: data}) {
 		return false
 	}
 	b.at, b.number = b.at+int64(len(p)), b.number+1

@@ -49,18 +49,24 @@ func (x *exchange) Passes(f *rewrite.Frame) bool {
 	return x.selected(f).none()
 }
 
+// PassesMessage reports whether the index of fields already shows that Passes is true for an envelope with flags, or
+// for a whole body.
+func (x *exchange) PassesMessage(d captures.Direction, flags envelope.Flags, message []byte) bool {
+	if x.partial[d] || x.others != nil {
+		return false
+	}
+	codec := x.callNow().Codec
+	index := x.indexFor(d, codec)
+	return index != nil && index.text == nil && index.excludes(codec, endsStream(flags), message)
+}
+
 // excludes reports whether the index already shows that no rule that it covers matches a frame. false means that the
 // filters must be evaluated.
 func (x *exchange) excludes(f *rewrite.Frame) bool {
 	codec := x.callNow().Codec
 	index := x.indexFor(f.Dir, codec)
-	switch {
-	case index == nil:
-		return false
-	case isEnd(f):
-		return !index.matchesEnd
-	}
-	return index.excludesFields(codec, f.Data) && (index.text == nil || !index.text.In(x.decode(f, codec)))
+	return index != nil && index.excludes(codec, isEnd(f), f.Data) &&
+		(index.text == nil || isEnd(f) || !index.text.In(x.decode(f, codec)))
 }
 
 // A memory holds the state of one frame, which is reused for the next frame of the direction.
@@ -191,8 +197,11 @@ func (x *exchange) decode(f *rewrite.Frame, codec string) *decode.Frame {
 
 // isEnd reports whether a frame ends a stream: an end-of-stream or trailer envelope, or a WebSocket control frame.
 func isEnd(f *rewrite.Frame) bool {
-	return f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0 || f.Opcode.Kind() >= captures.OpClose
+	return f.Framed && endsStream(f.Flags) || f.Opcode.Kind() >= captures.OpClose
 }
+
+// endsStream reports whether flags are those of an end-of-stream or trailer envelope.
+func endsStream(flags envelope.Flags) bool { return flags&(envelope.EndStream|envelope.Trailer) != 0 }
 
 // isJSON reports whether a message in place of the frame is JSON.
 func (c *change) isJSON(data []byte) bool { return isJSON(c.frame, c.view.Codec, data) }

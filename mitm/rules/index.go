@@ -168,6 +168,15 @@ func (x *index) field(number uint64) *neededField {
 	return x.high[number]
 }
 
+// excludes reports whether no rule that requires a field, or the end of a stream, can match a message with a codec. end
+// means that it ends a stream. false means that the filters must be evaluated.
+func (x *index) excludes(codec string, end bool, data []byte) bool {
+	if end {
+		return !x.matchesEnd
+	}
+	return x.excludesFields(codec, data)
+}
+
 // excludesFields reports whether no rule that requires a field can match a message with a codec. false means that the
 // filters must be evaluated.
 func (x *index) excludesFields(codec string, data []byte) bool {

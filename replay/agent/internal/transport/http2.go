@@ -108,6 +108,9 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 // closedEarly reports whether err is due to a server that closed the connection before it answered.
 func closedEarly(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+		// The system reports a reset once: if a write gets that error, the read that waits for the answer gets the end of
+		// the stream, and the HTTP/2 client returns whichever came first.
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		// The error of the HTTP/2 client if the connection closes before the request is written; it is not exported.
 		strings.Contains(err.Error(), "client conn could not be established")
 }
