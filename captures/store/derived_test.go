@@ -2,10 +2,14 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"unwire/captures"
 	"unwire/captures/internal/require"
@@ -75,5 +79,35 @@ func TestPutDerivedInPart(t *testing.T) {
 	}
 	if after := require.Value(os.ReadFile(path))(t); !bytes.Equal(after, data[:len(data)-1]) {
 		t.Error("the file was changed")
+	}
+}
+
+// The certificate of a server's CA is stored, whether the recorder knows the connection from the start, as the proxy
+// does for HTTP/2, or learns it later.
+func TestAuthority(t *testing.T) {
+	der := []byte("a certificate")
+	sum := sha256.Sum256(der)
+	ca := captures.Authority{SHA256: hex.EncodeToString(sum[:]), Subject: "CN=test", Certificate: string(der)}
+	for name, known := range map[string]bool{"known from the start": true, "learnt later": false} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.uwc")
+			s := require.Value(Create(path, Options{}))(t)
+			ex := captures.Exchange{Method: "POST", URL: "https://api.example/a"}
+			if known {
+				ex.TLS.CA = ca
+			}
+			rec := require.Value(s.Begin(ex))(t)
+			if !known {
+				rec.Connection(captures.TLS{CA: ca}, "")
+			}
+			rec.EndAt(time.Second, captures.Complete, "")
+			require.NoError(t, s.Close())
+
+			s = require.Value(Open(path, ReadOptions{}))(t)
+			defer s.Close()
+			if got := require.Value(s.Authority(t.Context(), ca.SHA256))(t); !bytes.Equal(got, der) {
+				t.Errorf("stored %q, want %q", got, der)
+			}
+		})
 	}
 }

@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/atomicfile"
 	"unwire/captures/budget"
 	"unwire/captures/profile"
 	"unwire/captures/redact"
@@ -267,15 +268,10 @@ func (s *Store) openForWriting(o Options, t testOptions) error {
 	// Checking a large existing file takes time.
 	ctx, cancel := withTimeLimit(context.Background(), appendTime)
 	defer cancel()
-	// SQLite would create the file with the permissions of the umask.
-	f, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case err == nil:
-		if err := f.Close(); err != nil {
+	if _, err := os.Lstat(s.Path); errors.Is(err, os.ErrNotExist) {
+		if err := createEmpty(ctx, s.Path, t); err != nil {
 			return err
 		}
-	case !errors.Is(err, os.ErrExist):
-		return err
 	}
 
 	// An existing file may be forged: check it before SQLite writes to it.
@@ -329,6 +325,24 @@ func (s *Store) openForWriting(o Options, t testOptions) error {
 	go s.writer.loop()
 	s.nextID = s.writer.lastID + 1
 	return nil
+}
+
+// createEmpty creates a capture without exchanges. The file gets its name when it is complete: a recorder that is
+// killed at this moment leaves no file that is not a capture. SQLite would also create the file with the permissions
+// of the umask.
+func createEmpty(ctx context.Context, path string, t testOptions) error {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	db, err := database.Open(f.Name(), "rw")
+	if err == nil {
+		err = errors.Join(prepareForWriting(ctx, db, 0, t), db.Close())
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	return f.Commit()
 }
 
 // prepareForWriting converts the file from the format have to the newest one, switches to a write-ahead log,

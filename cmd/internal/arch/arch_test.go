@@ -51,8 +51,8 @@ var table = map[string]row{
 	},
 	"captures/redact/internal/textrun": {why: "finds runs of text in arbitrary bytes"},
 	"captures/store": {
-		imports: []string{"captures", "captures/budget", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
-		why: "stores the record model, and redacts while recording",
+		imports: []string{"captures", "captures/atomicfile", "captures/budget", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
+		why: "stores the record model, and redacts while recording; a new capture appears under its name when it is complete",
 	},
 	"captures/series": {
 		imports: []string{"captures", "captures/series/internal/", "captures/store"}, tests: []string{"captures/internal/require"},

@@ -75,10 +75,15 @@ func (s *Selector) exchange(l *conversation.Listed) *filter.Exchange {
 //
 // Errors: a damaged capture.
 func (s *Selector) Selects(ctx context.Context, l *conversation.Listed) (bool, error) {
+	return s.selects(ctx, l, s.c.Exchange)
+}
+
+// selects is Selects with a function that reads an exchange by its number.
+func (s *Selector) selects(ctx context.Context, l *conversation.Listed, read func(context.Context, int64) (*captures.Exchange, error)) (bool, error) {
 	x := s.exchange(l)
 	value := s.filter.Exchange(x)
 	if value == filter.Unknown && s.filter.Needs()&(filter.Head|filter.Frames) != 0 {
-		rec, err := s.c.Exchange(ctx, l.ID)
+		rec, err := read(ctx, l.ID)
 		if err != nil {
 			return false, err
 		}
@@ -140,9 +145,11 @@ func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Sch
 		return list, err
 	}
 	damage = cmp.Or(damage, err)
+	reader := newInOrder(ctx, c)
+	defer reader.stop()
 	selected := list.Exchanges[:0]
 	for i := range list.Exchanges {
-		ok, err := s.Selects(ctx, &list.Exchanges[i])
+		ok, err := s.selects(ctx, &list.Exchanges[i], reader.exchange)
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return nil, err
 		}
@@ -153,6 +160,50 @@ func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Sch
 	}
 	list.Exchanges = slices.Clip(selected)
 	return list, damage
+}
+
+// maxSkipped is the number of exchanges that an inOrder reads over to reach the next one. Beyond it, a query for
+// the one exchange is cheaper.
+const maxSkipped = 16
+
+// An inOrder reads exchanges of a capture by ascending numbers. Consecutive exchanges come from one query for
+// many, because a query for each would take longer than searching a small exchange.
+type inOrder struct {
+	// c is the capture.
+	c *Capture
+
+	// next returns the next exchange of the capture, and stop ends the query.
+	next func() (*captures.Exchange, error, bool)
+	stop func()
+
+	// last is the number of the exchange that next returned last; 0 before the first.
+	last int64
+
+	// ended means that next has returned the last exchange, or damage.
+	ended bool
+}
+
+// newInOrder returns an inOrder that has read nothing yet.
+func newInOrder(ctx context.Context, c *Capture) *inOrder {
+	next, stop := iter.Pull2(c.Exchanges(ctx))
+	return &inOrder{c: c, next: next, stop: stop}
+}
+
+// exchange returns the exchange with the number id.
+//
+// Errors: those of Capture.Exchange.
+func (r *inOrder) exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
+	for !r.ended && r.last < id && id-r.last <= maxSkipped {
+		ex, err, ok := r.next()
+		if !ok || err != nil {
+			r.ended = true // the query for one exchange reports the damage, if it concerns this exchange
+			break
+		}
+		if r.last = ex.ID; ex.ID == id {
+			return ex, nil
+		}
+	}
+	return r.c.Exchange(ctx, id)
 }
 
 // Selects reports whether a filter selects one exchange. To evaluate a filter for many exchanges, use a
