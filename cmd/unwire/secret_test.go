@@ -111,6 +111,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "schema", "refs", "--number", "1")
 	mock := s.start("mock", "--json", "a.uwc")
 	s.ok(0, "capture", "-o", "mocked.uwc", "--upstream-ca", mock.CA, "--", bin, "demo-client", "--url", strings.Replace(mock.URL, "http:", "https:", 1))
+	reflection := s.start("reflection", "--json", "--proto", "inferred", "--to", standin.URL, "--upstream-ca", standin.CA)
+	s.ok(-1, "call", "--like", "a.uwc#1", "--to", reflection.URL, "-o", "answers.uwc")
 	s.ok(0, "probe-client", "a.uwc", "--dry-run")
 	s.ok(0, "probe-client", "a.uwc", "--method", "GetUsableModels", "--path", "models.modelId", "--journal", "clients.jsonl", "--", bin, "demo-client", "--url", "{https}")
 	s.ok(0, "replay", "a.uwc", "2", "--dry-run")

@@ -158,6 +158,8 @@ var signalCases = []signalCase{
 	{args: "standin", ends: inOrder},
 	{args: "standin --script FIFO"},
 	{args: "mock SMALL.uwc", ends: inOrder},
+	{args: "reflection --proto SMALL --to SILENT", ends: inOrder},
+	{args: "reflection --proto FIFO --to SILENT"},
 	{args: "probe-client SMALL.uwc -- sleep 100"},
 	{args: "probe-client SMALL.uwc --dry-run", blocked: true},
 	{args: "serve --listen 127.0.0.1:0", ends: inOrder},
@@ -251,7 +253,7 @@ func newSignalInputs(t *testing.T) *signalInputs {
 	in.write(t, "BIG.har", []byte(`{"log":{"entries":[`+strings.Repeat(`{"request":{"method":"GET","url":"https://h.example/"},"response":{"status":200}},`, 1<<20)+`{}]}}`))
 	for dir, content := range map[string]string{
 		"SUITE/a.replay": "capture ../SMALL.uwc\nexchange 1\nexpect verdict same\n",
-		"SMALL/a.proto":  "syntax = \"proto3\"; package a.v1; message M {}",
+		"SMALL/a.proto":  "syntax = \"proto3\"; package a.v1; message M {} service S {}",
 	} {
 		if err := os.MkdirAll(filepath.Join(in.dir, filepath.Dir(dir)), 0o700); err != nil {
 			t.Fatal(err)
