@@ -417,7 +417,7 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
 			at := query.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
 			if f.format != "json" {
-				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), app.Millis(fr.T), len(fr.Raw))
+				fmt.Fprintf(w, "# %s  %.1f ms, %s\n", term.Clean(at.String()), app.Millis(fr.T), app.Counted(len(fr.Raw), "byte"))
 			}
 			by := seen.of(ctx, ex, call).Of(call, fr.Dir)
 			if md != nil {

@@ -319,7 +319,7 @@ func (e *extraction) addLabels(ctx context.Context, args []string) error {
 	if err := app.AppendFile(e.labels, lines); err != nil {
 		return err
 	}
-	e.Say("unwire: %d labels added to %s", count, e.labels)
+	e.Say("unwire: added %s to %s", app.Counted(count, "label"), e.labels)
 	return nil
 }
 
