@@ -164,7 +164,7 @@ func (b *Baseline) effects(o *observation, limit time.Duration) []Effect {
 	case o.timedOut:
 		out = append(out, Effect{What: "timeout", Text: fmt.Sprintf("the client did not end within %s", limit)})
 	case !slices.ContainsFunc(b.runs, func(r *observation) bool { return r.exit == o.exit }):
-		out = append(out, Effect{What: "exit", Text: fmt.Sprintf("exit status %d instead of %d", o.exit, b.Exit())})
+		out = append(out, Effect{What: "exit", Text: fmt.Sprintf("status %d instead of %d", o.exit, b.Exit())})
 	}
 	out = append(out, b.requestEffects(o)...)
 	out = append(out, b.stdout.effects("stdout", o.stdout)...)
