@@ -111,7 +111,9 @@ func findingWord(what string, allowed bool) string {
 }
 
 // kindWithP formats the inferred kind of an unknown field with its probability.
-func kindWithP(u *check.UnknownField) string { return fmt.Sprintf("%s (probability %.2f)", u.Kind, u.P) }
+func kindWithP(u *check.UnknownField) string {
+	return fmt.Sprintf("%s (probability %.2f)", u.Kind, u.P)
+}
 
 // CheckSummary formats the result of checking definitions against captures in one line.
 func CheckSummary(r *check.Report) string {
