@@ -64,7 +64,7 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 		fmt.Fprintf(w, "%s\n", out.Bold("Candidates: the texts of the exchange, best score first"))
 	}
 	if top > 0 && len(tr.Candidates) > 0 {
-		fmt.Fprint(w, out.Wrap(out.Dim("  Each has its probable role, a score from 0 to 1, its source, and the reasons: + supports the role, - contradicts it.")+"\n"))
+		fmt.Fprint(w, out.Wrap("  "+out.Dim("Each has its probable role, a score from 0 to 1, its source, and the reasons: + supports the role, - contradicts it.")+"\n"))
 	}
 	for i, c := range tr.Candidates {
 		if i == top {

@@ -395,7 +395,7 @@ func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	if asJSON {
 		return a.Print(&contract.ProbePlan{Plan: p})
 	}
-	_, err := fmt.Fprint(a.Out, p.Text())
+	_, err := fmt.Fprint(a.Out, a.Out.Wrap(p.Text()))
 	return err
 }
 
