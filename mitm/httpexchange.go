@@ -154,7 +154,7 @@ func (x *exchange) endWithError(err error) {
 	case x.proxy.ctx.Err() != nil:
 		x.end(captures.Incomplete, errRecordingStopped)
 	case x.ctx.Err() != nil || upErr != nil:
-		x.end(captures.Canceled, errors.New("the client went away"))
+		x.end(captures.Canceled, errors.New("the client closed the connection"))
 	case reached:
 		x.end(captures.Reset, err)
 	default:

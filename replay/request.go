@@ -169,7 +169,7 @@ func CheckTransport(ex *captures.Exchange) error {
 	case ex.Transport != captures.HTTP:
 		what = "is a connection without HTTP (" + string(ex.Transport) + "): its bytes are not a request with an answer"
 	case ex.ChangedProtocol() == string(captures.WebSocket):
-		what = "is the handshake of a WebSocket: alone it would open one in which nothing is said"
+		what = "is the handshake of a WebSocket: to send it alone would only open a WebSocket without messages"
 	default:
 		return nil
 	}

@@ -78,7 +78,7 @@ func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 // first error of computing one is stored in failed.
 func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
 	if p.o.Insecure && p.url.Scheme == "https" {
-		p.shown.Warnings = append(p.shown.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
+		p.shown.Warnings = append(p.shown.Warnings, "the server's certificate is not verified: any machine that answers gets the secrets of the request")
 	}
 	now := time.Now()
 	if p.o.now != nil {

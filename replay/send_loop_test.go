@@ -337,11 +337,11 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 	}{
 		{"", Same, FromServer, "ok", ""},
 		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames to which the client answers, so 2 client frames were not sent"},
-		{"more", Differs, FromServer, "ok", "it got the same answer as down/1"},
+		{"more", Differs, FromServer, "ok", "so replay sent the answer to down/1 again"},
 		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a question of the server: the server asks down/3"},
-		{"reversed", Differs, FromServer, "ok", "the server asks its questions in another order"},
+		{"reversed", Differs, FromServer, "ok", "the server asks its questions in a different order"},
 		{"reset", Differs, FromLocal, "unavailable", ""},
-		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame like down/1"},
+		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame that corresponds to down/1"},
 	} {
 		t.Run("server "+c.mode, func(t *testing.T) {
 			l.TB = t

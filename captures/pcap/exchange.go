@@ -134,7 +134,7 @@ func (x *exchange) endAtClose(client, server ending) {
 	case missing != "":
 		x.end(t, captures.Incomplete, missing)
 	case client.reset || !server.reset && !x.done[up] || !server.reset && client.t.Before(server.t):
-		x.end(t, captures.Canceled, "the client went away")
+		x.end(t, captures.Canceled, "the client closed the connection")
 	default:
 		x.end(t, captures.Reset, "the server closed the connection")
 	}

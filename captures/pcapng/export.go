@@ -66,7 +66,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 		name = "a capture"
 	}
 	out, err := newWriter(w, "synthesised from "+name+" by 'unwire export': not the packets that were on the wire. "+
-		"Its secrets are in the file; they open nothing else.")
+		"The file contains the TLS secrets, which decrypt only these packets.")
 	if err != nil {
 		return Result{}, err
 	}

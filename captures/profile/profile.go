@@ -305,3 +305,6 @@ func (p *Profile) Executing(service, rpc string) (paths [][]Step, all bool) {
 	}
 	return paths, all
 }
+
+// Title returns the name of the service as it is written in a sentence, with a capital letter.
+func (p *Profile) Title() string { return strings.ToUpper(p.Name[:1]) + p.Name[1:] }

@@ -170,7 +170,7 @@ func (s *section) finish() (data []byte, ok bool) {
 	case reason != "":
 		s.unsearched(reason)
 	case s.released && s.found:
-		s.unsearched("a secret began in what was written before it was found")
+		s.unsearched("a secret was found only after its beginning had been written")
 	}
 
 	// Without the content, at least search the compressed bytes.

@@ -134,7 +134,7 @@ func (s *Store) addToFile(ctx context.Context, c *additions.Change) (n int64, er
 
 		// Numbers must stay below the largest int64, even in a forged file.
 		if last > math.MaxInt64/2 {
-			return captures.Damaged("the highest number, %d, leaves no numbers for additions", last)
+			return captures.Damaged("the highest number in the file is %d, so no numbers are left for additions", last)
 		}
 		n, err = c.Write(ctx, tx, func() int64 { last++; return last })
 		return err

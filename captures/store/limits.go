@@ -69,7 +69,7 @@ const (
 type LimitError struct {
 	// Exchange is the ID of the exchange that exceeds the limit; 0 means the capture as a whole.
 	Exchange int64
-	// What describes the exceeded limit as a predicate, such as "expands to more than …".
+	// What describes the exceeded limit as a predicate, such as "contains more than …".
 	What string
 }
 
@@ -266,11 +266,11 @@ func (m *meter) chargeEvent(used *usage, e *captures.Event) error {
 func exceeds(have, limit usage) string {
 	switch {
 	case have.bodies > limit.bodies:
-		return fmt.Sprintf("expands to more than the limit of %s of bodies", byteCount(limit.bodies))
+		return fmt.Sprintf("contains more than %s of bodies after decompression, which is the limit", byteCount(limit.bodies))
 	case have.heads > limit.heads:
-		return fmt.Sprintf("expands to more than the limit of %s of URLs and headers", byteCount(limit.heads))
+		return fmt.Sprintf("contains more than %s of URLs and headers, which is the limit", byteCount(limit.heads))
 	case have.time > limit.time:
-		return fmt.Sprintf("takes more than the limit of %v to read", limit.time)
+		return fmt.Sprintf("takes longer to read than the limit of %v", limit.time)
 	}
 	return ""
 }
@@ -294,7 +294,7 @@ func (m *meter) withTimeLimit(ctx context.Context) (context.Context, context.Can
 
 // withTimeLimit returns a context that is cancelled after d, with a LimitError as its cause.
 func withTimeLimit(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, &LimitError{What: fmt.Sprintf("has a part that takes more than %v to read", d)})
+	return context.WithTimeoutCause(ctx, d, &LimitError{What: fmt.Sprintf("has a part that takes longer to read than the limit of %v", d)})
 }
 
 // fileSize returns the size of a file in bytes, or 0 if it does not exist.

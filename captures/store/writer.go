@@ -131,7 +131,7 @@ func newWriter(path string, db *sql.DB, o Options, t testOptions) (*writer, erro
 
 	// A forged file could leave no numbers.
 	if last := max(w.lastNumber, w.lastID); last > math.MaxInt64/2 {
-		return nil, captures.Damaged("the highest number, %d, leaves no numbers for additions", last)
+		return nil, captures.Damaged("the highest number in the file is %d, so no numbers are left for additions", last)
 	}
 	if err := w.open(t); err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (w *writer) checkFile() error {
 	case errors.Is(err, os.ErrNotExist):
 		return captures.ErrGone
 	case err == nil && !os.SameFile(now, w.file):
-		return fmt.Errorf("%w: another file has this name now", captures.ErrGone)
+		return fmt.Errorf("%w: another file now has this name", captures.ErrGone)
 	}
 	return nil
 }

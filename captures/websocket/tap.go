@@ -103,7 +103,7 @@ func (t *frameRecorder) process(p captures.Process) {
 func (t *frameRecorder) noteProblem(dir captures.Direction, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.problems = append(t.problems, fmt.Sprintf("not parsed any further %s: %v; the bytes from there on are in an exchange of their own", dir, err))
+	t.problems = append(t.problems, fmt.Sprintf("unwire could not parse the rest of the WebSocket data in the direction %s: %v; that data is stored as a separate exchange", dir, err))
 }
 
 // writeUnparsed records bytes that are not valid frames in an exchange of their own.

@@ -159,7 +159,7 @@ func TestOtherDirectionGoesOn(t *testing.T) {
 	if got := w.messages(captures.Down); len(got) != 1 || got[0] != "1 still here" {
 		t.Errorf("down: %q", got)
 	}
-	if w.Outcome != captures.Reset || !strings.HasPrefix(w.Error, "the server went away; not parsed any further up: ") {
+	if w.Outcome != captures.Reset || !strings.HasPrefix(w.Error, "the server went away; unwire could not parse the rest of the WebSocket data in the direction up: ") {
 		t.Errorf("%+v", w.Exchange)
 	}
 	if string(m.all[2].body(captures.Up)) != "\xffgarbage" {

@@ -280,7 +280,7 @@ func TestOverLimitShowsWhatWasRead(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		_ = cmd.Run() // the status is looked at
-		for _, want := range []string{"f.uwc: exchange 1 expands to more than the limit of 128 MiB", "UNWIRE_MAX_READ"} {
+		for _, want := range []string{"f.uwc: exchange 1 contains more than 128 MiB", "UNWIRE_MAX_READ"} {
 			if !strings.Contains(stderr.String(), want) {
 				t.Errorf("%s: no %q in %.500s", args[0], want, stderr.String())
 			}

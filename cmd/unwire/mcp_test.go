@@ -369,7 +369,7 @@ func TestMCPErrors(t *testing.T) {
 		{"show", arguments{"address": "2"}, "hint: name one of demo.uwc, missing.uwc"},
 		{"show", arguments{"address": "demo.uwc#x"}, "is not an address"},
 		{"show", arguments{"address": "other.txt#1"}, `"other.txt" is not one of the open captures`},
-		{"show", arguments{"address": "../../etc/passwd#1"}, "only captures that 'unwire mcp' was started with can be read"},
+		{"show", arguments{"address": "../../etc/passwd#1"}, "the tools can read only the captures that 'unwire mcp' was started with"},
 		{"show", arguments{"address": "demo.uwc#2", "framing": "words"}, "framing"},
 		{"show", arguments{"address": "demo.uwc#2", "max_bytes": 1}, "max_bytes must be from 1024"},
 		{"show", arguments{"address": "demo.uwc#2", "cursor": "1.ffff"}, "other arguments"},

@@ -99,7 +99,7 @@ func TestMCPReadAs(t *testing.T) {
 	if got := show(); got != before {
 		t.Errorf("the choice is remembered: %.500s", got)
 	}
-	for choice, want := range map[string]string{"99:string": "no message in the input has this field", "1:double": "can be read so", "x": "read_as", "1:nonsense": "read_as"} {
+	for choice, want := range map[string]string{"99:string": "no message in the input has this field", "1:double": "can be read as this type", "x": "read_as", "1:nonsense": "read_as"} {
 		if got := c.failure("show", map[string]any{"address": "demo.uwc#2/up/0", "read_as": []string{choice}}); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", choice, got)
 		}

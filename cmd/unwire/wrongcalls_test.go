@@ -48,7 +48,7 @@ var wrongCalls = []wrongCall{
 	{"show json.uwc 99", 3, "json.uwc: exchange 99 does not exist", "'unwire ls F.uwc' lists the exchanges"},
 	{"show json.uwc abc", 2, `"abc" is not an exchange number`, "'unwire ls json.uwc' lists the exchanges"},
 	{"show json.uwc", 2, "json.uwc: the exchange number is missing", "give the number of an exchange"},
-	{"show json.uwc#1/up/99", 3, "json.uwc#1/up/99: no such frame", "lists the frames, which are numbered from 0"},
+	{"show json.uwc#1/up/99", 3, "json.uwc#1/up/99: the frame does not exist", "lists the frames, which are numbered from 0"},
 	{"shwo json.uwc 1", 2, `unknown command "shwo"`, "did you mean 'unwire show'?"},
 	{"completion tcsh", 2, `unwire completion: unknown command "tcsh"`, "unwire completion --help"},
 	{"schema ifner", 2, `unknown command "ifner"`, "did you mean 'unwire schema infer'?"},

@@ -27,7 +27,7 @@ type Completion struct {
 }
 
 // words are the operators between terms, with descriptions.
-var words = []Candidate{{"and", "both match"}, {"or", "one of both matches"}, {"not", "the next does not match"}, {"(", "a group"}}
+var words = []Candidate{{"and", "both match"}, {"or", "at least one of the two matches"}, {"not", "the next does not match"}, {"(", "a group"}}
 
 // Complete returns what may be written at the offset at in text. known, which may be nil, returns the values of
 // a key that occur in a capture, most frequent first.

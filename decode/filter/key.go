@@ -81,7 +81,7 @@ var keys = []key{
 	{name: "method", about: "remote procedure: Run, Service/Run or package.Service/Run"},
 	{name: "code", about: "status of the call", words: envelope.Codes(), closed: true},
 	{name: "status", kind: plainKey, about: "HTTP status"},
-	{name: "is", about: "failed, open, edited, shortened, replay, compressed, end, malformed", words: isNames(), closed: true},
+	{name: "is", about: "state of the exchange: failed, open, edited, shortened, replay, compressed, end, malformed", words: isNames(), closed: true},
 	{name: "protocol", about: "protocol of the call", words: []string{"connect", "grpc", "grpc-web", "sse", "ndjson", "aws-eventstream", "http", "websocket", "tcp", "tls"}},
 	{name: "codec", about: "proto, json, …", words: []string{"proto", "json"}},
 	{name: "duration", kind: durationKey, about: "time from the start to the end"},

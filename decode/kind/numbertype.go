@@ -32,7 +32,7 @@ func varintType(s *Varints, u Use) TypeEstimate {
 	var buf [mostScalars]scalarType
 	for _, t := range varintScalars(buf[:0], s, false) {
 		if t.Type == "sint64" && t.P > 0.5 {
-			v := TypeEstimate{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", ResolvedBy: "the client's source code"}
+			v := TypeEstimate{Name: "sint32", P: round(t.P), Note: "zigzag encoding, judging by the share of odd numbers", ResolvedBy: "the client's source code"}
 			if s.Max > math.MaxUint32 {
 				v.Name = "sint64"
 			}
@@ -51,18 +51,18 @@ func varintType(s *Varints, u Use) TypeEstimate {
 		case s.Bits[63] > 0:
 			v.Name, v.P = "uint64", 0.6
 		case s.Min > 1_000_000_000_000 && s.Max < 4_200_000_000_000:
-			v.Note += ", milliseconds of the Unix epoch by their size"
+			v.Note += ", probably milliseconds since 1970"
 			v.P = 0.9
 		}
 		return v
 	case s.Max > math.MaxInt32:
 		if 3*s.Bits[32] > s.N {
-			return TypeEstimate{Name: "uint32", P: 0.6, Note: rangeNote(s) + ", values fill 32 bits", ResolvedBy: "a value above 4294967295"}
+			return TypeEstimate{Name: "uint32", P: 0.6, Note: rangeNote(s) + ", and the values use all 32 bits", ResolvedBy: "a value above 4294967295"}
 		}
 		return TypeEstimate{Name: "int64", P: 0.55, Note: rangeNote(s), ResolvedBy: "a value above 4294967295"}
 	case s.Epoch == s.N && s.N > 1:
 		return TypeEstimate{
-			Name: "int64", P: 0.8, Note: rangeNote(s) + ", seconds of the Unix epoch by their size",
+			Name: "int64", P: 0.8, Note: rangeNote(s) + ", probably seconds since 1970",
 			ResolvedBy: "a value above 4294967295 or below 0",
 		}
 	}

@@ -125,15 +125,15 @@ func (c Costs) reasons(f *Field) map[string][]Feature {
 		least[typ] = h.cost
 
 		// All reasons are relative to bytes without structure.
-		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common the type is in general", round2(h.file - h.prior)}}
+		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {priorReason, round2(h.file - h.prior)}}
 		if h.kind == wire.KindBytes && f.Len.files() {
-			w = append(w, Feature{"begins like a file of a known format", costMagic})
+			w = append(w, Feature{"payloads begin like files of a known format", costMagic})
 		}
 		if h.empty != 0 {
-			w = append(w, Feature{"empty payloads", round2(-h.empty)})
+			w = append(w, Feature{"some payloads are empty", round2(-h.empty)})
 		}
 		if h.sizes != 0 {
-			w = append(w, Feature{"sizes of the payloads", round2(-h.sizes)})
+			w = append(w, Feature{"the sizes of the payloads", round2(-h.sizes)})
 		}
 
 		all[typ] = w
@@ -141,12 +141,15 @@ func (c Costs) reasons(f *Field) map[string][]Feature {
 	return all
 }
 
+// priorReason is the reason whose weight is the log-odds of a type before any value was examined.
+const priorReason = "how frequent the type is in protobuf messages in general"
+
 // contentWords describe, in the reasons for a type, how well the content fits it.
 var contentWords = map[wire.Kind]string{
-	wire.KindMessage: "fields with plausible numbers, types and values",
-	wire.KindString:  "characters of text",
-	wire.KindBytes:   "fits any bytes",
-	wire.KindPacked:  "numbers of similar size",
+	wire.KindMessage: "payloads parse as fields with plausible numbers, types and values",
+	wire.KindString:  "payloads consist of characters that occur in text",
+	wire.KindBytes:   "any payload can be bytes",
+	wire.KindPacked:  "payloads parse as numbers of similar size",
 }
 
 // round2 rounds x to two decimals.

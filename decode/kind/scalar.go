@@ -72,7 +72,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 	add := func(typ string, prior, weight float64, reason string) {
 		t := scalarType{Type: typ, P: prior + weight}
 		if why {
-			t.Why = []Feature{{reason, round2(weight)}, {"how common the type is in general", prior}}
+			t.Why = []Feature{{reason, round2(weight)}, {priorReason, prior}}
 		}
 		list = append(list, t)
 	}
@@ -81,13 +81,13 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 	zigzag := zigzagOdds(s)
 	if s.Negative > 0 {
 		small := s.Lowest > -1<<40
-		add("int64", oddsInt, 0, "ten bytes: negative")
+		add("int64", oddsInt, 0, "varints of ten bytes, as for negative numbers")
 		if small {
-			add("uint64", oddsUint, -3, "values just below 2^64")
-			add("sint64", oddsZigzag, -4, "zigzag would give enormous numbers")
+			add("uint64", oddsUint, -3, "as uint64, all values would be just below 2^64")
+			add("sint64", oddsZigzag, -4, "as sint64, the values would be enormous")
 		} else {
-			add("uint64", oddsUint, 1.2, "values fill 64 bits")
-			add("sint64", oddsZigzag, zigzag, "parity of the values")
+			add("uint64", oddsUint, 1.2, "the values fill 64 bits")
+			add("sint64", oddsZigzag, zigzag, "whether the share of odd numbers fits zigzag encoding")
 		}
 		return softmax(list)
 	}
@@ -100,10 +100,10 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		if s.Zero > 0 && s.Zero < s.N {
 			both = -0.5
 		}
-		add("bool", oddsBool, 0.3, "0 or 1")
-		add("int64", oddsInt, -1.7-0.35*n+both, "an int is rarely only 0 and 1")
-		add("enum", oddsEnum, -0.9-0.3*n+both, "an enum is rarely only 0 and 1")
-		add("uint64", oddsUint, -1.7-0.35*n+both, "an int is rarely only 0 and 1")
+		add("bool", oddsBool, 0.3, "all values are 0 or 1")
+		add("int64", oddsInt, -1.7-0.35*n+both, "an integer field rarely has only the values 0 and 1")
+		add("enum", oddsEnum, -0.9-0.3*n+both, "an enum rarely has only the values 0 and 1")
+		add("uint64", oddsUint, -1.7-0.35*n+both, "an integer field rarely has only the values 0 and 1")
 		return softmax(list)
 	case s.Max < 100:
 		distinct := float64(len(s.Values.Items))
@@ -112,19 +112,19 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		if !s.Values.Full {
 			few = min(max(bytecost.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
 		}
-		add("int64", oddsInt, 0, "a number")
-		add("enum", oddsEnum, few+0.6-float64(s.Max)/24, "small numbers that repeat")
+		add("int64", oddsInt, 0, "any number fits")
+		add("enum", oddsEnum, few+0.6-float64(s.Max)/24, "small numbers that occur repeatedly")
 	default:
-		add("int64", oddsInt, 0, "a number")
+		add("int64", oddsInt, 0, "any number fits")
 	}
-	add("uint64", oddsUint, 0, "never negative")
-	add("sint64", oddsZigzag, zigzag, "parity of the values")
+	add("uint64", oddsUint, 0, "no value is negative")
+	add("sint64", oddsZigzag, zigzag, "whether the share of odd numbers fits zigzag encoding")
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) {
 		w := 5.0
 		if unit == "timestamp-s" {
 			w = 2.6
 		}
-		add(unit, oddsTime, w+min(n, 2), "times between 2001 and 2065")
+		add(unit, oddsTime, w+min(n, 2), "all values could be times between 2001 and 2065")
 	}
 	return softmax(list)
 }
@@ -226,8 +226,8 @@ func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarTyp
 		list = append(list, scalarType{Type: unit, P: w})
 	}
 	if why {
-		list[0].Why = []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is in general", 1}}
-		reasons := [...]string{"a number", "values close below zero", "times between 2001 and 2065"}
+		list[0].Why = []Feature{{"whether magnitudes and digits are typical of " + names[0], round2(diff)}, {priorReason, 1}}
+		reasons := [...]string{"any number fits", "whether values just below zero occur", "all values could be times between 2001 and 2065"}
 		for i := range list[1:] {
 			list[i+1].Why = []Feature{{reasons[i], list[i+1].P}}
 		}

@@ -465,7 +465,7 @@ func inflateKept(value string) ([]byte, error) {
 		return nil, err
 	}
 	if len(out) > maxKept {
-		return nil, fmt.Errorf("the kept bytes are more than %d", maxKept)
+		return nil, fmt.Errorf("there are more than %d kept bytes, which is the limit", maxKept)
 	}
 	return append([]byte{}, out...), nil
 }

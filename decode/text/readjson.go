@@ -278,7 +278,7 @@ func placeError(src []byte, off int64, err error) error {
 	}
 	hint := ""
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		hint = "nothing is called " + name + " here: see what 'unwire decode --format json' writes"
+		hint = "the member " + name + " is not allowed here; 'unwire decode --format json' shows the valid members"
 	}
 	return errorAt(src, off, err, hint)
 }

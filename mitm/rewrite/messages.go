@@ -114,7 +114,7 @@ func (m *messageReader) next(ctx context.Context) error {
 			return m.cut(ctx, append(g.wire, raw...), err)
 		case !m.lost && !isValid(h, g.frame != nil):
 			// What follows has no known boundaries, so the rest of the connection is forwarded as it is.
-			b.Exchange.Passed(b.Dir, "these are no frames of a WebSocket")
+			b.Exchange.Passed(b.Dir, "the data does not consist of WebSocket frames")
 			if err := b.write(ctx, append(g.wire, raw...)); err != nil {
 				return err
 			}

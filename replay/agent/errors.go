@@ -30,7 +30,7 @@ type cause struct {
 // Advice for the user; see cause.advice.
 const (
 	adviceToken   = "The upstream did not accept the token; sign in again, or refer to another one."
-	adviceVersion = "The upstream wants a newer client; give its version with --client-version."
+	adviceVersion = "The upstream requires a newer client; give its version with --client-version."
 )
 
 // byCode are the causes by the Connect code of the server's error.

@@ -31,7 +31,7 @@ func (s *Stream) query(m message.Message) error {
 // decline sets the fields of an answer that decline the question and give a reason, as far as the
 // answer's type has them.
 func decline(answer message.Message) {
-	const reason = "There is no user to ask: go on without."
+	const reason = "No user is available to answer this question: continue without an answer."
 	if answer.HasField("result") && answer.Field("result").Message() != nil {
 		answer = answer.At("result")
 	}

@@ -162,7 +162,7 @@ func (b *Baseline) effects(o *observation, limit time.Duration) []Effect {
 	var out []Effect
 	switch {
 	case o.timedOut:
-		out = append(out, Effect{What: "timeout", Text: fmt.Sprintf("it did not end within %s", limit)})
+		out = append(out, Effect{What: "timeout", Text: fmt.Sprintf("the client did not end within %s", limit)})
 	case !slices.ContainsFunc(b.runs, func(r *observation) bool { return r.exit == o.exit }):
 		out = append(out, Effect{What: "exit", Text: fmt.Sprintf("status %d instead of %d", o.exit, b.Exit())})
 	}

@@ -167,7 +167,7 @@ func whyUnanswered(o *observation) string {
 		}
 		return text
 	}
-	return fmt.Sprintf("none of its %d requests was answered; the first one: %s: %s", len(o.requests), o.requests[0].Method, o.requests[0].Reason)
+	return fmt.Sprintf("the mock could answer none of its %d requests; the first one: %s: %s", len(o.requests), o.requests[0].Method, o.requests[0].Reason)
 }
 
 // timeout returns the timeout of an edited run.

@@ -114,12 +114,12 @@ func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 
 	// Without a table, nobody knows what the client would execute.
 	if p.Profile == nil || len(p.Profile.Executes) == 0 {
-		plan.Warnings = append(plan.Warnings, "no profile says which messages make the client run something: messages that do are edited like all others")
+		plan.Warnings = append(plan.Warnings, "no profile lists the messages that ask the client to run something, so probe-client edits these messages like all others")
 	}
 
 	// The unedited runs, and the control, which runs twice if it has an effect.
 	if all := plan.Runs + max(p.Repeats, 2) + 1; all > p.Budget {
-		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the plan has at least %d runs, more than the budget of %d: fields at its end stay untested", all, p.Budget))
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the plan has at least %d runs, but the budget is %d, so the last fields of the plan will not be tested", all, p.Budget))
 	}
 	return plan, nil
 }

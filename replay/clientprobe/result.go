@@ -123,7 +123,7 @@ func (p *Probe) Run(ctx context.Context, b *Baseline, plan *Plan) (*Result, erro
 	if err == nil {
 		r.Control = control.Effects
 		if len(control.Effects) > 0 {
-			r.Warnings = append(r.Warnings, "a field that no client can know has an effect: the client rejects unknown fields, or its runs differ by themselves; 'read' and 'required' prove nothing")
+			r.Warnings = append(r.Warnings, "a field that no client can know has an effect: either the client rejects unknown fields, or its runs differ by themselves. The verdicts 'read' and 'required' prove nothing")
 		}
 	}
 	for i := range plan.Targets {

@@ -96,7 +96,7 @@ func (b *Binding) putInside(d *values.Document, at *values.Leaf, fresh string) (
 	}
 	switch {
 	case !changed && at.Value == b.value && fresh != b.token:
-		return d.Data, fmt.Errorf("the captured %s is in a form in which it cannot be replaced", b.Path)
+		return d.Data, fmt.Errorf("the captured value of field %s has an encoding in which replay cannot replace it", b.Path)
 	case !changed:
 		return d.Data, nil
 	}

@@ -276,7 +276,7 @@ func (c *Schedule) due(down []*parsedMessage, quiet bool) *waiter {
 		if w.ready(down, quiet) {
 			if i > 0 {
 				r := c.links.roles
-				c.note("frame %s/%d was sent before %s/%d: the %s asks its questions in another order", r.out, w.frame.Seq, r.out, c.waiters[0].frame.Seq, r.peer)
+				c.note("frame %s/%d was sent before %s/%d: the %s asks its questions in a different order than in the capture", r.out, w.frame.Seq, r.out, c.waiters[0].frame.Seq, r.peer)
 			}
 			c.waiters = slices.Delete(c.waiters, i, i+1)
 			return w
@@ -326,7 +326,7 @@ func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 		}
 		c.claimed[h] = true
 		c.extra++
-		c.note("the %s repeated the question %s: it got the same answer as %s/%d", l.roles.peer, l.describeLive(h, q.kind), l.roles.in, l.down[q.down].frame.Seq)
+		c.note("the %s repeated the question %s, so replay sent the answer to %s/%d again", l.roles.peer, l.describeLive(h, q.kind), l.roles.in, l.down[q.down].frame.Seq)
 		for _, i := range q.answers {
 			f := c.all[l.up[i].frame.Seq]
 			if f == nil {

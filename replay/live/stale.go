@@ -29,7 +29,7 @@ type StaleValue struct {
 
 // String describes the value and the reason on one line.
 func (s *StaleValue) String() string {
-	return fmt.Sprintf("frame up/%d was not sent: its %s would be stale. It was issued as %s %s in the capture; %s", s.Frame, s.Path, s.Issued, s.IssuedPath, s.Reason)
+	return fmt.Sprintf("frame up/%d was not sent, because the value in its field %s is outdated: in the capture, the server issued the value in %s, field %s; %s", s.Frame, s.Path, s.Issued, s.IssuedPath, s.Reason)
 }
 
 // maxStale limits the number of values that are reported.
@@ -64,7 +64,7 @@ func (b *Binding) isID() bool { return b.token != "" || b.word != "" || isIDLike
 // from.
 func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) string {
 	if s.question == nil {
-		return fmt.Sprintf("the live server has sent only %d of the %d frames of this kind", s.count, s.t.nth)
+		return fmt.Sprintf("the live server has sent only %d of the %d frames with this structure", s.count, s.t.nth)
 	}
 	asked := []string{}
 	for _, h := range down {
@@ -76,7 +76,7 @@ func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) str
 	if len(asked) == 0 {
 		return "the live server has not asked this question"
 	}
-	return fmt.Sprintf("the live server asks other questions than %s: in %s", from, strings.Join(asked[:min(most, len(asked))], "; and in "))
+	return fmt.Sprintf("the live server asks a question that differs from %s: %s", from, strings.Join(asked[:min(most, len(asked))], "; "))
 }
 
 // difference describes how the live question h differs from the captured question q.
@@ -106,7 +106,7 @@ func (l *Links) difference(q *question, h *parsedMessage) string {
 		}
 	}
 	if len(list) == 0 {
-		return "the same question is repeated"
+		return "the question is the same as an earlier one"
 	}
 	return cut(strings.Join(list, ", "), 400)
 }

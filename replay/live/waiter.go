@@ -74,10 +74,10 @@ func (w *waiter) wants() string {
 	for i, s := range w.bindings {
 		if s.result() == nil {
 			b := w.frame.Live[i]
-			return fmt.Sprintf("%s did not send a frame like %s, whose %s frame %s/%d carries on", w.roles.peer, b.From, b.FromPath, w.roles.out, w.frame.Seq)
+			return fmt.Sprintf("%s did not send a frame that corresponds to %s, from whose field %s frame %s/%d takes a value", w.roles.peer, b.From, b.FromPath, w.roles.out, w.frame.Seq)
 		}
 	}
-	return fmt.Sprintf("%s did not send a frame like %s, which frame %s/%d answers", w.roles.peer, w.frame.Answers, w.roles.out, w.frame.Seq)
+	return fmt.Sprintf("%s did not send a frame that corresponds to %s, to which frame %s/%d responds", w.roles.peer, w.frame.Answers, w.roles.out, w.frame.Seq)
 }
 
 // fill returns the frame's message with its identifiers replaced by those of the live server. changed

@@ -333,7 +333,7 @@ func TestRefusals(t *testing.T) {
 	// A request that resembles no recorded one.
 	f.mock(Options{MinSimilarity: 0.999}, func(addr string) {
 		_, err := connect.NewClient[structpb.Struct, structpb.Struct](f.httpClient("2", true), "https://"+addr+service+"Unary").CallUnary(t.Context(), connect.NewRequest(message("a", map[string]any{"other": 1})))
-		if err == nil || !strings.Contains(err.Error(), "resembles the request: the most similar one is exchange") {
+		if err == nil || !strings.Contains(err.Error(), "is similar enough to the request: the most similar one, exchange") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -384,7 +384,7 @@ func TestOtherStream(t *testing.T) {
 		if err == nil {
 			_, err = s.Receive()
 		}
-		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "client did not send a frame like up/1") {
+		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "client did not send a frame that corresponds to up/1") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -283,9 +283,9 @@ func (x *session) pick(list []*candidate, q *query, hesitated bool) (lead *candi
 	}
 	switch {
 	case lead.score < x.s.o.MinSimilarity:
-		return lead, true, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("no recorded call of %s resembles the request: the most similar one is exchange %d with %.2f, and at least %.2f is wanted", x.key, lead.id, lead.score, x.s.o.MinSimilarity)}
+		return lead, true, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("no recorded call of %s is similar enough to the request: the most similar one, exchange %d, has the similarity %.2f, but --min-similarity requires %.2f", x.key, lead.id, lead.score, x.s.o.MinSimilarity)}
 	case c == nil:
-		return lead, true, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("each of the recorded calls of %s that are like the request (%d) has answered a request already", x.key, len(group))}
+		return lead, true, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("all recorded calls of %s that match the request (%d) have been used; --repeat cycle uses them again", x.key, len(group))}
 	}
 	x.noteRepeat(c, group)
 	x.s.use(c)
@@ -299,9 +299,9 @@ func (x *session) noteRepeat(c *candidate, group []*candidate) {
 	switch {
 	case len(group) < 2 || x.s.uses(c) == 0:
 	case x.s.o.Repeat == Last:
-		x.note("the %d recorded calls like this one have been used: the last one, exchange %d, answers again", len(group), c.id)
+		x.note("all %d recorded calls that match the request have been used, so mock repeats the last one, exchange %d", len(group), c.id)
 	case c == group[0]:
-		x.note("the %d recorded calls like this one have been used: they start again with exchange %d", len(group), c.id)
+		x.note("all %d recorded calls that match the request have been used, so mock starts again with exchange %d", len(group), c.id)
 	}
 }
 
@@ -338,7 +338,7 @@ func (x *session) refuse(code, message string) {
 
 // abort resets the response. It panics with http.ErrAbortHandler.
 func (x *session) abort() {
-	x.answer.Notes = append(x.answer.Notes, "the answer was cut off")
+	x.answer.Notes = append(x.answer.Notes, "mock did not send the whole answer")
 	panic(http.ErrAbortHandler)
 }
 

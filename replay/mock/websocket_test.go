@@ -184,7 +184,7 @@ func TestWebSocketCut(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	if len(answers) != 1 || !answers[0].Complete || !slices.Equal(answers[0].Notes, []string{"the answer was cut off"}) {
+	if len(answers) != 1 || !answers[0].Complete || !slices.Equal(answers[0].Notes, []string{"mock did not send the whole answer"}) {
 		t.Errorf("%+v", answers)
 	}
 }

@@ -154,7 +154,7 @@ func (f *inferred) question(path string) Question {
 	}
 	q.Claims = append(q.Claims, c)
 	for _, o := range f.Others {
-		q.Claims = append(q.Claims, Claim{From: fmt.Sprintf("otherwise (%.2g)", o.P), Kind: o.Kind, Text: o.Kind})
+		q.Claims = append(q.Claims, Claim{From: fmt.Sprintf("alternative with probability %.2g", o.P), Kind: o.Kind, Text: o.Kind})
 	}
 	return q
 }

@@ -95,9 +95,9 @@ func (t *turn) choose(tool *scriptTool) (*dynamicpb.Message, error) {
 		set(args, "tool_name", get(args, "name").String())
 		return args, nil
 	}
-	text := fmt.Sprintf("the client did not announce %s; it announced: %s", strings.Join(asked, ", "), t.vars.text["tools"])
+	text := fmt.Sprintf("the client did not announce the tool %s, only these: %s", strings.Join(asked, ", "), t.vars.text["tools"])
 	if why != nil {
-		text = "the script's arguments do not fit the tool: " + strings.Join(why, "; ")
+		text = "the arguments in the script do not match the tool's input schema: " + strings.Join(why, "; ")
 	}
 	return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New(text))
 }

@@ -218,7 +218,7 @@ func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 	}
 	in.bytes += proto.Size(m)
 	if len(in.pending) == maxPending || in.bytes > maxPendingBytes {
-		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d messages (%d bytes) that nothing asked for", len(in.pending)+1, in.bytes))
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the client sent %d messages (%d bytes) that the server did not ask for", len(in.pending)+1, in.bytes))
 	}
 	in.pending = append(in.pending, m)
 	return nil

@@ -41,14 +41,14 @@ func readScript(a *api, data []byte) (*script, error) {
 	s := base
 	if data != nil {
 		if len(data) > maxScriptBytes {
-			return nil, fmt.Errorf("%d bytes are more than the limit of %d", len(data), maxScriptBytes)
+			return nil, fmt.Errorf("the script has %d bytes; the limit is %d", len(data), maxScriptBytes)
 		}
 		s = &script{}
 		if err := strictjson.Read(data, s); err != nil {
 			return nil, err
 		}
 		if s.V != 1 {
-			return nil, fmt.Errorf("v: version %d is not known (known: 1)", s.V)
+			return nil, fmt.Errorf("v: the version must be 1, not %d", s.V)
 		}
 		s.inherit(base)
 	}
@@ -117,7 +117,7 @@ func (s *script) bind(a *api) error {
 		}
 	}
 	if max(len(s.Turns), len(s.Chats)) > maxTurns {
-		return fmt.Errorf("more than %d turns", maxTurns)
+		return fmt.Errorf("turns: the list has more than %d elements", maxTurns)
 	}
 	return nil
 }
@@ -127,26 +127,26 @@ func (s *script) bindOptions(a *api) error {
 	// Limits keep a test script from blocking the server or using up its memory.
 	for i, name := range s.Compression.Names {
 		if !codec.Known(name) {
-			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
+			return fmt.Errorf("compression.names[%d]: must be br, gzip or zstd, not %q", i, name)
 		}
 	}
 	if n := s.Compression.MinBytes; n < 0 || n > maxMessageBytes {
-		return fmt.Errorf("compression.min_bytes: %d is not in 0 to %d", n, maxMessageBytes)
+		return fmt.Errorf("compression.min_bytes: must be from 0 to %d, not %d", maxMessageBytes, n)
 	}
 	if !slices.Contains([]string{"raw", "base64", "connect"}, s.SSE) {
-		return fmt.Errorf("sse: %q is not known (known: raw, base64, connect)", s.SSE)
+		return fmt.Errorf("sse: must be raw, base64 or connect, not %q", s.SSE)
 	}
 	if s.Appends.Window < 1 || s.Appends.Window > 10_000 {
-		return fmt.Errorf("appends.window: %d is not in 1 to 10000", s.Appends.Window)
+		return fmt.Errorf("appends.window: must be from 1 to 10000, not %d", s.Appends.Window)
 	}
 	if err := times("answer_timeout_ms", s.AnswerTimeoutMS, "bootstrap_ms", s.BootstrapMS, "appends.hold_ms", s.Appends.HoldMS); err != nil {
 		return err
 	}
 	if s.SecondRun != "refuse" && s.SecondRun != "allow" {
-		return fmt.Errorf("second_run: %q is not known (known: refuse, allow)", s.SecondRun)
+		return fmt.Errorf("second_run: must be refuse or allow, not %q", s.SecondRun)
 	}
 	if s.AnnouncedTwice != "hang" && s.AnnouncedTwice != "allow" {
-		return fmt.Errorf("announced_twice: %q is not known (known: hang, allow)", s.AnnouncedTwice)
+		return fmt.Errorf("announced_twice: must be hang or allow, not %q", s.AnnouncedTwice)
 	}
 	if s.Stale != nil {
 		if err := s.Stale.bind(a); err != nil {
@@ -155,7 +155,7 @@ func (s *script) bindOptions(a *api) error {
 	}
 	if s.Gate != nil {
 		if versionNumbers(s.Gate.MinVersion) == nil {
-			return fmt.Errorf("gate.min_version: %q has no numbers to compare", s.Gate.MinVersion)
+			return fmt.Errorf("gate.min_version: %q contains no version number", s.Gate.MinVersion)
 		}
 		if err := s.Gate.Error.bind(a); err != nil {
 			return fmt.Errorf("gate.error: %w", err)
@@ -169,7 +169,7 @@ func (s *script) bindOptions(a *api) error {
 func times(pairs ...any) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if ms := pairs[i+1].(int); ms < 0 || ms > maxMS {
-			return fmt.Errorf("%s: %d is not in 0 to %d", pairs[i], ms, maxMS)
+			return fmt.Errorf("%s: must be from 0 to %d, not %d", pairs[i], maxMS, ms)
 		}
 	}
 	return nil

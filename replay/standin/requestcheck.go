@@ -51,9 +51,9 @@ func (g gate) check(h http.Header) error {
 	token, ok := strings.CutPrefix(h.Get("authorization"), "Bearer ")
 	switch {
 	case !ok || token == "":
-		return g.refuse("ERROR_NOT_LOGGED_IN", "there is no bearer token")
+		return g.refuse("ERROR_NOT_LOGGED_IN", "the request has no bearer token")
 	case g.s.o.Token != "" && token != g.s.o.Token:
-		return g.refuse("ERROR_UNAUTHORIZED", "the bearer token is not the one this server was given")
+		return g.refuse("ERROR_UNAUTHORIZED", "the bearer token is not the one that the stand-in accepts")
 	}
 	if v := g.s.script.Gate; v != nil && older(h.Get("x-cursor-client-version"), v.MinVersion) {
 		return v.Error.err()

@@ -45,7 +45,7 @@ func turnScope() *scope {
 // turn resolves and validates a turn. Errors begin with path, its position in the script.
 func (b *binder) turn(path string, t *scriptTurn) error {
 	if len(t.Steps) > maxSteps {
-		return fmt.Errorf("%s: %d steps, more than %d", path, len(t.Steps), maxSteps)
+		return fmt.Errorf("%s: has %d steps; the limit is %d", path, len(t.Steps), maxSteps)
 	}
 	if t.BootstrapMS != nil {
 		if err := times("bootstrap_ms", *t.BootstrapMS); err != nil {
@@ -65,7 +65,7 @@ func (b *binder) turn(path string, t *scriptTurn) error {
 func (b *binder) step(s *scriptStep) error {
 	actions := s.actions()
 	if len(actions) != 1 {
-		return fmt.Errorf("want exactly one action, got %d (%s)", len(actions), strings.Join(actions, ", "))
+		return fmt.Errorf("a step must have exactly one action, but this one has %d (%s)", len(actions), strings.Join(actions, ", "))
 	}
 	action := actions[0]
 	if !b.agent && !slices.Contains([]string{"thinking", "text", "wait", "send", "raw", "error", "reset", "drop_end"}, action) {
@@ -75,7 +75,7 @@ func (b *binder) step(s *scriptStep) error {
 		return err
 	}
 	if (s.Split != nil || s.PaceMS != 0) && action != "text" && action != "thinking" {
-		return fmt.Errorf("split, pace_ms: only with text or thinking")
+		return fmt.Errorf("split and pace_ms are allowed only together with text or thinking")
 	}
 	for i, n := range s.Split {
 		if n < 1 {
@@ -141,12 +141,12 @@ func (b *binder) kvGet(g *scriptKVGet) error {
 	}
 	if g.Unknown {
 		if g.Blob != "" {
-			return fmt.Errorf(": want either blob or unknown")
+			return fmt.Errorf(": give either blob or unknown")
 		}
 		return nil
 	}
 	if !b.blobs[g.Blob] {
-		return fmt.Errorf(".blob: no earlier kv_set is called %q", g.Blob)
+		return fmt.Errorf(".blob: no earlier kv_set has the name %q", g.Blob)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (b *binder) pause(s *scriptStep) error {
 		return b.wait(s.Wait)
 	}
 	if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
-		return fmt.Errorf(": %d is not in 1 to %d", n, maxHeartbeats)
+		return fmt.Errorf(": must be from 1 to %d, not %d", maxHeartbeats, n)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (b *binder) wait(w *scriptWait) error {
 		return fmt.Errorf(".heartbeat_every_ms: allowed only in an element of \"turns\", not of \"chats\"")
 	}
 	if w.HeartbeatEveryMS > 0 && w.MS/w.HeartbeatEveryMS > maxHeartbeats {
-		return fmt.Errorf(".heartbeat_every_ms: more than %d heartbeats", maxHeartbeats)
+		return fmt.Errorf(".heartbeat_every_ms: gives more than %d heartbeats, which is the limit", maxHeartbeats)
 	}
 	return times(".ms", w.MS, ".heartbeat_every_ms", w.HeartbeatEveryMS)
 }
@@ -182,10 +182,10 @@ func (b *binder) tool(t *scriptTool) (err error) {
 		return err
 	}
 	if t.Name != "mcp" && (t.Any != nil || t.Unannounced || t.InvalidArgs) {
-		return fmt.Errorf(".any, unannounced, invalid_args: only with the name mcp")
+		return fmt.Errorf(": any, unannounced and invalid_args are allowed only with the name mcp")
 	}
 	if t.ArgsSplit < 0 {
-		return fmt.Errorf(".args_split: %d is below 0", t.ArgsSplit)
+		return fmt.Errorf(".args_split: must not be negative, as %d is", t.ArgsSplit)
 	}
 	out := b.api.server.Fields().ByName("exec_server_message").Message().Fields()
 	in := b.api.client.Fields().ByName("exec_client_message").Message().Fields()
@@ -230,7 +230,7 @@ func (b *binder) name(as string, answer protoreflect.MessageDescriptor) error {
 		return nil
 	}
 	if !variableName.MatchString(as) {
-		return fmt.Errorf(".as: %q is not a name", as)
+		return fmt.Errorf(".as: %q is not a valid name", as)
 	}
 	b.scope.results[as] = answer
 	return nil
@@ -311,7 +311,7 @@ const maxParallelCalls = 100
 // tools resolves a step with several tool calls.
 func (b *binder) tools(t *scriptTools) error {
 	if n := len(t.Calls); n < 1 || n > maxParallelCalls {
-		return fmt.Errorf(".calls: %d is not in 1 to %d", n, maxParallelCalls)
+		return fmt.Errorf(".calls: must be from 1 to %d, not %d", maxParallelCalls, n)
 	}
 	for i := range t.Calls {
 		if err := b.tool(&t.Calls[i]); err != nil {
@@ -330,7 +330,7 @@ func (b *binder) kvSet(k *scriptKVSet) (err error) {
 		return err
 	}
 	if (k.Data == nil) == (k.JSON == nil) {
-		return fmt.Errorf(": want either data or json")
+		return fmt.Errorf(": give either data or json")
 	}
 	if k.Data != nil {
 		k.text, err = b.scope.parse(*k.Data)

@@ -225,7 +225,7 @@ func (ses *session) addMessage(seqno int64, m *dynamicpb.Message, window int) er
 	case seqno < ses.next:
 		return nil
 	case seqno >= ses.next+int64(window):
-		return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("append_seqno %d is %d or more ahead of %d", seqno, window, ses.next))
+		return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("append_seqno %d is too large: it must be less than %d above the next expected number, %d", seqno, window, ses.next))
 	case ses.early[seqno] != nil:
 		return nil
 	case len(ses.ready) >= maxPending, ses.bytes+proto.Size(m) > maxMessageBytes:

@@ -251,7 +251,7 @@ func TestAppendsThatAreRefused(t *testing.T) {
 	request := func(form string) error {
 		return a.send(build(t, s.api.Message("aiserver.v1.BidiAppendRequest"), form))
 	}
-	wantCode(t, a.append(16, beat), connect.CodeOutOfRange, "append_seqno 16 is 16 or more ahead of 0")
+	wantCode(t, a.append(16, beat), connect.CodeOutOfRange, "append_seqno 16 is too large: it must be less than 16 above the next expected number, 0")
 	wantCode(t, request(`{"requestId":{"requestId":"r"},"data":"3a0"}`), connect.CodeInvalidArgument, "odd length hex")
 	wantCode(t, request(`{"requestId":{"requestId":"r"},"data":"07"}`), connect.CodeInvalidArgument, "unmarshal into *agentv1.AgentClientMessage")
 	wantCode(t, request(`{"requestId":{"requestId":"r"},"data":"3a00","dataBinary":"OgA="}`), connect.CodeInvalidArgument, "both")

@@ -133,9 +133,9 @@ func TestCredentials(t *testing.T) {
 		edit func(http.Header)
 		text string
 	}{
-		"none":    {func(h http.Header) { h.Del("authorization") }, "there is no bearer token"},
-		"basic":   {func(h http.Header) { h.Set("authorization", "Basic eDp5") }, "there is no bearer token"},
-		"another": {func(h http.Header) { h.Set("authorization", "Bearer tok-0") }, "not the one this server was given"},
+		"none":    {func(h http.Header) { h.Del("authorization") }, "the request has no bearer token"},
+		"basic":   {func(h http.Header) { h.Set("authorization", "Basic eDp5") }, "the request has no bearer token"},
+		"another": {func(h http.Header) { h.Set("authorization", "Bearer tok-0") }, "not the one that the stand-in accepts"},
 	} {
 		status, body := post(t, hc, s.URL()+procedureModels, "application/json", "{}", c.edit)
 		var e struct {

@@ -54,7 +54,7 @@ func (sc *scope) parse(text string) (template, error) {
 		}
 		inside, after, ok := strings.Cut(rest, "}")
 		if !ok {
-			return nil, fmt.Errorf("${%s: no closing brace", strictjson.Glimpse([]byte(rest)))
+			return nil, fmt.Errorf("${%s: the closing brace is missing", strictjson.Glimpse([]byte(rest)))
 		}
 		p, err := sc.placeholder(inside)
 		if err != nil {
@@ -75,13 +75,13 @@ func (sc *scope) placeholder(inside string) (part, error) {
 	// A name without a dot is a variable.
 	if !dotted {
 		if !sc.names[name] {
-			return p, fmt.Errorf("this variable does not exist here")
+			return p, fmt.Errorf("no variable has this name")
 		}
 		return p, nil
 	}
 	md, ok := sc.results[name]
 	if !ok {
-		return p, fmt.Errorf("no earlier tool call is called %q", name)
+		return p, fmt.Errorf("no earlier tool call has the name %q", name)
 	}
 	if summaries[path] != nil && md.Fields().ByName(protoreflect.Name(path)) == nil {
 		p.summary = path
@@ -98,13 +98,13 @@ func (sc *scope) placeholder(inside string) (part, error) {
 			return p, fmt.Errorf("%s has no field %q", md.FullName(), segment)
 		}
 		if fd.IsList() || fd.IsMap() {
-			return p, fmt.Errorf("%q has many values", segment)
+			return p, fmt.Errorf("%q is a list or a map, not a single value", segment)
 		}
 		md = fd.Message()
 		p.path = append(p.path, fd.Name())
 	}
 	if md != nil {
-		return p, fmt.Errorf("is a message, not a value")
+		return p, fmt.Errorf("is a message, not a single value")
 	}
 	return p, nil
 }

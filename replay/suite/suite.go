@@ -223,8 +223,15 @@ func Read(file, suite string) (x *Experiment, capture string, err error) {
 func Files(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+Suffix))
 	if err == nil && len(files) == 0 {
-		_, err = os.ReadDir(dir)
-		err = errors.Join(err, fmt.Errorf("the folder %s contains no file that ends in %s", dir, Suffix))
+		info, statErr := os.Stat(dir)
+		switch {
+		case statErr != nil:
+			err = statErr
+		case !info.IsDir():
+			err = fmt.Errorf("%s is a file, but a folder of experiments is needed: name the folder that contains the file", dir)
+		default:
+			err = fmt.Errorf("the folder %s contains no experiment, i.e. no file that ends in %s", dir, Suffix)
+		}
 	}
 	return files, err
 }

@@ -42,7 +42,7 @@ func (m *merger) dropClashing() bool {
 		// The first declaration keeps the name.
 		i := slices.IndexFunc(names, func(name string) bool { return taken[name] })
 		if i >= 0 {
-			m.addUnresolved(e.full(), "", "another declaration has the name "+names[i]+"; it is left out")
+			m.addUnresolved(e.full(), "", "another declaration has the name "+names[i]+", so extract left this one out")
 			continue
 		}
 		for _, name := range names {
@@ -137,7 +137,7 @@ func (m *merger) resolve() {
 			// This is the message that an extension extends.
 			case f == nil:
 				drop = true
-				m.addUnresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
+				m.addUnresolved(full, "", "the message that it extends, "+(**name)[1:]+", was not found, so extract left this one out")
 			default:
 				replaceType(f)
 				m.notes[full] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", (**name)[1:], strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
@@ -283,7 +283,7 @@ func (m *merger) renameClashing(scope string, d *descriptorpb.EnumDescriptorProt
 		}
 		taken[join(scope, name)] = true
 		if name != v.GetName() {
-			m.addUnresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the name of another declaration beside it; it is declared as "+name)
+			m.addUnresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the same name as another declaration in this scope, so extract declared it as "+name)
 			v.Name = &name
 		}
 	}

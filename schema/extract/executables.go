@@ -188,7 +188,7 @@ func (c *collector) missing() []model.Unresolved {
 			// Each missing file is reported once, at the first file that imports it.
 			if _, listed := want[dep]; !listed {
 				want[dep] = model.Unresolved{
-					Element: dep, Place: p.place, Reason: fmt.Sprintf("%s imports it, and it was not found", p.file.GetName()),
+					Element: dep, Place: p.place, Reason: fmt.Sprintf("%s imports this file, which was not found", p.file.GetName()),
 				}
 			}
 		}

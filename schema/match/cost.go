@@ -59,7 +59,7 @@ func (s *scorer) costScalar(f *field, c int32) (price float64, veto string) {
 	if f.kind == protoreflect.StringKind {
 		text, ok := s.costOfText(c)
 		if !ok {
-			return price + costByte*float64(len(p)), "not valid UTF-8, but declared as string"
+			return price + costByte*float64(len(p)), "is not valid UTF-8, but is declared as string"
 		}
 		return price + text, ""
 	}
@@ -82,12 +82,12 @@ func (s *scorer) costVarint(f *field, v uint64) (price float64, veto string) {
 	switch f.kind {
 	case protoreflect.BoolKind:
 		if v > 1 {
-			return price + costNumber(v), fmt.Sprintf("%d, declared bool", v)
+			return price + costNumber(v), fmt.Sprintf("has the value %d, but is declared as bool", v)
 		}
 		return price + 1, ""
 	case protoreflect.EnumKind:
 		if int64(v) != int64(int32(v)) {
-			return price + costNumber(v), "outside 32 bits, declared enum"
+			return price + costNumber(v), "has a value outside 32 bits, but is declared as an enum"
 		}
 		// An open enum may have unnamed values, so this costs bits but rules nothing out.
 		if !f.names[int32(v)] {
@@ -96,15 +96,15 @@ func (s *scorer) costVarint(f *field, v uint64) (price float64, veto string) {
 		return price + min(math.Log2(float64(len(f.names))), costNumber(v)), ""
 	case protoreflect.Int32Kind:
 		if int64(v) != int64(int32(v)) {
-			return price + costNumber(v), "outside 32 bits, declared int32"
+			return price + costNumber(v), "has a value outside 32 bits, but is declared as int32"
 		}
 	case protoreflect.Uint32Kind:
 		if v > math.MaxUint32 {
-			return price + costNumber(v), "outside 32 bits, declared uint32"
+			return price + costNumber(v), "has a value outside 32 bits, but is declared as uint32"
 		}
 	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
 		if f.kind == protoreflect.Sint32Kind && v > math.MaxUint32 {
-			return price + costNumber(v), "outside 32 bits, declared sint32"
+			return price + costNumber(v), "has a value outside 32 bits, but is declared as sint32"
 		}
 		// Zigzag encoding is rarer than the others, and must not win with the same number.
 		return price + 1.5 + costNumber(v), ""
@@ -128,7 +128,7 @@ func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) in
 	raw := costByte * float64(len(p))
 	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
-			r.veto(g.number, "%d bytes, but declared as packed %s", len(p), f.kind)
+			r.veto(g.number, "has %d bytes, but is declared as packed %s", len(p), f.kind)
 			r.bits += raw
 			return 0
 		}
@@ -137,7 +137,7 @@ func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) in
 	}
 
 	if !s.isVarints(c) {
-		r.veto(g.number, "not a list of varints, but declared as packed %s", f.kind)
+		r.veto(g.number, "is not a list of varints, but is declared as packed %s", f.kind)
 		r.bits += raw
 		return 0
 	}

@@ -76,14 +76,14 @@ func TestVetoes(t *testing.T) {
 		data          []byte
 		message, veto string
 	}{
-		{"bool of 7", tags(nil).varint(1, 7), "a.Bool", "1: 7, declared bool"},
-		{"int32 too large", tags(nil).varint(1, 1<<40), "a.Int32", "1: outside 32 bits, declared int32"},
-		{"no UTF-8", tags(nil).text(1, "\xff\xfe"), "a.Text", "1: not valid UTF-8, but declared as string"},
+		{"bool of 7", tags(nil).varint(1, 7), "a.Bool", "1: has the value 7, but is declared as bool"},
+		{"int32 too large", tags(nil).varint(1, 1<<40), "a.Int32", "1: has a value outside 32 bits, but is declared as int32"},
+		{"no UTF-8", tags(nil).text(1, "\xff\xfe"), "a.Text", "1: is not valid UTF-8, but is declared as string"},
 		{"no message", tags(nil).text(1, "\xff\xfe"), "a.Sub", "1: does not parse as a message, but is declared as a.Inner"},
 		{"wire type", tags(nil).varint(1, 1), "a.Text", "1: the wire type is varint, but the field is declared as string"},
 		{"wire type below", tags(nil).text(1, string(tags(nil).varint(2, 1))), "a.Sub", "1.2: the wire type is varint, but the field is declared as string"},
-		{"twice", tags(nil).varint(1, 1).varint(1, 2), "a.Int32", "1: 2 times, declared singular"},
-		{"not packed", tags(nil).text(1, "\x01\x80"), "a.List", "1: not a list of varints, but declared as packed int32"},
+		{"twice", tags(nil).varint(1, 1).varint(1, 2), "a.Int32", "1: occurs 2 times, but is declared as singular"},
+		{"not packed", tags(nil).text(1, "\x01\x80"), "a.List", "1: is not a list of varints, but is declared as packed int32"},
 		{"oneof", tags(nil).varint(1, 1).varint(2, 2), "a.Choice", "2: field 1 of the same oneof occurs, too"},
 	} {
 		r := m.Match(samples(c.data))

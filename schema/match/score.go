@@ -277,7 +277,7 @@ func (s *scorer) addField(r *messageScore, f *field, g *fieldGroup, depth int) (
 		r.bits += costCount(len(g.nodes))
 	} else if len(g.nodes) > 1 {
 		if f.child == nil {
-			r.veto(g.number, "%d times, declared singular", len(g.nodes))
+			r.veto(g.number, "occurs %d times, but is declared as singular", len(g.nodes))
 		}
 		r.bits += costAgain * float64(len(g.nodes)-1)
 	}

@@ -318,7 +318,7 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 	full, file := d.FullName(), ""
 	switch {
 	case d.IsPlaceholder():
-		p.addConflict(at, "the source has not its type "+string(full))
+		p.addConflict(at, "the source lacks its type "+string(full))
 		return "", false
 	case isWellKnown(d.ParentFile().Path()):
 		file = d.ParentFile().Path()
@@ -333,7 +333,7 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 		pl := p.m.placed[full]
 		full, file = pl.fullName, pl.doc.name
 	default:
-		p.addConflict(at, "its type "+string(full)+" has no place in the files")
+		p.addConflict(at, "its type "+string(full)+" is neither in the files nor among the new types")
 		return "", false
 	}
 

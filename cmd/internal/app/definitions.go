@@ -309,7 +309,7 @@ func noDefinitions(packages []string) string {
 	}
 	more := ""
 	if n := len(packages) - mostPackages; n > 0 {
-		packages, more = packages[:mostPackages], fmt.Sprintf(" and %d more packages", n)
+		packages, more = packages[:mostPackages], " and "+Counted(n, "more package")
 	}
 	return "no definitions for " + term.Clean(strings.Join(packages, ".*, ")) + ".*" + more
 }

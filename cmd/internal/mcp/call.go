@@ -58,7 +58,7 @@ func (s *Server) newCall(ctx context.Context, r answer.Request, digest string) (
 }
 
 // errChanging reports that secrets were recorded into a capture while it was read, in several attempts.
-var errChanging = errors.New("the capture received secrets while it was being read")
+var errChanging = errors.New("secrets were added to the capture while unwire was reading it")
 
 // attempts is how often a call is tried if secrets are recorded into a capture while it is read.
 const attempts = 3
@@ -137,7 +137,7 @@ func (c *call) open(file string) (*query.Capture, error) {
 		c.opened[file] = true
 		return capture, nil
 	}
-	c.app.Say("unwire: %s contains secrets, or bytes that cannot be searched for some: this answer is from a redacted copy, in which exchanges that are still open appear as incomplete", file)
+	c.app.Say("unwire: %s contains secrets, or bytes that cannot be searched for secrets. This answer comes from a redacted copy, in which exchanges that are still open appear as incomplete", file)
 	if n := redaction.Omitted; n.Bytes > 0 {
 		c.page.LeaveOut(answer.Omission{What: fmt.Sprintf("bytes of %s in %s that cannot be searched for secrets", app.Counted(n.Exchanges, "exchange"), file), Bytes: int(n.Bytes)})
 	}

@@ -29,10 +29,10 @@ func inspectTools() []tool {
 	return []tool{
 		define("list", "List exchanges", "Lists the exchanges of captures: method, URL, RPC, code, sizes, times, relations, notes. Same objects as 'unwire ls --json'.", list),
 		define("show", "Show frames", "Shows the decoded frames of an exchange, or one frame: each field with its offset, type, probability and alternatives. Same objects as 'unwire show --json'.", show),
-		define("decode", "Decode bytes", "Decodes one frame, or bytes in hex or base64, with the formats nested in its values. 'unwire encode' turns the JSON back into the same bytes. Same object as 'unwire decode --json'.", decodeBytes),
-		define("explain", "Explain a field's type", "Explains why a field is read as it is: all candidate types with probabilities, the evidence for each, and what would decide. The evidence is pooled over the messages of the method. Same objects as 'unwire show --explain PATH --json'.", explain),
+		define("decode", "Decode bytes", "Decodes one frame, or bytes in hex or base64, and also the formats inside its values, such as JSON in a string. 'unwire encode' turns the returned JSON back into the same bytes. Same object as 'unwire decode --json'.", decodeBytes),
+		define("explain", "Explain a field's type", "Explains the inferred type of a field: all possible types with their probabilities, the evidence for each type, and which further data would decide between them. The evidence comes from all messages of the method. Same objects as 'unwire show --explain PATH --json'.", explain),
 		define("search", "Search frames", "Finds text, bytes, numbers or field paths in decoded frames, also in compressed and nested data. Same objects as 'unwire grep --json'.", searchFrames),
-		define("transcript", "Extract conversations", "Finds the chat conversation in an exchange: prompt, thinking, tool calls, answer, usage, each with its frames, score and reasons. Same objects as 'unwire chat --json'.", transcripts),
+		define("transcript", "Extract conversations", "Finds the chat conversation in an exchange: prompt, thinking, tool calls, answer and number of tokens. Each text comes with its frames, its score and the reasons for the score. Same objects as 'unwire chat --json'.", transcripts),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // noteTools returns the tool that reads and writes notes.
 func noteTools() []tool {
-	note := define("note", "Read or write notes", "Reads the notes about a capture, an exchange, a frame or a field, or writes one. A capture that is being recorded gets the note through its recorder. Same objects as 'unwire note --json'.", notes)
+	note := define("note", "Read or write notes", "Reads the notes about a capture, an exchange, a frame or a field, or writes a note. Also works while the capture is being recorded. Same objects as 'unwire note --json'.", notes)
 	note.writes = true
 	return []tool{note}
 }

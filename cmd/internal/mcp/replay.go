@@ -21,13 +21,13 @@ import (
 // if allowSend is set.
 func replayTools(allowSend bool) []tool {
 	list := []tool{
-		define("replay_plan", "Plan a replay", "Plans to send a captured request again, with edits: the bytes of each frame, what is refreshed, which secrets it needs, possible effects, and why it would be refused. Nothing is sent. Same object as 'unwire replay --dry-run --json'.", planReplay),
-		define("probe_plan", "Plan a probe", "Plans to find a request's fields through a server's parse errors: how many requests would be sent, what they ask, and what could run a handler. Nothing is sent; 'unwire probe' carries it out. Same object as 'unwire probe --dry-run --json'.", planProbe),
+		define("replay_plan", "Plan a replay", "Shows what a replay of a captured request would send, with edits: the bytes of each frame, the headers with new values, the secrets that it needs, possible effects on the server, and why unwire would refuse to send it. The tool itself sends nothing. Same object as 'unwire replay --dry-run --json'.", planReplay),
+		define("probe_plan", "Plan a probe", "Shows what a probe would send to find a request's fields through a server's parse errors: the number of requests, the purpose of each, and which of them could make the server execute the method. The tool itself sends nothing; 'unwire probe' sends the requests. Same object as 'unwire probe --dry-run --json'.", planProbe),
 	}
 	if !allowSend {
 		return list
 	}
-	send := define("replay_send", "Send a replay", "Sends a captured request again, with edits, and compares the answer with the captured one. Plan it first with replay_plan, and check its effects. The user has allowed sending, to this machine and to the hosts that were named on the command line. Same object as 'unwire replay --json'.", sendReplay)
+	send := define("replay_send", "Send a replay", "Sends a captured request again, with edits, and compares the answer with the captured one. Call replay_plan first, and check the possible effects. The user has allowed requests to this machine and to the hosts named on the command line of 'unwire mcp'. Same object as 'unwire replay --json'.", sendReplay)
 	send.sends = true
 	return append(list, send)
 }
@@ -233,8 +233,8 @@ type probeArguments struct {
 	Names []string `json:"names,omitempty" jsonschema:"JSON names to try for the request's fields"`
 	// Settle is the argument settle: ask only about fields of the request whose type is ambiguous in the captures.
 	Settle bool `json:"settle,omitempty" jsonschema:"ask only about fields of the request whose type is ambiguous in the captures"`
-	// Known is the argument known: JSON names of request fields that are known to exist (not float or double).
-	Known []string `json:"known,omitempty" jsonschema:"JSON names of request fields that are known to exist (not float or double)"`
+	// Known is the argument known: JSON names of request fields that you know to exist; their type must not be float or double.
+	Known []string `json:"known,omitempty" jsonschema:"JSON names of request fields that you know to exist; their type must not be float or double"`
 	// Budget is the argument budget: maximum number of requests; default 2000.
 	Budget int `json:"budget,omitempty" jsonschema:"maximum number of requests; default 2000"`
 	// paging adds the arguments that limit the size of the answer and continue it at a cursor.
@@ -314,7 +314,7 @@ func (c *call) addQuestions(o *probe.Options) error {
 	case err != nil:
 		return err
 	case len(o.Questions) == 0:
-		return app.Fail(app.ExitInput, fmt.Errorf("no field of the request of %s is ambiguous in the captures", o.Method), "leave out settle to ask about fields that the captures lack")
+		return app.Fail(app.ExitInput, fmt.Errorf("no field of the request of %s is ambiguous in the captures", o.Method), "without settle, the probe searches for fields that the captures lack")
 	}
 	return damage
 }

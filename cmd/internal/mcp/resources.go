@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/mcp/answer"
 	"unwire/cmd/internal/query"
 )
@@ -88,7 +89,7 @@ func (s *Server) resources(ctx context.Context) (all []*sdk.Resource) {
 			}
 			all = append(all, &sdk.Resource{
 				URI: resourceURI(at.String()), Name: string(answer.Inert([]byte(name))), MIMEType: jsonType,
-				Description: fmt.Sprintf("exchange %d: %d frames up, %d down", ex.ID, ex.FramesUp, ex.FramesDown),
+				Description: fmt.Sprintf("exchange %d: %s from the client, %d from the server", ex.ID, app.Counted(ex.FramesUp, "frame"), ex.FramesDown),
 			})
 		}
 		// It was only read.

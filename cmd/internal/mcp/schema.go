@@ -25,11 +25,11 @@ import (
 // schemaTools returns the tools that compare exchanges, and those about definitions.
 func schemaTools() []tool {
 	return []tool{
-		define("diff", "Compare frames, exchanges or captures", "Compares two frames, exchanges or captures by structure; IDs, times and tokens that differ in every run are marked as ignored. With series, it reports which paths of several messages vary. Same objects as 'unwire diff --json'.", differences),
-		define("infer", "Infer definitions", "Infers .proto files from traffic. The answer has the text of each file, then one object for each field with its probability, alternatives, how often it was seen, and what would settle a doubt. Same objects as 'unwire schema infer --json' and the fields of --evidence.", inferDefinitions),
-		define("check", "Check traffic against definitions", "Checks every message of captures against definitions: fields that are unknown or contradict their declaration, with the frames that show it, and how many bytes are explained. Pass your own .proto text as definitions to prove it. Same object as 'unwire schema check --json'.", checkDefinitions),
-		define("match", "Find the type of a message", "Finds the message types in the definitions that fit an unknown frame or field, by description length, with the reason why others cannot fit. Same objects as 'unwire schema match --json'.", matchTypes),
-		define("definitions", "Read definitions", "Reads definitions: with find, it searches names and comments; with element, it prints the .proto text of a type, service or file; with uses_of, it lists the fields and methods that use a type; otherwise it lists all elements. Same objects as 'unwire schema find, print, refs and ls --json'.", readDefinitions),
+		define("diff", "Compare frames, exchanges or captures", "Compares two frames, exchanges or captures by structure, and marks IDs, times and tokens that differ in every run as ignored. With series, compares several messages, and reports the field paths whose values vary. Same objects as 'unwire diff --json'.", differences),
+		define("infer", "Infer definitions", "Infers .proto files from traffic. The answer has the text of each file, then one object for each field: how often it occurred, the probability of its type, other possible types, and which further data would decide between them. Same objects as 'unwire schema infer --json' and the fields of --evidence.", inferDefinitions),
+		define("check", "Check traffic against definitions", "Checks every message of captures against definitions. Reports fields that are unknown or contradict their declaration, the frames that contain these fields, and the share of the bytes that the definitions describe. To check your own .proto text, pass it as definitions. Same object as 'unwire schema check --json'.", checkDefinitions),
+		define("match", "Find the type of a message", "Finds the message types in the definitions that fit an unknown frame or field. Ranks the types by description length, and gives the reason for each type that cannot fit. Same objects as 'unwire schema match --json'.", matchTypes),
+		define("definitions", "Read definitions", "Reads definitions: find searches names and comments; element returns the .proto text of a type, service or file; uses_of lists the fields and methods that use a type. Without these arguments, the tool lists all elements. Same objects as 'unwire schema find, print, refs and ls --json'.", readDefinitions),
 	}
 }
 
@@ -191,7 +191,7 @@ func (c *call) mentionCalls(capture *query.Capture, at query.Address) {
 		}
 	}
 	if n > maxMentioned {
-		c.page.LeaveOut(answer.Omission{What: fmt.Sprintf("the addresses of %d more exchanges; list names them", n-maxMentioned), Address: at.File})
+		c.page.LeaveOut(answer.Omission{What: fmt.Sprintf("the addresses of %s; the tool list returns them", app.Counted(n-maxMentioned, "more exchange")), Address: at.File})
 	}
 }
 
@@ -387,7 +387,7 @@ func readDefinitions(c *call, in definitionArguments) error {
 
 	// A client may take the built-in definitions for those of the capture.
 	if builtIn && !c.app.NamesProfile() {
-		c.app.Say("unwire: using the built-in definitions, since no others were named and the captures keep none")
+		c.app.Say("unwire: using the built-in definitions, because no others were named, and none are stored in the captures")
 	}
 	switch {
 	case in.Find != "":

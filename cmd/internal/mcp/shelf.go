@@ -70,7 +70,7 @@ func (s *shelf) file(name string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not one of the open captures", name), "use "+nameList(files)+"; only captures that 'unwire mcp' was started with can be read")
+		return "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not one of the open captures", name), "use "+nameList(files)+"; the tools can read only the captures that 'unwire mcp' was started with")
 	}
 	return "", app.Fail(app.ExitUsage, fmt.Errorf("several open captures have the name %q", name), "use the path: "+nameList(found))
 }

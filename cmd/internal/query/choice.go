@@ -60,7 +60,7 @@ func (e *ChoiceError) Error() string {
 		return fmt.Sprintf("%s: messages of both directions have this field: use up:%s or down:%s", e.Choice, e.Choice, e.Choice)
 	}
 	if e.Unfit {
-		return fmt.Sprintf("%s: no value of the field can be read so", e.Choice)
+		return fmt.Sprintf("%s: no value of the field can be read as this type", e.Choice)
 	}
 	return fmt.Sprintf("%s: no message in the input has this field", e.Choice)
 }

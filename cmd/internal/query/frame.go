@@ -18,7 +18,7 @@ type noFrameError struct {
 
 // Error returns the text.
 func (e *noFrameError) Error() string {
-	return fmt.Sprintf("%s: no such frame: number of frames in this direction: %d", e.Address, e.Frames)
+	return fmt.Sprintf("%s: the frame does not exist; number of frames in this direction: %d", e.Address, e.Frames)
 }
 
 // FrameAt returns the frame of an exchange that an address names.

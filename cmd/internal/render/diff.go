@@ -75,7 +75,7 @@ func DifferenceCount(list []query.Comparison) string {
 	text := fmt.Sprintf("%s, %d ignored", app.Counted(found, "difference"), ignored)
 	// Times differ in every run, but they may also be the content.
 	if n := ignoredTimes(list); n > 0 {
-		text += fmt.Sprintf(" (%d of them times; --volatile counts them)", n)
+		text += fmt.Sprintf(" (times among them: %d; --volatile counts them)", n)
 	}
 	return text
 }

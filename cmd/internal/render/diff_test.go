@@ -59,7 +59,7 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	times := []query.Comparison{{Changes: []diff.Change{{Path: "5", Op: diff.Modify, Ignored: "volatile timestamp"}}}}
-	if got := DifferenceCount(times); got != "0 differences, 1 ignored (1 of them times; --volatile counts them)" {
+	if got := DifferenceCount(times); got != "0 differences, 1 ignored (times among them: 1; --volatile counts them)" {
 		t.Errorf("%q", got)
 	}
 

@@ -60,7 +60,7 @@ func valueLines(v any, def definition, most int) []string {
 		return []string{one}
 	}
 	if n := len(lines) - mostLines; n > 1 {
-		lines = append(lines[:mostLines], fmt.Sprintf("… and %d more lines", n))
+		lines = append(lines[:mostLines], "… and "+app.Counted(n, "more line"))
 	}
 	return lines
 }

@@ -28,8 +28,11 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  %s, chosen with --as. The traffic suggests these types:\n", e.Type)
 	}
 	// The features are log-odds contributions; their sum determines the probability.
+	if len(e.Readings) > 0 {
+		fmt.Fprint(w, out.Wrap("  "+out.Dim("Below each type is the evidence: + supports the type, - contradicts it. The highest sum is the most probable; a sum that is 2.3 higher is 10 times as probable.")+"\n"))
+	}
 	for _, r := range e.Readings {
-		fmt.Fprintf(w, "  %-15s %.3f\n", r.Type, r.P)
+		fmt.Fprintf(w, "  %-15s probability %.3f\n", r.Type, r.P)
 		for _, f := range r.Why {
 			fmt.Fprintf(w, "      %+9.2f  %s\n", f.Weight, f.Name)
 		}
@@ -38,7 +41,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))
 	}
 	if e.Settle != "" {
-		fmt.Fprintf(w, "  what would decide: %s\n", e.Settle)
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  what would decide: %s\n", e.Settle)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -142,7 +143,7 @@ func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
 	margin := indent + "      " + strings.Repeat("  ", depth)
 	for i, line := range c.lines {
 		if i == mostContents {
-			fmt.Fprintf(p.w, "%s%s\n", margin, p.out.Dim(fmt.Sprintf("… %d more lines", len(c.lines)-i)))
+			fmt.Fprintf(p.w, "%s%s\n", margin, p.out.Dim("… "+app.Counted(len(c.lines)-i, "more line")))
 			break
 		}
 		width := 2 * maxText
@@ -243,7 +244,7 @@ func typeAndValue(f *field.Field, limit int) (typ, value string) {
 	case []any:
 		return listText(f.Type, v, limit)
 	case nil:
-		return f.Type, fmt.Sprintf(", %d bytes", f.Off+f.Len-f.Val)
+		return f.Type, ", " + app.Counted(f.Off+f.Len-f.Val, "byte")
 	default:
 		if f.Symbol != "" {
 			return f.Type, f.Symbol + " (" + numberText(v) + ")"

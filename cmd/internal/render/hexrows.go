@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/field"
@@ -137,7 +138,7 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 		v.w.WriteByte('\n')
 	}
 	if most < total {
-		v.line(fmt.Sprintf("          … %d more bytes (--full)", total-most))
+		v.line(fmt.Sprintf("          … %s (--full prints all)", app.Counted(total-most, "more byte")))
 	}
 }
 

@@ -116,7 +116,7 @@ func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, al
 	// Payloads in other encodings follow, each with its own offsets.
 	for _, in := range f.Inner {
 		v := newHexView(w, o)
-		v.line(out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+		v.line(out.Dim(fmt.Sprintf("in field %s, encoded as %s, %s:", f.Tree.PathOf(in.Node), in.Encoding, app.Counted(len(in.Data), "byte"))))
 		if in.Tree != nil {
 			v.tree(in.Tree, decode.View{}, 0)
 		} else {

@@ -39,7 +39,7 @@ var listed = []struct {
 	{term.Column{Name: "BYTES↑", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp) }},
 	{term.Column{Name: "BYTES↓", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesDown) }},
 	{term.Column{Name: "TIME", Right: true, Drop: 4}, false, func(l *contract.Exchange) string { return fmt.Sprintf("%.1f ms", l.DurationMS) }},
-	{term.Column{Name: "JOINED", Drop: 6}, true, joinedText},
+	{term.Column{Name: "STREAM", Drop: 6}, true, joinedText},
 	{term.Column{Name: "CERTIFICATE", Shorten: term.End, Min: 12, Drop: 5}, true, certificateText},
 	{term.Column{Name: "PROCESS", Drop: 11}, true, func(l *contract.Exchange) string { return processText(l.Process) }},
 	{term.Column{Name: "RELATED", Shorten: term.End, Min: 12, Drop: 7}, true, relatedText},
@@ -242,5 +242,5 @@ func joinedText(l *contract.Exchange) string {
 	case l.ID:
 		return app.Counted(len(l.Parts), "call")
 	}
-	return fmt.Sprintf("to #%d", l.Joined)
+	return fmt.Sprintf("part of #%d", l.Joined)
 }

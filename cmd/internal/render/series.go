@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode/diff"
@@ -36,9 +37,9 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "PATH", Shorten: term.Middle, Min: 16},
-		{Name: "CLASS"},
-		{Name: "IN", Drop: 3},
-		{Name: "VALUES", Right: true, Drop: 2},
+		{Name: "VARIATION"},
+		{Name: "PRESENT IN", Drop: 3},
+		{Name: "DISTINCT VALUES", Right: true, Drop: 2},
 		{Name: "EXAMPLES", Shorten: term.End, Min: 20},
 		{Name: "NAME", Shorten: term.Name, Min: 12, Drop: 1},
 	}})
@@ -50,6 +51,6 @@ func SeriesCount(s *query.Series) string {
 	for i := range s.Variations {
 		count[s.Variations[i].Class]++
 	}
-	return fmt.Sprintf("compared %d messages or exchanges, with %d field paths: %d vary, %d differ in every run (IDs, times), %d are constant (--show-ignored lists them)",
-		s.Length, len(s.Variations), count[diff.Varies], count[diff.Volatile], count[diff.Constant])
+	return fmt.Sprintf("compared %d messages or exchanges, with %s (varying: %d, different in every run, like IDs and times: %d, constant: %d); --show-ignored lists those that are constant",
+		s.Length, app.Counted(len(s.Variations), "field path"), count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -28,6 +29,9 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(ex.CallName()))))
 	if tr.Continues != 0 {
 		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("continues the conversation of exchange %d, whose messages are not repeated here", tr.Continues)))
+	}
+	if len(tr.Turns) > 0 {
+		fmt.Fprint(w, out.Wrap(out.Dim("Each heading names the source of the text: ↑ client or ↓ server, field, frames.")+"\n"))
 	}
 	for _, t := range tr.Turns {
 		if !t.Earlier {
@@ -57,11 +61,14 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 
 	// The candidates are all texts that were considered, with the reasons for their roles.
 	if len(tr.Candidates) > 0 {
-		fmt.Fprintf(w, "%s\n", out.Bold("Candidates: texts of the exchange, each with its probable role, score and reasons"))
+		fmt.Fprintf(w, "%s\n", out.Bold("Candidates: the texts of the exchange, best score first"))
+	}
+	if top > 0 && len(tr.Candidates) > 0 {
+		fmt.Fprint(w, out.Wrap("  "+out.Dim("Each has its probable role, a score from 0 to 1, its source, and the reasons: + supports the role, - contradicts it.")+"\n"))
 	}
 	for i, c := range tr.Candidates {
 		if i == top {
-			fmt.Fprintf(w, "  … and %d more candidates (--top prints more)\n", len(tr.Candidates)-top)
+			fmt.Fprintf(w, "  … and %s (--top prints more)\n", app.Counted(len(tr.Candidates)-top, "more candidate"))
 			break
 		}
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
@@ -149,10 +156,10 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	}
 	note := ""
 	if !u.Named {
-		note = "; not named in the traffic, inferred from position and size"
+		note = "\n  The traffic does not name these numbers: unwire recognized them by their position and size."
 	}
 	place := out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note))
-	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), place)))
+	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Tokens used"), strings.Join(parts, " · "), place)))
 }
 
 // shorten truncates a text to n characters, and then appends its size in bytes.
@@ -164,7 +171,7 @@ func shorten(s string, n int) string {
 	return fmt.Sprintf("%s… (%d bytes)", string(r[:min(len(r), n)]), len(s))
 }
 
-// frameSpan names the frames with the given numbers in short: "frame 3" or "frames 3…17 (9)".
+// frameSpan names the frames with the given numbers in short: "frame 3" or "9 of the frames 3 to 17".
 func frameSpan(frames []int) string {
 	switch len(frames) {
 	case 0:
@@ -172,7 +179,11 @@ func frameSpan(frames []int) string {
 	case 1:
 		return fmt.Sprintf("frame %d", frames[0])
 	}
-	return fmt.Sprintf("frames %d…%d (%d)", frames[0], frames[len(frames)-1], len(frames))
+	first, last := frames[0], frames[len(frames)-1]
+	if len(frames) == last-first+1 {
+		return fmt.Sprintf("frames %d to %d", first, last)
+	}
+	return fmt.Sprintf("%d of the frames %d to %d", len(frames), first, last)
 }
 
 // Reasons formats the first top reasons for a score on one line, each with its weight.
@@ -183,7 +194,7 @@ func Reasons(reasons []transcript.Reason, top int) string {
 			parts = append(parts, "…")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %+.1f", r.Feature, r.Weight))
+		parts = append(parts, fmt.Sprintf("%s %+.1f", transcript.DescribeFeature(r.Feature), r.Weight))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -17,7 +17,7 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 	}
 	var rows [][]string
 	for _, name := range w.Features() {
-		row := []string{name}
+		row := []string{transcript.DescribeFeature(name)}
 		differs := false
 		before := built.Row(name)
 		for i, v := range w.Row(name) {

@@ -136,7 +136,7 @@ func TestFrame(t *testing.T) {
 	p.clickText("#tree .row", "bool")
 	p.see("footer.chosen code", "1.2")
 	p.keys("r")
-	p.see("dialog", "What would settle it")
+	p.see("dialog", "What would decide")
 	p.await("document.querySelectorAll('dialog meter').length > 1")
 	p.accessible()
 	p.shot("reading")

@@ -96,7 +96,7 @@ func TestLabel(t *testing.T) {
 	p.click(".label select")
 	p.keys("thinking", kb.Enter)
 	p.clickText(".label button", "Label")
-	p.see(".toast", "labels added to labels.jsonl")
+	p.see(".toast", "to labels.jsonl")
 	data, err := os.ReadFile("labels.jsonl")
 	if err != nil || !strings.Contains(string(data), `"role":"thinking"`) {
 		t.Errorf("labels.jsonl: %s (%v)", data, err)

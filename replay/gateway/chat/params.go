@@ -8,12 +8,12 @@ var Params = front.Params{
 	{Name: "model", Treatment: front.Honoured, Note: "an id or an alias of the upstream's models"},
 	{Name: "messages", Treatment: front.Honoured},
 	{Name: "tools", Treatment: front.Honoured, Note: "functions; other types are refused"},
-	{Name: "tool_choice", Treatment: front.Honoured, Note: "auto; none announces no tools; required and a named tool are refused"},
+	{Name: "tool_choice", Treatment: front.Honoured, Note: "auto is supported; with none, unwire announces no tools; required and a named tool are refused"},
 	{Name: "stream", Treatment: front.Honoured},
 	{Name: "stream_options", Treatment: front.Honoured, Note: "include_usage"},
 	{Name: "stop", Treatment: front.Emulated, Note: "unwire ends the answer"},
-	{Name: "max_tokens", Treatment: front.Emulated, Note: "unwire ends the answer by the upstream's count of tokens"},
-	{Name: "max_completion_tokens", Treatment: front.Emulated, Note: "as max_tokens, and before it"},
+	{Name: "max_tokens", Treatment: front.Emulated, Note: "unwire ends the answer when the upstream's count of tokens reaches the limit"},
+	{Name: "max_completion_tokens", Treatment: front.Emulated, Note: "the same as max_tokens, and takes precedence over it"},
 	{Name: "response_format", Treatment: front.Honoured, Note: "text; JSON modes are refused"},
 	{Name: "n", Treatment: front.Refused, Allowed: []string{"1"}, Note: "unwire gives one answer"},
 	{Name: "modalities", Treatment: front.Refused, Allowed: []string{`["text"]`}, Note: "answers are text"},
@@ -34,11 +34,11 @@ var Params = front.Params{
 	{Name: "seed", Treatment: front.Ignored, Note: "the upstream has no such setting"},
 	{Name: "reasoning_effort", Treatment: front.Ignored, Note: "choose a model that reasons instead"},
 	{Name: "verbosity", Treatment: front.Ignored, Note: "the upstream has no such setting"},
-	{Name: "prediction", Treatment: front.Ignored, Note: "it only makes answers faster"},
+	{Name: "prediction", Treatment: front.Ignored, Note: "this parameter only makes answers faster"},
 	{Name: "service_tier", Treatment: front.Ignored, Allowed: []string{`"auto"`, `"default"`}, Note: "the upstream has no such setting"},
 	{Name: "store", Treatment: front.Ignored, Allowed: []string{"false"}, Note: "unwire stores no answers"},
 	{Name: "metadata", Treatment: front.Ignored, Allowed: []string{"{}"}, Note: "unwire stores no answers"},
-	{Name: "prompt_cache_key", Treatment: front.Ignored, Note: "a conversation continues by the ids of its tool calls"},
+	{Name: "prompt_cache_key", Treatment: front.Ignored, Note: "unwire recognizes the conversation by the IDs of its tool calls"},
 	{Name: "prompt_cache_retention", Treatment: front.Ignored, Note: "the upstream decides what it caches"},
 	{Name: "prompt_cache_options", Treatment: front.Ignored, Note: "the upstream decides what it caches"},
 	{Name: "safety_identifier", Treatment: front.Ignored, Note: "not sent to the upstream"},
@@ -78,7 +78,7 @@ var (
 	}
 	imageParams = front.Params{
 		{Name: "url", Treatment: front.Honoured, Note: "a data URL"},
-		{Name: "detail", Treatment: front.Ignored, Allowed: []string{`"auto"`}, Note: "images are sent as they are"},
+		{Name: "detail", Treatment: front.Ignored, Allowed: []string{`"auto"`}, Note: "unwire sends images unchanged"},
 	}
 	callParams = front.Params{
 		{Name: "id", Treatment: front.Honoured},
@@ -95,6 +95,6 @@ var (
 		{Name: "name", Treatment: front.Honoured},
 		{Name: "description", Treatment: front.Honoured},
 		{Name: "parameters", Treatment: front.Honoured},
-		{Name: "strict", Treatment: front.Ignored, Allowed: []string{"false"}, Note: "arguments are not held to the schema"},
+		{Name: "strict", Treatment: front.Ignored, Allowed: []string{"false"}, Note: "the upstream does not enforce the schema of arguments"},
 	}
 )

@@ -79,7 +79,7 @@ func (req *request) readLimits(o openai.Object) (err *turn.Error) {
 
 	// A format cannot be enforced, and ignoring it would surprise the client.
 	if typ != "text" {
-		return format.Invalid("type", "unsupported_value", fmt.Sprintf("cannot be %.40q: the upstream cannot be held to a format; use text and ask for JSON in the prompt", typ))
+		return format.Invalid("type", "unsupported_value", fmt.Sprintf("cannot be %.40q: the upstream cannot enforce a format; use text and ask for JSON in the prompt", typ))
 	}
 	return req.notes.Check(formatParams, format, "response_format")
 }

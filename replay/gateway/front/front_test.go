@@ -32,7 +32,7 @@ func TestParams(t *testing.T) {
 		{body: `{"n":null,"temperature":null}`},
 		{body: `{"n": 1 , "modalities":[ "text" ]}`},
 		{body: `{"temperature":0.2}`, notes: "temperature: the upstream has no such setting"},
-		{body: `{"seed\n":7}`, notes: `"seed\n": unknown, no effect`},
+		{body: `{"seed\n":7}`, notes: `"seed\n": this parameter is unknown, and has no effect`},
 		{body: `{"n":2}`, param: "n"},
 	} {
 		var members map[string]json.RawMessage

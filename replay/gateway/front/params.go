@@ -67,7 +67,7 @@ func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *tur
 		// Unknown parameters have no effect, but the client should learn of it.
 		i := slices.IndexFunc(p, func(param Param) bool { return param.Name == name })
 		if i < 0 {
-			notes = append(notes, fmt.Sprintf("%.40q: unknown, no effect", name))
+			notes = append(notes, fmt.Sprintf("%.40q: this parameter is unknown, and has no effect", name))
 			continue
 		}
 		param := p[i]

@@ -157,7 +157,7 @@ func (r *request) toolChoice(raw json.RawMessage) *turn.Error {
 	case "any", "tool":
 		return &turn.Error{
 			Kind: turn.Invalid, Param: "tool_choice", Code: "unsupported_parameter",
-			Message: fmt.Sprintf("tool_choice: the type %s is not supported: the upstream cannot be made to call a tool; use auto and ask for the tool in the prompt", choice.Type),
+			Message: fmt.Sprintf("tool_choice: the type %s is not supported: the upstream cannot be forced to call a tool; use auto and ask for the tool in the prompt", choice.Type),
 		}
 	default:
 		return invalid("tool_choice.type", "must be auto or none, not %.40q", choice.Type)

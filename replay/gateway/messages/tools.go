@@ -120,10 +120,10 @@ func (t *tool) read(path string, note func(string)) (turn.Tool, *turn.Error) {
 		note("cache_control: the upstream decides by itself what it caches")
 	}
 	if present(t.InputExamples) {
-		note("tools: input_examples are not sent on")
+		note("tools: input_examples are not sent to the upstream")
 	}
 	if t.Strict {
-		note("tools: strict: the upstream cannot be held to a schema")
+		note("tools: strict: the upstream cannot enforce a schema")
 	}
 
 	// A custom tool brings its schema; tools defined by the API have a built-in one.

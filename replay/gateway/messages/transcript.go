@@ -38,7 +38,7 @@ func (t *transcript) system(raw json.RawMessage) *turn.Error {
 		return err
 	}
 	if len(parts) > 0 && strings.HasPrefix(parts[0].Text, billing) {
-		t.note("system.0: the billing header of Claude Code is not sent on")
+		t.note("system.0: the billing header of Claude Code is not sent to the upstream")
 		parts = parts[1:]
 	}
 	if len(parts) > 0 {

@@ -94,7 +94,7 @@ func ToolChoice(o Object) (none bool, err *turn.Error) {
 	if typ == "auto" || typ == "none" { // how some clients of other APIs write it
 		return typ == "none", nil
 	}
-	return false, o.Invalid(name, "unsupported_value", fmt.Sprintf("cannot be of the type %.40q: the upstream cannot be made to call certain tools; use auto", typ))
+	return false, o.Invalid(name, "unsupported_value", fmt.Sprintf("cannot be of the type %.40q: the upstream cannot be forced to call certain tools; use auto", typ))
 }
 
 // Stop reads the member name, the texts at which an answer ends: a string, or a list of at most 4.

@@ -127,7 +127,7 @@ func (req *request) readText(o openai.Object) *turn.Error {
 	}
 	typ, err := format.Need("type")
 	if err == nil && typ != "text" {
-		err = format.Invalid("type", "unsupported_value", fmt.Sprintf("cannot be %.40q: the upstream cannot be held to a format; use text and ask for JSON in the prompt", typ))
+		err = format.Invalid("type", "unsupported_value", fmt.Sprintf("cannot be %.40q: the upstream cannot enforce a format; use text and ask for JSON in the prompt", typ))
 	}
 	return err
 }

@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		{with(`"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"a"}]},{"type":"function","name":"n__a"}]`), "tools.1.name", "another tool"},
 		{with(`"tool_choice":"required"`), "tool_choice", "tool_choice must be auto: the upstream cannot be forced to call a tool"},
 		{with(`"tool_choice":{"type":"function","name":"a"}`), "tool_choice", "cannot be of the type"},
-		{with(`"text":{"format":{"type":"json_schema","name":"x","schema":{}}}`), "text.format.type", "cannot be held to a format"},
+		{with(`"text":{"format":{"type":"json_schema","name":"x","schema":{}}}`), "text.format.type", "cannot enforce a format"},
 		{with(`"background":true`), "background", "not stored"},
 		{with(`"conversation":"conv_1"`), "conversation", "stores no conversations"},
 		{with(`"prompt":{"id":"p"}`), "prompt", "stores no prompts"},

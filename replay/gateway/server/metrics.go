@@ -39,12 +39,12 @@ func writeMetrics(w io.Writer, n gateway.Counts) {
 			fmt.Fprintf(w, "%s{%s=%q} %d\n", name, label, value, values[value])
 		}
 	}
-	metric("unwire_sessions_running", "gauge", "Sessions with a response under way.", n.Running)
-	metric("unwire_sessions_parked", "gauge", "Sessions that wait for results of tools.", n.Waiting)
-	labelled("unwire_streams_opened_total", "Streams that were opened upstream, by why a new one was needed.", "cause", n.ColdByCause())
-	metric("unwire_requests_resumed_total", "counter", "Requests that continued a parked session.", n.Resumed)
-	labelled("unwire_responses_total", "Responses, by how they ended.", "end", map[string]int{
+	metric("unwire_sessions_running", "gauge", "Sessions whose response is being sent.", n.Running)
+	metric("unwire_sessions_parked", "gauge", "Sessions that wait for tool results from the client.", n.Waiting)
+	labelled("unwire_streams_opened_total", "Streams that were opened to the upstream, by the reason for a new stream.", "cause", n.ColdByCause())
+	metric("unwire_requests_resumed_total", "counter", "Requests that continued a session that waited for tool results.", n.Resumed)
+	labelled("unwire_responses_total", "Responses, by the way in which they ended.", "end", map[string]int{
 		"finished": n.Finished, "tool_calls": n.Parked, "limited": n.Limited, "failed": n.Failed, "client_left": n.Abandoned,
 	})
-	labelled("unwire_sessions_closed_total", "Parked sessions that were closed without results.", "cause", map[string]int{"idle": n.Expired, "limit": n.Evicted})
+	labelled("unwire_sessions_closed_total", "Sessions that were closed while they waited for tool results.", "cause", map[string]int{"idle": n.Expired, "limit": n.Evicted})
 }

@@ -19,7 +19,7 @@ func WriteParameters(w io.Writer) error {
 
 Honoured parameters are passed to the upstream server. unwire itself carries out emulated parameters. Ignored parameters
 have no effect, and the response's ` + "`" + front.NoteHeader + "`" + ` header names them, as it names parameters that are not listed here.
-A request with a refused parameter fails with status 400. The column "values that always pass" lists values that have no effect.
+A request with a refused parameter fails with status 400. The column "values that are always accepted" lists values that ask for the default behaviour, and so have no effect.
 
 ` + "`unwire serve --print-parameters`" + ` prints this page.
 `)
@@ -32,7 +32,7 @@ A request with a refused parameter fails with status 400. The column "values tha
 		{"POST /v1/responses", responses.Params},
 		{"POST /v1/messages", messages.Params},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| parameter | | values that always pass | |\n|---|---|---|---|\n", api.name)
+		fmt.Fprintf(&b, "\n## %s\n\n| parameter | treatment | values that are always accepted | remark |\n|---|---|---|---|\n", api.name)
 		for _, p := range api.params {
 			allowed := ""
 			if len(p.Allowed) > 0 {

@@ -84,7 +84,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 		{probe.ES1, esRequests, "the number and wire type of every field, which fields are repeated or maps, and the name of the request type"},
 		{probe.ES2, esRequests, "the number and wire type of every field, which numbers are repeated, and the name of the request type"},
 		{probe.ConnectGo, fmt.Sprintf("about %d for each field that can be found", bits(all.Numbers.Count())-2), "strings, messages and repeated numbers; bytes and single numbers cannot be found"},
-		{probe.GRPCGo, "the same as from connect-go", "as for connect-go"},
+		{probe.GRPCGo, "the same as for connect-go", "as for connect-go"},
 	}
 
 	// Names need JSON, whose parsers run the handler if they refuse nothing.
@@ -146,19 +146,22 @@ func (p *Plan) Text() string {
 	}
 	about := fmt.Sprintf("plan: try field numbers %s of %s", p.Numbers, of)
 	if len(p.Asks) > 0 {
-		about = fmt.Sprintf("plan: test %d ambiguous fields of %d messages", len(p.Asks), p.messages)
+		about = fmt.Sprintf("plan: test the ambiguous fields (fields: %d, messages: %d)", len(p.Asks), p.messages)
 	}
-	fmt.Fprintf(&b, "%s and %d names, with at most %d requests", about, p.Names, p.Budget)
+	if p.Names > 0 {
+		about += fmt.Sprintf(", and names: %d", p.Names)
+	}
+	fmt.Fprintf(&b, "%s; maximum number of requests: %d", about, p.Budget)
 	if p.Rate > 0 {
-		fmt.Fprintf(&b, ", %g a second", p.Rate)
+		fmt.Fprintf(&b, ", %g per second", p.Rate)
 	}
 	fmt.Fprintf(&b, "; the first request has %d bytes\n", len(p.Body))
 	for _, s := range p.Steps {
-		from := string(s.Runtime)
+		server := "if the server is " + string(s.Runtime)
 		if s.Runtime == probe.Unknown {
-			from = "any server"
+			server = "from any server"
 		}
-		fmt.Fprintf(&b, "from %s, probe finds: %s\n  number of requests: %s\n", from, s.Tells, s.Requests)
+		fmt.Fprintf(&b, "%s, probe finds: %s\n  number of requests: %s\n", server, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
 		fmt.Fprintf(&b, "possible effect on the server: %s\n", e)

@@ -40,7 +40,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 		v.SetBytes(bytes.Clone(data))
 		return nil
 	case string(data) == "null" && v.Kind() != reflect.Map:
-		return at(path, "null is not a value here: leave the member out")
+		return at(path, "null is not allowed; leave the member out")
 	}
 
 	// Each kind of Go value has one form in JSON.
@@ -53,7 +53,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 	case reflect.Slice:
 		var list []json.RawMessage
 		if json.Unmarshal(data, &list) != nil {
-			return at(path, "want a list, got %s", Glimpse(data))
+			return at(path, "must be a list, not %s", Glimpse(data))
 		}
 		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
 		for i, item := range list {
@@ -64,7 +64,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 		return nil
 	case reflect.Map, reflect.String, reflect.Bool, reflect.Int, reflect.Int32:
 		if json.Unmarshal(data, v.Addr().Interface()) != nil {
-			return at(path, "want %s, got %s", kindName(v.Kind()), Glimpse(data))
+			return at(path, "must be %s, not %s", kindName(v.Kind()), Glimpse(data))
 		}
 		return nil
 	}
@@ -75,10 +75,10 @@ func strict(path string, data []byte, v reflect.Value) error {
 func strictStruct(path string, data []byte, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
-		return at(path, "want an object, got %s", Glimpse(data))
+		return at(path, "must be an object, not %s", Glimpse(data))
 	}
 	if name := duplicate(data); name != "" {
-		return at(path, "member %q stands there twice", name)
+		return at(path, "the member %q occurs twice", name)
 	}
 	byName := map[string]int{}
 	for i := range v.NumField() {
@@ -89,7 +89,7 @@ func strictStruct(path string, data []byte, v reflect.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		i, ok := byName[name]
 		if !ok {
-			return at(path, "unknown member %q (known: %s)", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
+			return at(path, "the member %q is unknown; the valid members are %s", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
 		}
 		if err := strict(strings.TrimPrefix(path+"."+name, "."), members[name], v.Field(i)); err != nil {
 			return err

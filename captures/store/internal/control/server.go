@@ -239,11 +239,11 @@ func (s *Server) authenticate(conn net.Conn, r *bufio.Reader) bool {
 	}
 	var h hello
 	if err := json.Unmarshal(text, &h); err != nil {
-		s.send(conn, answer{V: version, Error: &reason{codeBadRequest, `the first message has to be {"v":1,"token":"…"}`}})
+		s.send(conn, answer{V: version, Error: &reason{codeBadRequest, `the first message must be {"v":1,"token":"…"}`}})
 		return false
 	}
 	if h.V != version {
-		s.send(conn, answer{V: version, Error: &reason{codeVersion, fmt.Sprintf("version %d is not spoken here, but %d", h.V, version)}})
+		s.send(conn, answer{V: version, Error: &reason{codeVersion, fmt.Sprintf("version %d of the protocol is not supported, only version %d", h.V, version)}})
 		return false
 	}
 	if subtle.ConstantTimeCompare([]byte(h.Token), s.token) != 1 {

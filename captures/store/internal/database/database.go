@@ -104,7 +104,7 @@ func checkWholePages(ctx context.Context, db *sql.DB, path string) error {
 		return Explain(err)
 	}
 	if size > 0 && info.Size()%size != 0 {
-		return captures.Damaged("cut short: %d bytes are no whole pages of %d", info.Size(), size)
+		return captures.Damaged("the file is truncated: its %d bytes are not a multiple of the page size, %d", info.Size(), size)
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func Explain(err error) error {
 		return captures.Damaged("%v", err)
 	case sqlite3.SQLITE_IOERR:
 		if se.Code() == sqlite3.SQLITE_IOERR_SHORT_READ {
-			return captures.Damaged("cut short: %v", err)
+			return captures.Damaged("the file is truncated: %v", err)
 		}
 	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
 		// Our statements are constant. If one fails, or a value is too long, the file is damaged.

@@ -15,6 +15,7 @@ import (
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/reflected"
+	"unwire/cmd/internal/render/failure"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/proto"
@@ -273,8 +274,8 @@ func noMethod(s *schema.Schema, service, rpc, source string) error {
 
 // definitionsHint says what to do if the server did not give its definitions.
 func definitionsHint(err error) string {
-	if strings.Contains(err.Error(), "is not trusted") {
-		return "name the CA of the server with --upstream-ca PEM"
+	if f, ok := failure.Of(err.Error()); ok && f.Remedy != "" {
+		return f.Remedy + "; to use other definitions than those of the server, name a folder, a descriptor set or a capture with --proto"
 	}
-	return "--proto names definitions: a folder, a descriptor set, a capture"
+	return "name a folder, a descriptor set or a capture with the definitions: --proto DEFINITIONS"
 }

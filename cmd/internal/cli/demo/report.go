@@ -173,7 +173,7 @@ func (r *demoReport) decoded(context.Context) error {
 	for i, g := range groups {
 		if skipped := len(groups) - mostGroups; skipped > 0 && i >= mostGroups-lastGroups && i < len(groups)-lastGroups {
 			if i == mostGroups-lastGroups {
-				r.line(r.app.Out, fmt.Sprintf("… %d more groups of similar frames", skipped))
+				r.line(r.app.Out, "… "+app.Counted(skipped, "more group")+" of similar frames")
 			}
 			continue
 		}
@@ -376,7 +376,7 @@ func (r *demoReport) changes(changes []diff.Change) {
 		}
 	}
 	if shown > most {
-		r.line(r.app.Out, fmt.Sprintf("… and %d more differences; %d differences in IDs and times were ignored", shown-most, ignored))
+		r.line(r.app.Out, fmt.Sprintf("… and %s; unwire ignored %s in IDs and times", app.Counted(shown-most, "more difference"), app.Counted(ignored, "difference")))
 	}
 }
 

@@ -73,8 +73,8 @@ func decodeCommand(a *app.App) *cobra.Command {
 		Long: `decode prints protobuf bytes as text or JSON, without a schema. The input can be
 malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The
 input is a frame of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument). A
-file contains raw bytes, hex or base64. Hex can be a dump, or an array or a string of
-source code; base64 can be a data: URL. The bytes are one message, delimited messages
+file contains raw bytes, hex or base64. Hex can be a hex dump, or a byte array or string
+of source code; base64 can be a data: URL. The bytes are one message, delimited messages
 (each after its length), or gRPC frames with 5-byte headers. They may be compressed with
 gzip or zstd.
 
@@ -417,7 +417,7 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
 			at := query.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
 			if f.format != "json" {
-				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), app.Millis(fr.T), len(fr.Raw))
+				fmt.Fprintf(w, "# %s  %.1f ms, %s\n", term.Clean(at.String()), app.Millis(fr.T), app.Counted(len(fr.Raw), "byte"))
 			}
 			by := seen.of(ctx, ex, call).Of(call, fr.Dir)
 			if md != nil {

@@ -87,7 +87,7 @@ To correct a wrong role, use --label with the candidate's path and its true role
 appends the path and the role to a labels file. 'unwire chat fit' computes new weights
 from the labels, for --weights. 'unwire chat weights' prints the weights.
 
-For a capture whose name is also a subcommand, write ./fit.`,
+If a capture has the same name as a subcommand, write it as a path: ./fit.`,
 		Example: `  unwire chat F.uwc 2
   unwire chat --json F.uwc | jq -r .answer
   unwire chat --follow F.uwc
@@ -319,7 +319,7 @@ func (e *extraction) addLabels(ctx context.Context, args []string) error {
 	if err := app.AppendFile(e.labels, lines); err != nil {
 		return err
 	}
-	e.Say("unwire: %d labels added to %s", count, e.labels)
+	e.Say("unwire: added %s to %s", app.Counted(count, "label"), e.labels)
 	return nil
 }
 

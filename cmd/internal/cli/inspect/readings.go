@@ -128,6 +128,6 @@ func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) err
 		{Name: "METHOD", Shorten: term.Name, Min: 20},
 		{Name: "DIR"},
 		{Name: "PATH", Shorten: term.Middle, Min: 12},
-		{Name: "READ AS"},
+		{Name: "CHOSEN TYPE"},
 	}})
 }

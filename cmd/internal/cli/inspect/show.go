@@ -43,8 +43,8 @@ is joined. --full prints every header and every field; this is the default if st
 is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or less).
 
 --format protojson or prototext prints frames in the formats of other protobuf tools,
-and needs definitions; 'unwire encode' reads this output. It cannot contain fields that
-the definitions lack; show lists these fields separately.
+and needs definitions; 'unwire encode' reads this output. These formats cannot express
+fields that the definitions lack, so show lists such fields separately, on stderr.
 
 Without HTTP/2, some clients split one bidirectional stream over several calls, such as
 RunSSE and BidiAppend in the built-in definitions. For the first of these calls, show

@@ -55,7 +55,7 @@ func workflow() []step {
 			[]string{"ls --json F.uwc", "show --json F.uwc 2", "decode --json F.uwc#2/up/0", "grep --json --path '1.2.*' F.uwc", "chat --json F.uwc 2"},
 		},
 		{
-			"Explain", "Types that are inferred have a probability p and alternatives. Do not state a type whose p is below 0.9 without saying so. The explanation gives the evidence for each type, and settle says what would decide.", "explain, match",
+			"Explain", "Types that are inferred have a probability p and alternatives. Do not state a type whose p is below 0.9 without saying so. The explanation gives the evidence for each type, and its member settle names the data that would decide.", "explain, match",
 			[]string{"show --json --explain 1.2 F.uwc 2", "schema match --json F.uwc#2/up/0 1"},
 		},
 		{
@@ -63,15 +63,15 @@ func workflow() []step {
 			[]string{"schema infer -o inferred/ F.uwc", "schema find --json request", "schema print --json AgentRunRequest"},
 		},
 		{
-			"Prove", "Check the edited files against the traffic. They are right when nothing is unknown or contradicted, and all bytes are explained. Compare with another capture, too.", "check (with your .proto text as definitions), diff",
+			"Prove", "Check the edited files against the traffic. The files are right if no field is unknown or contradicted, and all bytes are explained. Compare with another capture, too.", "check (with your .proto text as definitions), diff",
 			[]string{"schema check --json --proto inferred/ F.uwc", "diff --json F.uwc#1 F.uwc#2"},
 		},
 		{
-			"Test", "Plan before anything is sent. Requests go to this machine only, unless the user allows another host.", "replay_plan, probe_plan, replay_send",
+			"Test", "Look at the plan before you send a request. Requests go only to this machine, unless the user allows another host.", "replay_plan, probe_plan, replay_send",
 			[]string{"replay --dry-run --json F.uwc 2", "replay F.uwc 2 --to URL --set PATH=VALUE --json", "probe --dry-run --json --to URL --method /pkg.Service/Method"},
 		},
 		{
-			"Note", "Write what was found into the capture, at its place.", "note",
+			"Note", "Store your findings as notes in the capture, at the frames or fields that they are about.", "note",
 			[]string{"note F.uwc#2/up/0/1.2 TEXT", "note --json F.uwc"},
 		},
 	}
@@ -133,8 +133,8 @@ Errors go to stderr, with a hint that says what to do.
 ## MCP server
 
 ` + "`unwire mcp F.uwc`" + ` answers the same questions as MCP tools, with the same objects as ` + "`--json`" + `. Each answer has items with
-their addresses, left_out (what is missing, and why) and a cursor for the next page. Ask for less before you ask for
-more: an exchange instead of a capture, a frame instead of an exchange, and omit ["raw","data"].
+their addresses, left_out (what is missing, and why) and a cursor for the next page. Begin with small
+questions: ask about an exchange instead of a capture, or a frame instead of an exchange, and omit ["raw","data"].
 
 | tool | what it does |
 |---|---|

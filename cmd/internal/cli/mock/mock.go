@@ -197,7 +197,7 @@ func sayAnswer(a *app.App, f mockFlags, r mock.Answer) {
 	case r.Code != "":
 		a.Say("%s: answered from exchange %d (similarity %.2f), ended with the error %s: %s", term.Clean(r.Method), r.Exchange, r.Similarity, r.Code, term.Clean(r.Reason))
 	default:
-		a.Say("%s: answered from exchange %d (similarity %.2f): %d frames received, %d sent%s", term.Clean(r.Method), r.Exchange, r.Similarity, r.FramesUp, r.FramesDown, substituted(r.Substituted))
+		a.Say("%s: answered from exchange %d (similarity %.2f); %s received, %d sent%s", term.Clean(r.Method), r.Exchange, r.Similarity, app.Counted(r.FramesUp, "frame"), r.FramesDown, substituted(r.Substituted))
 	}
 	for _, n := range r.Notes {
 		a.Say("  %s", term.Clean(n))
@@ -229,7 +229,7 @@ func sayReport(a *app.App, f mockFlags, r mock.Report) error {
 		}
 		return a.Print(&e)
 	}
-	a.Say("%d answered from %s, %d refused", r.Answered, app.Counted(len(r.Used), "recorded call"), r.Refused)
+	a.Say("answered %s from %s, refused %d", app.Counted(r.Answered, "request"), app.Counted(len(r.Used), "recorded call"), r.Refused)
 	if len(r.Unused) > 0 {
 		a.Say("%s never used: %s", app.Counted(len(r.Unused), "recorded call"), numbers(r.Unused))
 	}

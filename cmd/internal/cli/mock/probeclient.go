@@ -179,7 +179,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	if err != nil {
 		return err
 	}
-	a.Say("CMD ran %d times with unedited answers: exit status %d, %d requests answered. The plan is to edit %s in %s", baseline.Runs(), baseline.Exit(), baseline.Answered, app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
+	a.Say("CMD ran %d times with unedited answers: exit status %d, %s answered. The plan is to edit %s in %s", baseline.Runs(), baseline.Exit(), app.Counted(baseline.Answered, "request"), app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
 	if !client.isolated {
 		a.Say("unwire: warning: CMD is not isolated: %s. Programs that ignore proxy variables reach real servers", client.reason)
 	}

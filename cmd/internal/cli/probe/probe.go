@@ -67,7 +67,7 @@ type probeFlags struct {
 	// allow are the hosts that --live may send to (--allow-host).
 	allow []string
 
-	// known are the JSON names of request fields that are known to exist (not float or double).
+	// known are the JSON names of request fields that you know to exist; their type must not be float or double.
 	known []string
 
 	// settle are the files with ambiguous fields to probe, or two definitions whose differences to probe.
@@ -121,9 +121,10 @@ const probeHelp = `probe finds the field numbers, types and names of a method's 
 errors of a server. probe sends malformed messages, which every parser rejects, so that
 the server does not execute the method. For client-streaming and bidirectional methods,
 the server starts the method's handler before it parses a message; the handler then gets
-an error. Some methods of Go servers have no string field whose encoding the server
-checks, so that no message is malformed for them. On this machine, probe then sends
-requests with an expired deadline or without a required field, which are rejected too.
+an error. For some methods of Go servers, no message is malformed, because the method has
+no string field whose encoding the server checks. On this machine, probe then sends
+requests that are rejected for another reason: their deadline has expired, or a required
+field is missing.
 
 If the server offers gRPC server reflection and describes the method, probe prints its
 definitions and does not probe the parser, unless --settle or --no-reflection is given.
@@ -199,7 +200,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of names of enum values to try, of the same kinds; definitions also provide types to try in an Any field")
 	flags.StringArrayVar(&f.settle, "settle", nil, "test only the ambiguous fields in this evidence file of 'schema infer'; or give the flag twice to test the differences between two definitions")
 	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the files of --settle (default: the type that belongs to the method)")
-	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that are known to exist (not float or double)")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that you know to exist; their type must not be float or double")
 	flags.BoolVar(&f.refine, "refine", false, "also find out whether a field is string or bytes, if the server checks UTF-8; this takes one more request per field")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names --names=builtin tries (default: the definitions in the capture of --like, or the built-in ones)")
 }
@@ -394,7 +395,7 @@ func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	if asJSON {
 		return a.Print(&contract.ProbePlan{Plan: p})
 	}
-	_, err := fmt.Fprint(a.Out, p.Text())
+	_, err := fmt.Fprint(a.Out, a.Out.Wrap(p.Text()))
 	return err
 }
 

@@ -91,9 +91,9 @@ Files with unfinished exchanges are deleted last. capture truncates each stored 
 sixteenth of SIZE, or to --max-body if that is less.
 
 On a terminal, capture prints one line for each finished exchange: number, time,
-program, call, result, body bytes and duration. If CMD writes to the same terminal,
-capture prints no such lines; -v prints them anyway, -q never prints them. With
---json, capture prints one event for each exchange instead. At the end, capture prints
+program, call, result, body bytes and duration. capture leaves out these lines if CMD
+writes to the same terminal. -v always prints the lines, and -q never does. With --json,
+capture prints one event for each exchange instead. At the end, capture prints
 a summary: the number of exchanges for each result, the reasons of failures, and what
 to do about them.
 

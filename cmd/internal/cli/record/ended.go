@@ -38,7 +38,7 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 	}
 	where := f.Out
 	if len(files) > 1 {
-		where = fmt.Sprintf("%d files, %s to %s", len(files), files[0], files[len(files)-1])
+		where = fmt.Sprintf("%s, %s to %s", app.Counted(len(files), "file"), files[0], files[len(files)-1])
 	}
 	if t.earlier == 0 {
 		a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(t.all, "exchange"), where, t.incomplete, remark)

@@ -192,7 +192,7 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 		return a.Print(d)
 	}
 	if d.Action == "release-all" {
-		a.Say("released %d frames", d.Frames)
+		a.Say("released %s", app.Counted(d.Frames, "frame"))
 	} else {
 		a.Say("frame %d: %s", d.ID, d.Action)
 	}
@@ -233,7 +233,7 @@ func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 			name = h.URL
 		}
 		left := time.Until(h.Until).Round(time.Second)
-		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d  %-4s frame %d  %s  %d bytes  %s left  (%s)\n", h.ID, h.Exchange, h.Dir, h.Number, name, len(h.Data), left, h.Rule); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d  %-4s frame %d  %s  %s  %s left  (%s)\n", h.ID, h.Exchange, h.Dir, h.Number, name, app.Counted(len(h.Data), "byte"), left, h.Rule); err != nil {
 			return err
 		}
 	}

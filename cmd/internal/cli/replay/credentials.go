@@ -55,8 +55,7 @@ exit status is 4 if a token is expired or expiring, or if REFERENCE does not res
 // storedCredentials returns the line of the help about the token that the CLI of a profile's service has
 // stored.
 func storedCredentials(p *profile.Profile) string {
-	client := strings.ToUpper(p.Name[:1]) + p.Name[1:]
-	return fmt.Sprintf("  %-24s  the token stored by %s's CLI; only for %s and loopback", p.Name, client, strings.Join(p.Hosts, ", "))
+	return fmt.Sprintf("  %-24s  the token that the %s CLI stored on this machine; unwire sends it\n  %-24s  only to %s and to servers on this machine", p.Name, p.Title(), "", strings.Join(p.Hosts, ", "))
 }
 
 // credentials executes 'unwire credentials': it prints for each reference to a secret, such as env:NAME,

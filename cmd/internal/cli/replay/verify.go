@@ -136,7 +136,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.names, "ask-names", false, "also test the declared names and types with JSON requests; for connect-es, give --known")
-	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of request fields that are known to exist (not float or double)")
+	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of request fields that you know to exist; their type must not be float or double")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests after which the server may execute the method: to streaming methods on other machines, and to Go servers that check no string field")

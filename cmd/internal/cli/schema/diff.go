@@ -190,7 +190,7 @@ func faultsError(faults []*extract.Fault) error {
 	}
 	files := fmt.Sprintf("%s was", faults[0].File)
 	if len(faults) > 1 {
-		files = fmt.Sprintf("%s and %d more files were", faults[0].File, len(faults)-1)
+		files = fmt.Sprintf("%s and %s were", faults[0].File, app.Counted(len(faults)-1, "more file"))
 	}
 	return app.Fail(app.ExitInput, fmt.Errorf("unwire skipped %s because of an internal error at %s", files, faults[0].Where),
 		"this is a bug in unwire: please report it with this location, and with the file if you may share it")

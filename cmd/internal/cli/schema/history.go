@@ -42,8 +42,8 @@ lists new methods and fields, fields whose inferred type changed, and fields tha
 longer occur. It orders versions by the day on which they were first recorded.
 
 Traffic shows what a client sends, not what it can send. A field that is rare in one
-version may not occur in the recorded traffic of the next version. The column P is the
-probability of the inferred types.`,
+version may not occur in the recorded traffic of the next version. The column
+PROBABILITY applies to the inferred types.`,
 		Example: "  unwire schema history results/evidence/*.pb\n" +
 			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
 			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",
@@ -102,7 +102,7 @@ func runHistory(ctx context.Context, a *app.App, f historyFlags, inputs []string
 		return nil
 	}
 	if len(changes) == 0 {
-		a.Say("no changes in %s", app.Counted(len(shards), "shard"))
+		a.Say("no changes in %s", app.Counted(len(shards), "evidence file"))
 		return nil
 	}
 	return schematext.History(a.Out, changes)

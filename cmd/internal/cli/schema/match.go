@@ -180,7 +180,7 @@ func addFrames(ctx context.Context, a *app.App, ts *match.Targets, name string, 
 func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	switch {
 	case path != "":
-		a.Say("no message at %s", path)
+		a.Say("the input has no message at the path %s", path)
 	case ts.Trees == 0 && ts.Others == 0:
 		a.Say("nothing to match: the input contains no message")
 	case ts.Trees == 0:

@@ -70,7 +70,7 @@ func TestNewPageErrors(t *testing.T) {
 		{Request{Cursor: "7"}, "cursor must be one that an answer returned"},
 		{Request{Cursor: "-1.digest"}, "cursor must be one"},
 		{Request{Cursor: "7.other"}, "other arguments"},
-		{Request{Omit: make([]string, maxOmit+1)}, "omit can have 32 names"},
+		{Request{Omit: make([]string, maxOmit+1)}, "omit can have at most 32 names"},
 	} {
 		if _, err := NewPage(c.r, "digest"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)

@@ -86,7 +86,7 @@ func (c *cutter) fit(object []byte, budget int) ([]byte, error) {
 			return bytes.Clone(c.out.Bytes()), nil
 		}
 	}
-	c.cuts = []Omission{{What: "the whole object, which is too large even if all its values are cut; ask for a part of it", Address: c.address, Bytes: len(object)}}
+	c.cuts = []Omission{{What: "the whole object, which is too large even if all its values are truncated; ask for a part of it", Address: c.address, Bytes: len(object)}}
 	return []byte(`{"v":1}`), nil
 }
 
@@ -115,7 +115,7 @@ func (c *cutter) text(v jsontree.Value) {
 		kept = kept[:len(kept)-1]
 	}
 	c.out.Write(jsontree.Quote(kept))
-	c.cutAt(fmt.Sprintf("the end of a string of %d bytes, of which the first %d are here", len(text), len(kept)), len(text)-len(kept))
+	c.cutAt(fmt.Sprintf("the end of a string of %d bytes, of which the answer contains the first %d", len(text), len(kept)), len(text)-len(kept))
 }
 
 // list copies a JSON array or object, truncating what exceeds the limits.

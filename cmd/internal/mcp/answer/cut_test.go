@@ -83,7 +83,7 @@ func TestManyCuts(t *testing.T) {
 		object += fmt.Sprintf(`,"m%d":"%s"`, i, strings.Repeat("x", 1000))
 	}
 	_, left := fit(t, object+"}", 8192)
-	if len(left) > maxCuts+1 || !strings.Contains(left[len(left)-1].What, "more values were cut") {
+	if len(left) > maxCuts+1 || !strings.Contains(left[len(left)-1].What, "more values were truncated") {
 		t.Errorf("%d omissions, the last: %+v", len(left), left[len(left)-1])
 	}
 }

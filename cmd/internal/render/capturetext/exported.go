@@ -21,22 +21,22 @@ func Exported(format, out string, e formats.ExportResult) string {
 
 	// What is left out, with the format that would include it.
 	if e.BodiesOmitted > 0 {
-		text += fmt.Sprintf("; the bodies of %d exchanges are left out because they are too large for a HAR (--format jsonl includes them)", e.BodiesOmitted)
+		text += fmt.Sprintf("; without the bodies of %s, which are too large for a HAR (--format jsonl includes them)", app.Counted(e.BodiesOmitted, "exchange"))
 	}
 	if e.WithoutPackets > 0 {
-		text += fmt.Sprintf("; %d exchanges are left out because they are tunnels or never reached the server", e.WithoutPackets)
+		text += fmt.Sprintf("; left out %s without a connection to a server, or with an undecoded tunnel", app.Counted(e.WithoutPackets, "exchange"))
 	}
 	if e.Reframed > 0 {
-		text += fmt.Sprintf("; %d bodies are written with chunked encoding because their length differs from Content-Length", e.Reframed)
+		text += fmt.Sprintf("; used chunked encoding in %s whose Content-Length differs from the length of the body", app.Counted(e.Reframed, "message"))
 	}
 	if e.NotHTTP > 0 {
-		text += fmt.Sprintf("; %s without HTTP left out because a HAR cannot contain them (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
+		text += fmt.Sprintf("; left out %s without HTTP, which a HAR cannot contain (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
 	}
 	if e.NoHandshake > 0 {
-		text += fmt.Sprintf("; %s left out because the handshake was not recorded (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
+		text += fmt.Sprintf("; left out %s whose handshake was not recorded (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
 	}
 	if e.WithoutProcess > 0 {
-		text += fmt.Sprintf("; the program names of %s are left out because packets cannot include them", app.Counted(e.WithoutProcess, "exchange"))
+		text += fmt.Sprintf("; without the program names of %s, because packets cannot contain them", app.Counted(e.WithoutProcess, "exchange"))
 	}
 	return text
 }

@@ -32,8 +32,8 @@ func Findings(out *term.Output, list []FileFindings) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RULE"},
-		{Name: "WHERE", Shorten: term.Middle, Min: 12},
-		{Name: "PLACE", Shorten: term.End, Min: 12},
+		{Name: "ADDRESS", Shorten: term.Middle, Min: 12},
+		{Name: "PART", Shorten: term.End, Min: 12},
 		{Name: "NAME", Shorten: term.Name, Min: 10, Drop: 1},
 		{Name: "PATH", Shorten: term.Middle, Min: 12, Drop: 2},
 		{Name: "OFFSET", Right: true, Drop: 5},
@@ -77,10 +77,6 @@ func FindingCounts(out *term.Output, c secret.Counts) {
 		out.Sayf("unwire: found no secrets in the captures\n")
 	}
 	if c.Unsearched > 0 {
-		were := "1 place was"
-		if c.Unsearched > 1 {
-			were = fmt.Sprintf("%d places were", c.Unsearched)
-		}
-		out.Sayf("unwire: %s in %s not searched for secrets; 'unwire redact' and 'unwire export' leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
+		out.Sayf("unwire: audit could not search %s in %s for secrets; 'unwire redact' and 'unwire export' leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), app.Counted(c.Unsearched, "place"))
 	}
 }

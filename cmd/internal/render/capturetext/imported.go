@@ -26,7 +26,7 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 		}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
-		{Name: "CONN", Right: true},
+		{Name: "CONNECTION", Right: true},
 		{Name: "CLIENT", Shorten: term.Middle, Min: 15, Drop: 5},
 		{Name: "SERVER", Shorten: term.Middle, Min: 15, Drop: 1},
 		{Name: "NAME", Shorten: term.Middle, Min: 16},
@@ -62,7 +62,7 @@ func ImportSummary(s pcap.Summary) string {
 		what, about string
 	}{
 		{s.Undecoded, "connection", " could not be decoded completely"},
-		{s.NotTCP, "packet", " of other protocols than TCP"},
+		{s.NotTCP, "packet", " of protocols other than TCP"},
 		{s.QUIC, "datagram", " of QUIC (HTTP/3), which is not supported"},
 		{s.Fragments, "IP fragment", " without the other fragments"},
 		{s.OtherLink, "packet", " of an unsupported link type"},
@@ -84,7 +84,11 @@ func ImportReport(out *term.Output, rep *transfer.Report) {
 		fmt.Fprintf(out, "unwire: %s\n", term.Clean(p))
 	}
 	if rep.More > 0 {
-		fmt.Fprintf(out, "unwire: and %d more problems\n", rep.More)
+		fmt.Fprintf(out, "unwire: and %s\n", app.Counted(rep.More, "more problem"))
 	}
-	fmt.Fprintf(out, "unwire: imported %s; could not read %s of the file\n", app.Counted(rep.Exchanges, "exchange"), app.Counted(rep.Skipped, "record"))
+	text := "imported " + app.Counted(rep.Exchanges, "exchange")
+	if rep.Skipped > 0 {
+		text += fmt.Sprintf("; could not read %s of the file", app.Counted(rep.Skipped, "record"))
+	}
+	fmt.Fprintf(out, "unwire: %s\n", text)
 }

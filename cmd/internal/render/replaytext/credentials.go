@@ -28,6 +28,6 @@ func Credentials(out *term.Output, lines []contract.Credential) error {
 		{Name: "FROM", Shorten: term.Middle, Min: 16, Drop: 3},
 		{Name: "EXPIRES", Drop: 2},
 		{Name: "AUDIENCE", Shorten: term.Middle, Min: 16, Drop: 5},
-		{Name: "MAY GO TO", Shorten: term.End, Min: 24, Drop: 1},
+		{Name: "SENT ONLY TO", Shorten: term.End, Min: 24, Drop: 1},
 	}, Detail: func(i int) bool { return lines[i].Error != "" }})
 }

@@ -8,6 +8,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/live"
 )
 
 // Plan prints what a replay would send. withBytes adds a hex dump of each frame.
@@ -43,6 +44,9 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	}
 	for _, fr := range p.Frames {
 		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		for _, b := range fr.Live {
+			fmt.Fprintf(out, "  in field %s, %s\n", term.Clean(b.Path), term.Clean(liveSource(&b)))
+		}
 		if withBytes {
 			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
 		}
@@ -60,8 +64,8 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	}
 }
 
-// framePacing describes how a planned frame differs from the recorded one and when it is sent: the
-// response frame that it waits for, and the identifiers that it copies from responses.
+// framePacing describes how a planned frame differs from the recorded one, and after which frame of the
+// server it is sent.
 func framePacing(f *replay.PlanFrame) string {
 	var s string
 	if f.Append != nil {
@@ -82,8 +86,14 @@ func framePacing(f *replay.PlanFrame) string {
 	if f.Answers != "" {
 		s += ", sent after the server's " + f.Answers
 	}
-	for _, b := range f.Live {
-		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")
+	return s
+}
+
+// liveSource describes the value of the live server that replaces a captured one.
+func liveSource(b *live.Binding) string {
+	s := fmt.Sprintf("the value that the live server sends in field %s of %s", b.FromPath, b.From)
+	if how := strings.TrimSpace(b.Part + " " + b.How); how != "" {
+		s += " (" + how + ")"
 	}
 	return s
 }

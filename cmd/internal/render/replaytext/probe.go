@@ -2,6 +2,7 @@ package replaytext
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FIELD"},
-		{Name: "CLASS", Drop: 1},
+		{Name: "WIRE TYPE", Drop: 1},
 		{Name: "KIND", Drop: 3},
 		{Name: "LABEL", Drop: 2},
 		{Name: "NAME", Shorten: term.Name, Min: 12},
@@ -66,10 +67,18 @@ func Probed(out *term.Output, r *probe.Result) {
 	if r.Runtime == probe.Unknown {
 		runtime = "unknown"
 	}
-	out.Sayf("server: %s; request type: %s. unwire sent %s (%s); the server may have executed the method for %d of them\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), r.Executed)
+	out.Sayf("server: %s; request type: %s. unwire sent %s (%s); %s\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), executed(r.Executed))
 	for _, n := range r.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}
+}
+
+// executed says how many requests may have made the server execute the method.
+func executed(n int) string {
+	if n == 0 {
+		return "none of them made the server execute the method"
+	}
+	return fmt.Sprintf("%d of them may have made the server execute the method", n)
 }
 
 // orUnknown returns the name of a request type, or a phrase if the name is "".

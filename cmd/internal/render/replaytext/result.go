@@ -32,7 +32,9 @@ func Comparison(r *replay.Result) string {
 	s := string(r.Comparison)
 	switch {
 	case r.Comparison == replay.Refused:
-		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
+		// The message begins with the verdict; see outbound.ErrRefused.
+		reason := strings.TrimPrefix(strings.TrimPrefix(r.Message, outbound.ErrRefused.Error()+": "), "refused: ")
+		return s + " by unwire: " + term.Clean(reason)
 	case r.Comparison == replay.NotSent:
 		return "not sent: " + term.Clean(r.Message)
 	case r.Reason == outbound.NoAnswer:

@@ -41,8 +41,8 @@ func Alignment(out *term.Output, r *align.Report) error {
 		{Name: "NAME", Shorten: term.Middle, Min: 16},
 		{Name: "JSON NAME", Shorten: term.Middle, Min: 12, Drop: 4},
 		{Name: "TYPE", Shorten: term.Start, Min: 22},
-		{Name: "OR", Shorten: term.End, Min: 12, Drop: 3},
-		{Name: "VALUES", Shorten: term.End, Min: 12, Drop: 2},
+		{Name: "OTHER TYPES", Shorten: term.End, Min: 12, Drop: 3},
+		{Name: "ENUM VALUES", Shorten: term.End, Min: 12, Drop: 2},
 		{Name: "PAIRS", Right: true, Drop: 1},
 	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/schema/compare"
@@ -141,7 +142,7 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 	for _, c := range changes {
 		breaks[c.Breaks]++
 	}
-	return fmt.Sprintf("%d changes: %d break the wire format, %d break JSON, %d break source code, %d break nothing", len(changes),
+	return fmt.Sprintf("%s (breaking the wire format: %d, JSON: %d, only source code: %d, nothing: %d)", app.Counted(len(changes), "change"),
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
 
@@ -157,5 +158,5 @@ func OutdatedSummary(changes []contract.SchemaChange) string {
 	if n == 0 {
 		return "the definitions of --proto are not affected: none of them describes the old version of a changed element"
 	}
-	return fmt.Sprintf("the definitions of --proto still describe the old version of %d changed elements; 'unwire schema update' updates them", n)
+	return fmt.Sprintf("the definitions of --proto still describe the old version of %s; 'unwire schema update' updates the definitions", app.Counted(n, "changed element"))
 }

@@ -25,10 +25,10 @@ func TestChangesMarkdown(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	if s := ChangesSummary(changes); s != "3 changes: 1 break the wire format, 0 break JSON, 0 break source code, 2 break nothing" {
+	if s := ChangesSummary(changes); s != "3 changes (breaking the wire format: 1, JSON: 0, only source code: 0, nothing: 2)" {
 		t.Error(s)
 	}
-	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed elements") {
+	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed element;") {
 		t.Error(s)
 	}
 }

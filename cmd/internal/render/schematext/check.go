@@ -29,9 +29,9 @@ func Check(out *term.Output, r *check.Report) error {
 		fmt.Fprintln(out)
 		types := term.Table{Rows: typeRows(r), Columns: []term.Column{
 			{Name: "MESSAGE", Shorten: term.Name, Min: 20},
-			{Name: "SEEN", Right: true},
+			{Name: "TIMES SEEN", Right: true},
 			{Name: "FIELDS SEEN", Right: true},
-			{Name: "NEVER SEEN", Shorten: term.End, Min: 12, Drop: 1},
+			{Name: "FIELDS NEVER SEEN", Shorten: term.End, Min: 12, Drop: 1},
 		}}
 		if err := out.Table(types); err != nil {
 			return err
@@ -46,8 +46,8 @@ func Check(out *term.Output, r *check.Report) error {
 		{Name: "FINDING"},
 		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
 		{Name: "FIELD", Shorten: term.Name, Min: 12},
-		{Name: "WHAT", Shorten: term.End, Min: 12, Drop: 1},
-		{Name: "SEEN", Right: true, Drop: 3},
+		{Name: "DETAILS", Shorten: term.End, Min: 12, Drop: 1},
+		{Name: "TIMES SEEN", Right: true, Drop: 3},
 		{Name: "FRAMES", Shorten: term.End, Min: 18, Drop: 2},
 	}, Detail: func(i int) bool { return i >= len(r.Unknown) && i < len(r.Unknown)+len(r.Contradicted) }})
 }
@@ -111,17 +111,20 @@ func findingWord(what string, allowed bool) string {
 }
 
 // kindWithP formats the inferred kind of an unknown field with its probability.
-func kindWithP(u *check.UnknownField) string { return fmt.Sprintf("%s (p %.2f)", u.Kind, u.P) }
+func kindWithP(u *check.UnknownField) string {
+	return fmt.Sprintf("%s (probability %.2f)", u.Kind, u.P)
+}
 
 // CheckSummary formats the result of checking definitions against captures in one line.
 func CheckSummary(r *check.Report) string {
-	s := fmt.Sprintf("%d of %d frames decoded; the definitions describe %s of %s; %s of the definitions occurred, %d never occurred; %d unknown fields, %d contradictions",
-		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
+	s := fmt.Sprintf("decoded %d of %s; the definitions describe %s of %s; %s of the definitions occurred, %d never occurred; %s, %s",
+		r.Decoded, app.Counted(r.Frames, "frame"), percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen,
+		app.Counted(len(r.Unknown), "unknown field"), app.Counted(len(r.Contradicted), "contradiction"))
 	if n := len(r.UnknownMethods); n > 0 {
 		s += ", " + app.Counted(n, "unknown method")
 	}
 	if n := r.AllowedFindings(); n > 0 {
-		s += fmt.Sprintf("; %d of these findings are accepted", n)
+		s += "; you accepted " + app.Counted(n, "finding")
 	}
 	return s
 }

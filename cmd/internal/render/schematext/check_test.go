@@ -22,14 +22,14 @@ func TestCheck(t *testing.T) {
 	}
 	const want = "METHOD\tDIR\tTYPE\tDECODED\tBYTES EXPLAINED\n" +
 		"a.B/C\t↑\t(unknown method)\t2 of 3\t99.9 %\n\n" +
-		"FINDING\tMESSAGE\tFIELD\tWHAT\tSEEN\tFRAMES\n" +
-		"unknown\ta.M\t7\tvarint (p 0.50)\t2\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
+		"FINDING\tMESSAGE\tFIELD\tDETAILS\tTIMES SEEN\tFRAMES\n" +
+		"unknown\ta.M\t7\tvarint (probability 0.50)\t2\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
 		"(accepted) contradicted\ta.M\ta.M\ttruncated\t1\t\n" +
 		"unknown method\ta.B\tD\t\t1\t\n"
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	const summary = "2 of 3 frames decoded; the definitions describe 99.9 % of 3000 bytes; 1 field of the definitions occurred, 0 never occurred; 1 unknown fields, 1 contradictions, 1 unknown method; 1 of these findings are accepted"
+	const summary = "decoded 2 of 3 frames; the definitions describe 99.9 % of 3000 bytes; 1 field of the definitions occurred, 0 never occurred; 1 unknown field, 1 contradiction, 1 unknown method; you accepted 1 finding"
 	if s := CheckSummary(r); s != summary {
 		t.Errorf("%s\nwant\n%s", s, summary)
 	}

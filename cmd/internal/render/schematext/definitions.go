@@ -20,7 +20,7 @@ func Contents(out *term.Output, list []compare.Listing) error {
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "KIND"},
 		{Name: "NAME", Shorten: term.Name, Min: 20},
-		{Name: "HOLDS", Shorten: term.Name, Min: 10},
+		{Name: "CONTAINS", Shorten: term.Name, Min: 10},
 		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 1},
 	}})
 }

@@ -27,7 +27,7 @@ func History(out *term.Output, changes []history.Change) error {
 		{Name: "FIELD"},
 		{Name: "CHANGE"},
 		{Name: "TYPE", Shorten: term.End, Min: 8},
-		{Name: "P", Right: true, Drop: 3},
-		{Name: "SEEN", Right: true, Drop: 1},
+		{Name: "PROBABILITY", Right: true, Drop: 3},
+		{Name: "TIMES SEEN", Right: true, Drop: 1},
 	}})
 }

@@ -14,7 +14,11 @@ import (
 // MatchSummary returns one line about the search for the type of a message or field: the number of
 // messages, and the conclusion.
 func MatchSummary(t *match.Target, r *match.Result) string {
-	return fmt.Sprintf("%s, %s (%d distinct, %s): %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "input"),
+	where := cmp.Or(t.In, "the input")
+	if t.Path != "" {
+		where = "field " + t.Path + " of " + where
+	}
+	return fmt.Sprintf("%s, %s (%d distinct, %s): %s", where,
 		app.Counted(r.Samples, "message"), r.Distinct, app.Counted(r.Bytes, "byte"), verdictWords(r))
 }
 
@@ -40,18 +44,18 @@ func Match(out *term.Output, r *match.Result, most int) error {
 			break
 		}
 		rows = append(rows, []string{
-			strconv.Itoa(c.Rank), c.Message, fmt.Sprintf("%.3f", c.P), fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("unknown ", c.Unknown),
+			strconv.Itoa(c.Rank), c.Message, fmt.Sprintf("%.3f", c.P), fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("unknown fields: ", c.Unknown),
 		})
 	}
 	for _, c := range r.Vetoed {
-		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("excluded: ", c.Vetoes)})
+		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("excluded: field ", c.Vetoes)})
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RANK", Right: true},
 		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
-		{Name: "P", Right: true},
-		{Name: "BITS", Right: true, Drop: 3},
-		{Name: "EXPLAINED", Right: true, Drop: 2},
+		{Name: "PROBABILITY", Right: true},
+		{Name: "BITS NEEDED", Right: true, Drop: 3},
+		{Name: "BYTES EXPLAINED", Right: true, Drop: 2},
 		{Name: "REMARK", Shorten: term.End, Min: 16, Drop: 1},
 	}})
 }

@@ -45,7 +45,7 @@ const help = [
 export function Help() {
   return html`<${Dialog} title="Keys" wide>
     <div class="keysheet">${help.map(([title, keys]) => html`<section><h3>${title}</h3><dl>${/** @type {string[][]} */ (keys).map(([k, what]) => html`<div><dt>${k.split(" ").map((s) => html`<kbd>${s}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl></section>`)}</div>
-    <p class="dim">Every state is a URL: copy it from the address bar. The filter language is explained by <code>unwire ls --help</code>.</p>
+    <p class="dim">Each view has its own URL: copy it from the address bar. The filter language is explained by <code>unwire ls --help</code>.</p>
   <//>`;
 }
 

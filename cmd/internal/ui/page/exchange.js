@@ -80,7 +80,7 @@ function frameCells(l) {
     <span class="num dim">${run ? `${line.first}–${line.last}` : line.first}</span>
     <span class="num dim">${duration(line.t_ms)}</span>
     <span class="num">${bytes(line.bytes)}</span>
-    <span class="summary">${l.wait_ms && html`<span class="tag wait" title="nothing happened before this frame">waited ${duration(l.wait_ms)}</span> `}${run && html`<span class="tag">×${line.last - line.first + 1}</span> `}${l.tool && html`<span class="tag tool">tool</span> `}${l.end && html`<span class=${`tag ${l.code === "ok" ? "endtag" : "bad"}`}>end of stream${l.code !== "ok" ? `: ${shown(l.code)}` : ""}</span> `}${l.partial && html`<span class="tag bad">truncated</span> `}${l.error && html`<span class="tag bad">error</span> `}${l.notes?.length ? html`<span class="mark" title=${l.notes.map((/** @type {any} */ n) => shown(n.value)).join("; ")}>✎</span> ` : ""}${shown(l.error ? `${line.summary} – ${l.error}` : line.summary)}</span>`;
+    <span class="summary">${l.wait_ms && html`<span class="tag wait" title="time without frames before this frame">waited ${duration(l.wait_ms)}</span> `}${run && html`<span class="tag">×${line.last - line.first + 1}</span> `}${l.tool && html`<span class="tag tool">tool</span> `}${l.end && html`<span class=${`tag ${l.code === "ok" ? "endtag" : "bad"}`}>end of stream${l.code !== "ok" ? `: ${shown(l.code)}` : ""}</span> `}${l.partial && html`<span class="tag bad">truncated</span> `}${l.error && html`<span class="tag bad">error</span> `}${l.notes?.length ? html`<span class="mark" title=${l.notes.map((/** @type {any} */ n) => shown(n.value)).join("; ")}>✎</span> ` : ""}${shown(l.error ? `${line.summary} – ${l.error}` : line.summary)}</span>`;
 }
 
 /** @param {{ head: any }} props */
@@ -100,7 +100,7 @@ function Head({ head }) {
     ${(ex.error || head.message) && html`<p class="alarm">${shown([head.code !== "ok" && head.code, head.message, ex.error].filter(Boolean).join(": "))}</p>`}
     ${head.damage && html`<p class="alarm">${shown(head.damage)}</p>`}
     ${head.notes?.map((/** @type {any} */ n) => html`<p class="noted">${n.kind === "mark" ? "★ " : "✎ "}${shown(n.value)}</p>`)}
-    ${head.joined && html`<p class="dim">One stream that was carried in ${counted(ex.parts?.length ?? 0, "call")}. <a href=${link({ ...route.value, part: "1", f: "", row: "" })}>Show this call alone</a></p>`}
+    ${head.joined && html`<p class="dim">One stream, split over ${counted(ex.parts?.length ?? 0, "call")}. <a href=${link({ ...route.value, part: "1", f: "", row: "" })}>Show this call alone</a></p>`}
     ${head.head !== 0 && String(head.head) !== String(ex.id) && html`<p class="dim">A part of <a href=${link({ v: "exchange", c: route.value.c, x: head.head })}>#${head.head}</a></p>`}
     ${ex.relations?.map((/** @type {any} */ r) => html`<p class="dim">${shown(r.kind)}: ${r.capture ? "another capture" : html`<a href=${link({ v: "exchange", c: route.value.c, x: r.exchange === ex.id ? r.target : r.exchange })}>#${r.exchange === ex.id ? r.target : r.exchange}</a>`}</p>`)}
     ${open && html`<div class="headers" tabIndex=${0} role="region" aria-label="Headers">${[["Request", head.request_headers], ["Response", head.response_headers], ["Trailers", head.trailers]].map(([title, list]) =>

@@ -49,12 +49,12 @@ export function Probe() {
       ${state?.running && html`<button type="button" onClick=${() => post("probe/stop", { c }, {}).catch(fail)}>Stop</button>`}</form>
     ${error && html`<p class="alarm" role="alert">${shown(error)}</p>`}
     ${plan && html`<h2>Plan</h2><p>At most ${counted(plan.budget, "request")} to <code>${shown(plan.url)}</code>${plan.rate ? `, ${plan.rate} per second` : ""}.</p>
-      <table><thead><tr><th>Server</th><th>Requests</th><th>What they show</th></tr></thead><tbody>${(plan.steps ?? []).map((/** @type {any} */ s) => html`<tr><td>${shown(s.runtime)}</td><td>${shown(s.requests)}</td><td>${shown(s.tells)}</td></tr>`)}</tbody></table>
+      <table><thead><tr><th>Server</th><th>Requests</th><th>What the answers reveal</th></tr></thead><tbody>${(plan.steps ?? []).map((/** @type {any} */ s) => html`<tr><td>${shown(s.runtime)}</td><td>${shown(s.requests)}</td><td>${shown(s.tells)}</td></tr>`)}</tbody></table>
       ${(plan.effects ?? []).map((/** @type {string} */ e) => html`<p class="noted">${shown(e)}</p>`)}`}
     ${state?.started && html`<h2>${state.running ? "Running" : "Ended"}: ${counted(state.requests, "request")}</h2>
       ${state.running && html`<progress aria-label="Progress"></progress>`}
       ${state.said && html`<p class="noted">${state.said.split("\n").map((/** @type {string} */ l) => html`${shown(l.replace(/^unwire: (error: |hint: )?/, ""))}<br />`)}</p>`}
-      ${found && html`<h3>What was learned</h3>${!found.fields?.length && html`<p>No field: the server's answers do not reveal them.</p>`}<table hidden=${!found.fields?.length}><thead><tr><th>No.</th><th>Kind</th><th>Name</th><th>More</th></tr></thead><tbody>${(found.fields ?? []).map((/** @type {any} */ f) => html`<tr><td class="num">${f.number ?? f.n}</td><td>${shown(f.kind ?? f.type)}</td><td>${shown(f.name)}</td><td>${shown(rest(f))}</td></tr>`)}</tbody></table>
+      ${found && html`<h3>Fields found</h3>${!found.fields?.length && html`<p>No field was found, because the server's answers do not reveal fields.</p>`}<table hidden=${!found.fields?.length}><thead><tr><th>No.</th><th>Kind</th><th>Name</th><th>More</th></tr></thead><tbody>${(found.fields ?? []).map((/** @type {any} */ f) => html`<tr><td class="num">${f.number ?? f.n}</td><td>${shown(f.kind ?? f.type)}</td><td>${shown(f.name)}</td><td>${shown(rest(f))}</td></tr>`)}</tbody></table>
         <details><summary>Result as JSON</summary><pre class="proto" tabIndex=${0} aria-label="Result">${shown(JSON.stringify(found))}</pre></details>`}
       <details><summary>Journal, the last ${counted(state.journal.length, "line")}</summary><pre class="proto" tabIndex=${0} aria-label="Journal">${state.journal.map((/** @type {any} */ j) => `${shown(JSON.stringify(j).slice(0, 400))}\n`)}</pre></details>`}
   </section>`;

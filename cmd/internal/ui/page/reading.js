@@ -16,7 +16,7 @@ export function Reading({ row }) {
   }, [row.row]);
   /** @param {string} to */
   const read = (to) => post("readings/choose", at, { frame: at.f, path: row.path, type: to.replaceAll(" ", "-") }).then(() => {
-    say(to === "auto" ? `${row.path} is inferred again` : `${row.path} is read as ${to}; the capture remembers it`);
+    say(to === "auto" ? `${row.path} is inferred again` : `${row.path} is now read as ${to}; this choice is stored in the capture`);
     recorded.value += " ";
     change({ d: "" }, true);
   }, fail);
@@ -36,7 +36,7 @@ export function Reading({ row }) {
           ${answer.choosable && html`<button onClick=${() => read(r.type || r.kind)}>Read as ${shown(r.type || r.kind)}</button>`}</div>
         ${r.why.length > 0 && html`<ul class="why">${r.why.map((/** @type {any} */ w) => html`<li>${shown(w.feature)} <span class="num">${w.weight > 0 ? "+" : ""}${w.weight.toFixed(1)}</span></li>`)}</ul>`}
       </li>`)}</ol>
-      ${e.settle && html`<p><b>What would settle it:</b> ${shown(e.settle)}</p>`}`}
+      ${e.settle && html`<p><b>What would decide:</b> ${shown(e.settle)}</p>`}`}
     ${answer?.choosable && html`<form onSubmit=${(/** @type {Event} */ ev) => { ev.preventDefault(); if (type) read(type); }}>
       <label>Read as <select value=${type} onChange=${(/** @type {any} */ ev) => setType(ev.target.value)}><option value="">another type …</option>${answer.types.map((/** @type {string} */ t) => html`<option value=${t}>${t}</option>`)}</select></label>
       <button type="submit" disabled=${!type}>Read</button></form>`}

@@ -45,7 +45,7 @@ export function Schema() {
       <nav class="sub" aria-label="Parts">${[["", "Types"], ["inferred", "Inferred"], ["updates", `Updates${report?.proposals?.length ? ` (${report.proposals.length})` : ""}`]].map(([name, title]) => html`<a href=${link({ ...route.value, side: name })} aria-current=${(side ?? "") === name ? "true" : undefined}>${title}</a>`)}</nav></div></header>
     <div class="split">
       <section class="frames" aria-label="Types"><div class="filter"><input aria-label="Filter types" type="search" placeholder="Filter types" value=${like} onInput=${(/** @type {any} */ e) => change({ like: e.target.value }, true)} /></div>
-        <${Rows} id="types" pages=${pages} height=${24} label="Types" selected=${at} empty=${like ? "No type matches." : "There are no definitions. “Inferred” shows what the capture says."}
+        <${Rows} id="types" pages=${pages} height=${24} label="Types" selected=${at} empty=${like ? "No type matches." : "There are no definitions. “Inferred” shows the definitions that the capture suggests."}
           cell=${(/** @type {any} */ t) => html`<span class="coverage" title=${`${t.covered} of ${t.fields} fields seen`}><meter min="0" max=${Math.max(1, t.fields)} value=${t.covered} aria-label="Fields seen"></meter></span>
             <span class=${t.seen ? "" : "dim"}>${shown(t.name)}</span>${t.unknown ? html`<span class="tag bad">${t.unknown} unknown</span>` : ""}${t.contradicted ? html`<span class="tag bad">${t.contradicted} contradicted</span>` : ""}<span class="spread"></span><span class="num dim">${t.seen ? `×${t.seen}` : "never seen"}</span>`}
           onMove=${(/** @type {number} */ i, /** @type {any} */ t) => { setAt(i); if (t) change({ type: t.name, side: "", field: "" }, true); }} />
@@ -84,7 +84,7 @@ function Examples({ name, number }) {
   const e = explanations[0];
   if (!found.values) return html`<p>${counted(found.messages, "message")} of this type ${found.messages === 1 ? "has" : "have"} no value of the field.</p>`;
   return html`<p>${counted(found.values, "value")} in ${found.with.toLocaleString("en")} of ${counted(found.messages, "message")}${found.cut ? "; not all are listed" : ""}.
-      ${e && html` Without definitions it reads as ${e.readings.slice(0, 3).map((/** @type {any} */ g, /** @type {number} */ i) => html`${i ? ", " : " "}<b>${shown(g.type || g.kind)}</b> ${percent(g.p)}`)}.${e.settle ? ` What would settle it: ${shown(e.settle)}` : ""}`}</p>
+      ${e && html` Without definitions it reads as ${e.readings.slice(0, 3).map((/** @type {any} */ g, /** @type {number} */ i) => html`${i ? ", " : " "}<b>${shown(g.type || g.kind)}</b> ${percent(g.p)}`)}.${e.settle ? ` What would decide: ${shown(e.settle)}` : ""}`}</p>
     <table><thead><tr><th>Value</th><th class="num">Times</th><th>First in</th></tr></thead><tbody>${found.examples.map((/** @type {any} */ x) => html`<tr><td><code>${shown(x.text)}</code></td><td class="num">${x.count}</td><td><${FrameLink} address=${x.frame} /> <code class="dim">${shown(x.path)}</code></td></tr>`)}</tbody></table>`;
 }
 

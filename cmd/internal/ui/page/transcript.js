@@ -33,7 +33,7 @@ function Label({ candidate, roles }) {
   return html`<form class="label" onSubmit=${(/** @type {Event} */ e) => {
     e.preventDefault();
     if (role) post("transcript/label", here(), { dir: candidate.dir, path: candidate.path, role }).then((r) => say(r.said.replace(/^unwire: /, "")), fail);
-  }}><label>wrong? it is <select value=${role} onChange=${(/** @type {any} */ e) => setRole(e.target.value)}><option value="">…</option>${roles.map((r) => html`<option value=${r}>${r.replace("_", " ")}</option>`)}</select></label>
+  }}><label>Wrong role? Correct role: <select value=${role} onChange=${(/** @type {any} */ e) => setRole(e.target.value)}><option value="">…</option>${roles.map((r) => html`<option value=${r}>${r.replace("_", " ")}</option>`)}</select></label>
     <button type="submit" disabled=${!role}>Label</button></form>`;
 }
 

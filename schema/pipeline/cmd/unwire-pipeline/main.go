@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flag.StringVar(&o.Access.Region, "store-region", "", "`region` of buckets (default: AWS_REGION, or us-east-1)")
 	flag.StringVar(&o.Access.Encryption, "store-encryption", "", "ask the store to encrypt results: AES256, aws:kms or aws:kms:KEY")
 	flag.BoolVar(&o.Access.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	flag.Var(&hosts, "allow-host", "a `host` that --live may send to; can be repeated")
+	flag.Var(&hosts, "allow-host", "a `host` to which --live allows requests; can be repeated")
 	flag.StringVar(&o.Access.CA, "store-ca", "", "PEM `file` of further authorities for HTTPS")
 
 	// ContinueOnError lets this function choose the exit code.
