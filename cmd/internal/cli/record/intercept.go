@@ -192,7 +192,7 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 		return a.Print(d)
 	}
 	if d.Action == "release-all" {
-		a.Say("released %d frames", d.Frames)
+		a.Say("released %s", app.Counted(d.Frames, "frame"))
 	} else {
 		a.Say("frame %d: %s", d.ID, d.Action)
 	}
@@ -322,6 +322,11 @@ func editHeld(a *app.App, h intercept.Frame) ([]byte, error) {
 	if h.JSON {
 		if string(after) == string(before) {
 			return h.Data, nil
+		}
+		// A typing error must not reach the other side. The frame stays held.
+		if json.Valid(before) && !json.Valid(after) {
+			return nil, app.Fail(app.ExitUsage, errors.New("the edited message is not valid JSON, so the frame is still held"),
+				"edit it again, or forward other bytes with --data @FILE")
 		}
 		// What came without white space is forwarded without.
 		var compact bytes.Buffer

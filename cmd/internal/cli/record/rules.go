@@ -190,7 +190,7 @@ func (r *rewriter) watch(ctx context.Context, a *app.App, f *CaptureFlags, names
 			return
 		}
 		r.policy.Replace(s)
-		a.Say("unwire: the rules file changed: unwire now uses %d rules of %s", s.Len(), f.rewrite.rules)
+		a.Say("unwire: the rules file changed: unwire now uses %s of %s", app.Counted(s.Len(), "rule"), f.rewrite.rules)
 	})
 }
 
