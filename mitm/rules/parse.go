@@ -81,7 +81,7 @@ func parse(path string, data []byte) (*Set, error) {
 	case errors.Is(err, io.EOF):
 		return p.set, nil
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s: %s", ErrRules, path, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("%w: %s", ErrRules, syntaxFault(path, data, err))
 	}
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w: %s has more than one document", ErrRules, path)
@@ -95,6 +95,23 @@ func parse(path string, data []byte) (*Set, error) {
 	}
 	p.set.hasNames = p.set.HasNames()
 	return p.set, nil
+}
+
+// syntaxFault describes a syntax error in the YAML of a file. Package yaml often names a line before that of the error.
+func syntaxFault(path string, data []byte, err error) string {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; bytes.ContainsRune(indent, '\t') {
+			return fmt.Sprintf("%s:%d: the line is indented with a tab: YAML requires spaces", path, number)
+		}
+	}
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if _, scanErr := fmt.Sscanf(text, "line %d:", &number); scanErr != nil {
+		return path + ": this is not valid YAML: " + text
+	}
+	_, text, _ = strings.Cut(text, ": ")
+	return fmt.Sprintf("%s:%d: this line or one below it is not valid YAML: %s; check the indentation and the quotes", path, number, text)
 }
 
 // A parser reads the YAML nodes of a rules file and collects the errors in them.
@@ -351,6 +368,9 @@ func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 		items = n.Content
 	}
 	for _, item := range items {
+		if !p.plain(item, yaml.ScalarNode, "an edit in one text, such as 1.7=fast, or a list of edits") {
+			continue
+		}
 		e, err := edit.Parse(op, p.text(item))
 		if err == nil {
 			err = e.CheckValue()

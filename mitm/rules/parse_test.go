@@ -67,6 +67,9 @@ var faulty = []struct {
 	schemaAccepts bool
 }{
 	{"rules:\n  - match: host:a\n    sett: 1=x\n", `r.yaml:3: "sett" is not a word of rules; did you mean set?`, false},
+	{"rules:\n\t- match: a\n", "r.yaml:2: the line is indented with a tab: YAML requires spaces", true},
+	{"rules:\n  - match: a\n   drop: true\n", "r.yaml:1: this line or one below it is not valid YAML: ", true},
+	{"rules:\n  - match: host:a\n    set: {name: x}\n", "r.yaml:3: expected an edit in one text, such as 1.7=fast, or a list of edits", false},
 	{"rulse: []\n", `r.yaml:1: "rulse" is not a word of rules; did you mean rules?`, false},
 	{"rules:\n  - mach: host:a\n    drop: true\n", "did you mean match?", false},
 	{"rules:\n  - match: hots:a\n    drop: true\n", `r.yaml:2: match: column 1: "hots" is not a key of filters; did you mean "host"?`, true},

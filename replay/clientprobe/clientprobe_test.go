@@ -216,6 +216,26 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestPlanOfNothing: a selection of which a method or path matches nothing is an error that says what there is.
+func TestPlanOfNothing(t *testing.T) {
+	t.Parallel()
+	p, _ := newProbe(t, "json")
+	for _, c := range []struct {
+		methods, paths []string
+		want           string
+	}{
+		{[]string{"Get", "Nope"}, nil, "the method Nope has no answers; the methods with answers are " + service + "Get"},
+		{[]string{"Get"}, []string{"name", "options.nothing"}, "no answer has a field at the path options.nothing"},
+		{nil, []string{"options"}, ""},
+	} {
+		p.Methods, p.Paths = c.methods, c.paths
+		_, err := p.Plan(t.Context(), nil)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrNoField) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q, %q: %v; want %q", c.methods, c.paths, err, c.want)
+		}
+	}
+}
+
 // TestEvidence checks which effects are reported for a field that a later request carries on.
 func TestEvidence(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,9 @@ package clientprobe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -85,7 +87,7 @@ type Plan struct {
 // recorded responses if b is nil.
 //
 // Limits: maxFields.
-// Errors: those of reading the capture.
+// Errors: ErrNoField; those of reading the capture.
 func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 	p.defaults()
 	plan := &Plan{Targets: []Target{}, Skipped: []SkippedField{}, MaxRuns: p.Budget}
@@ -108,6 +110,9 @@ func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 		}
 		p.addExchange(plan, at, shapes[mock.MethodOf(&ex.Exchange)], ex)
 	}
+	if err := p.checkSelection(plan, shapes); err != nil {
+		return nil, err
+	}
 	for i := range plan.Targets {
 		plan.Runs += len(plan.Targets[i].Changes)
 	}
@@ -122,6 +127,32 @@ func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the plan has at least %d runs, but the budget is %d, so the last fields of the plan will not be tested", all, p.Budget))
 	}
 	return plan, nil
+}
+
+// ErrNoField is wrapped by the errors of Plan for an entry of Methods or Paths that selects nothing.
+var ErrNoField = errors.New("no field is selected")
+
+// checkSelection checks that each entry of Methods and Paths selects something. shapes has the methods of the answers.
+//
+// Errors: ErrNoField.
+func (p *Probe) checkSelection(plan *Plan, shapes map[string]*shape.Shape) error {
+	methods := slices.Sorted(maps.Keys(shapes))
+	for _, name := range p.Methods {
+		if !slices.ContainsFunc(methods, func(method string) bool { return isMethod(method, name) }) {
+			return fmt.Errorf("%w: the method %s has no answers; the methods with answers are %s", ErrNoField, name, strings.Join(methods, ", "))
+		}
+	}
+	// Fields that were skipped are not in the plan, but have another reason to be absent.
+	if len(plan.Skipped) > 0 {
+		return nil
+	}
+	for _, path := range p.Paths {
+		only := Probe{Paths: []string{path}}
+		if !slices.ContainsFunc(plan.Targets, func(t Target) bool { return only.selects(t.Path) }) {
+			return fmt.Errorf("%w: no answer has a field at the path %s", ErrNoField, path)
+		}
+	}
+	return nil
 }
 
 // answers returns the numbers of the recorded exchanges whose responses are edited: those that the first unedited run

@@ -116,7 +116,9 @@ func (e *Edit) parse(text string) error {
 	}
 	value, has := strings.CutPrefix(rest, "=")
 	if has == (e.Op == opDel || e.Op == opRetype) {
-		if has {
+		if has && e.Op == opRetype {
+			return fmt.Errorf("this edit keeps the value: want the new type behind a colon, as in 1.7:string")
+		} else if has {
 			return fmt.Errorf("this edit must not have a value (=VALUE)")
 		}
 		return fmt.Errorf("the value (=VALUE) is missing")

@@ -42,6 +42,7 @@ func TestParseEditErrors(t *testing.T) {
 		{"move", "1=2", "is not an edit"},
 		{"set", "1.2", "the value (=VALUE) is missing"},
 		{"del", "1.2=3", "must not have a value"},
+		{"retype", "1.2=string", "want the new type behind a colon, as in 1.7:string"},
 		{"del", "", "the path is missing"},
 		{"add", ":string=x", "the path is missing"},
 		{"add", "1:text=x", `the type "text" must be one of string bytes`},

@@ -147,7 +147,7 @@ func runProbeClient(ctx context.Context, a *app.App, f probeFlags, file string, 
 	if f.dryRun {
 		plan, err := p.Plan(ctx, nil)
 		if err != nil {
-			return err
+			return explainPlan(err)
 		}
 		return sayPlan(a, f, plan)
 	}
@@ -177,7 +177,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	}
 	plan, err := p.Plan(ctx, baseline)
 	if err != nil {
-		return err
+		return explainPlan(err)
 	}
 	a.Say("CMD ran %d times with unedited answers: exit status %d, %s answered. The plan is to edit %s in %s", baseline.Runs(), baseline.Exit(), app.Counted(baseline.Answered, "request"), app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
 	if !client.isolated {
@@ -202,6 +202,14 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 		return app.Fail(1, nil, "")
 	}
 	return nil
+}
+
+// explainPlan adds a hint to the error of a plan whose --method or --path selects nothing.
+func explainPlan(err error) error {
+	if errors.Is(err, clientprobe.ErrNoField) {
+		return app.Fail(app.ExitUsage, err, "'unwire probe-client F.uwc --dry-run', without --method and --path, lists the fields")
+	}
+	return err
 }
 
 // sayPlan prints the plan: which fields would be edited, and in which ways.

@@ -323,6 +323,11 @@ func editHeld(a *app.App, h intercept.Frame) ([]byte, error) {
 		if string(after) == string(before) {
 			return h.Data, nil
 		}
+		// A typing error must not reach the other side. The frame stays held.
+		if json.Valid(before) && !json.Valid(after) {
+			return nil, app.Fail(app.ExitUsage, errors.New("the edited message is not valid JSON, so the frame is still held"),
+				"edit it again, or forward other bytes with --data @FILE")
+		}
 		// What came without white space is forwarded without.
 		var compact bytes.Buffer
 		if json.Compact(&compact, h.Data) == nil && bytes.Equal(compact.Bytes(), h.Data) {
