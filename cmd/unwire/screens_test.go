@@ -363,7 +363,7 @@ func TestColourOfShow(t *testing.T) {
 		t.Error("a pipe gets colours")
 	}
 	coloured := s.ok(0, "show", "--color", "always", "--proto", "none", "shop.uwc", "2")
-	for what, code := range map[string]string{"texts": "\x1b[32m\"", "numbers": "\x1b[33m", "types": "\x1b[2mstring\x1b[0m", "doubt": "\x1b[31m(p 0."} {
+	for what, code := range map[string]string{"texts": "\x1b[32m\"", "numbers": "\x1b[33m", "types": "\x1b[2mstring\x1b[0m", "doubt": "\x1b[31m(probability 0."} {
 		if !bytes.Contains(coloured, []byte(code)) {
 			t.Errorf("no colour for %s", what)
 		}

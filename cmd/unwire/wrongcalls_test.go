@@ -77,7 +77,7 @@ var wrongCalls = []wrongCall{
 	// Servers that cannot be reached.
 	{"replay json.uwc 1 --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running"},
 	{"replay json.uwc 1 --to https://example.com", 2, "example.com is not this machine", "use --live and --allow-host"},
-	{"call a.v1.B/C --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "--proto names definitions"},
+	{"call a.v1.B/C --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running, and check the port"},
 	{"probe --to http://127.0.0.1:1", 2, "the server or the method to probe is missing", "give --to URL and --method"},
 
 	// Values that flags do not take, and missing arguments.

@@ -227,9 +227,8 @@ func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarTyp
 	}
 	if why {
 		list[0].Why = []Feature{{"whether magnitudes and digits are typical of " + names[0], round2(diff)}, {priorReason, 1}}
-		reasons := [...]string{"any number fits", "whether values just below zero occur", "all values could be times between 2001 and 2065"}
-		for i := range list[1:] {
-			list[i+1].Why = []Feature{{reasons[i], list[i+1].P}}
+		for i, reason := range []string{"any number fits", "whether values just below zero occur", "all values could be times between 2001 and 2065"}[:len(list)-1] {
+			list[i+1].Why = []Feature{{reason, list[i+1].P}}
 		}
 	}
 	return softmax(list)

@@ -1,7 +1,5 @@
 package transcript
 
-import "cmp"
-
 // A feature is a property of a stream as a number from 0 (absent) to 1 (fully present).
 type feature uint8
 
@@ -182,55 +180,6 @@ var featureNames = [featureCount]string{
 	"repeats a better candidate", "JSON without a tool", "in a stored message", "no sign of a conversation", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
 }
-
-// featureTexts describe, for people, the features whose names are too short to be understood. The names
-// themselves are fixed, because weights files and labels files contain them.
-var featureTexts = map[string]string{
-	"prior":                          "starting weight of every text",
-	"deltas of one text":             "pieces that continue one text",
-	"growing snapshots":              "each piece extends the last one",
-	"separate values":                "pieces that are separate values",
-	"constant":                       "the same value in several frames",
-	"length":                         "length of the text",
-	"language-like":                  "natural language",
-	"prose":                          "long natural language",
-	"program word":                   "an identifier such as read_file",
-	"think tag":                      "begins with a <think> tag",
-	"asks":                           "questions by the server",
-	"trails the text":                "lines sent after the text ended",
-	"answered before":                "an earlier answer, sent again",
-	"the only choice":                "the only possible short answer",
-	"said twice":                     "short text the server sends twice",
-	"begins a replayed conversation": "earlier messages, sent again",
-	"named as the answer":            "a short value in an answer field",
-	"shares its path with text":      "other texts have the same path",
-	"echo of the request":            "repeats a text of the client",
-	"precedes the answer":            "text before the answer",
-	"follows the thinking":           "text after the thinking",
-	"single beside a stream":         "one frame, next to a long stream",
-	"headline":                       "one short line, like a title",
-	"longest text":                   "the server's longest text",
-	"pieces are lines":               "pieces that end lines",
-	"beside a file path":             "next to a file path",
-	"beside JSON":                    "next to JSON",
-	"beside an id":                   "next to an identifier",
-	"failed exchange":                "the exchange failed",
-	"repeats a better candidate":     "part of a better candidate",
-	"JSON without a tool":            "JSON without a tool's name",
-	"in a stored message":            "inside an earlier, stored message",
-	"named text":                     "name suggests text",
-	"named assistant":                "name suggests the assistant",
-	"named thinking":                 "name suggests thinking",
-	"named tool call":                "name suggests a tool call",
-	"named tool result":              "name suggests a tool result",
-	"named user":                     "name suggests the user",
-	"named system":                   "name suggests a system prompt",
-	"named metadata":                 "name suggests metadata",
-	"named id":                       "name suggests an identifier",
-}
-
-// DescribeFeature returns a phrase for a feature of a Reason or of weights that people understand.
-func DescribeFeature(name string) string { return cmp.Or(featureTexts[name], name) }
 
 // weights is the built-in model: what one unit of a feature adds to the log odds of each
 // role.

@@ -95,7 +95,7 @@ func (t *turn) choose(tool *scriptTool) (*dynamicpb.Message, error) {
 		set(args, "tool_name", get(args, "name").String())
 		return args, nil
 	}
-	text := fmt.Sprintf("the client did not announce the tool %s, only these: %s", strings.Join(asked, ", "), t.vars.text["tools"])
+	text := fmt.Sprintf("the client announced none of the tools that the script asks for (%s); it announced: %s", strings.Join(asked, ", "), t.vars.text["tools"])
 	if why != nil {
 		text = "the arguments in the script do not match the tool's input schema: " + strings.Join(why, "; ")
 	}

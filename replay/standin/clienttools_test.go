@@ -72,14 +72,14 @@ func TestClientToolsByEveryPlace(t *testing.T) {
 func TestClientToolErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ tool, answer, err string }{
-		{tool: `"args":{"name":"fly"}`, err: "did not announce fly; it announced: get_weather, exec_command"},
+		{tool: `"args":{"name":"fly"}`, err: "that the script asks for (fly); it announced: get_weather, exec_command"},
 		{tool: `"args":{"name":"fly"},"unannounced":true`, answer: "tool_not_found fly"},
 		{tool: `"args":{"name":"get_weather","args":{"city":7}}`, err: "do not match the tool's input schema: get_weather: "},
 		{tool: `"args":{"name":"get_weather","args":{"city":"Bern","days":1.5}}`, err: "do not match the tool's input schema: get_weather: "},
 		{tool: `"args":{"name":"get_weather","args":{"city":7}},"invalid_args":true`, answer: "success sunny"},
 		{tool: `"args":{"name":"get_weather","args":{"city":"Bern","days":2}}`, answer: "success sunny"},
 		{tool: `"any":[{"name":"fly"},{"name":"get_weather","args":{}},{"name":"get_weather","args":{"city":"Bern"}}]`, answer: "success sunny"},
-		{tool: `"any":[{"name":"fly"},{"name":"swim"}]`, err: "did not announce fly, swim; it announced"},
+		{tool: `"any":[{"name":"fly"},{"name":"swim"}]`, err: "that the script asks for (fly, swim); it announced"},
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			t.Parallel()

@@ -133,7 +133,7 @@ func TestMixtures(t *testing.T) {
 	if len(in.Mixtures) != 1 || in.Mixtures[0].P < 0.9 || len(in.Mixtures[0].Conflicts) != 2 || fmt.Sprint(in.Mixtures[0].Sets) != "[{[3 6] 15} {[4 5] 15}]" {
 		t.Errorf("%+v", in.Mixtures)
 	}
-	if text := must(in.Text()); !strings.Contains(text, "// Probably messages of more than one type; p 0.95: field 1 is") {
+	if text := must(in.Text()); !strings.Contains(text, "// Probably messages of more than one type (probability 0.95): field 1 is") {
 		t.Errorf("%s", text)
 	}
 	if in := inferAll(t, one...); len(in.Mixtures) > 0 {

@@ -164,7 +164,7 @@ func (m *Mixture) String() string {
 	if m.P <= 0.5 {
 		what = "messages of several types, or of one type with several variants"
 	}
-	return fmt.Sprintf("%s; p %.2f: %s", what, m.P, strings.Join(parts, "; "))
+	return fmt.Sprintf("%s (probability %.2f): %s", what, m.P, strings.Join(parts, "; "))
 }
 
 // wireWord returns the name of the wire type of values of a kind, for a text.

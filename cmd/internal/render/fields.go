@@ -164,9 +164,9 @@ func certainty(f *field.Field) string {
 	case f.Chosen:
 		return "(chosen)"
 	case f.P < surely && len(f.Alternatives) > 0:
-		return "(p " + twoDecimals(f.P) + ", else " + f.Alternatives[0].Type + " " + twoDecimals(f.Alternatives[0].P) + ")"
+		return "(probability " + twoDecimals(f.P) + ", otherwise " + f.Alternatives[0].Type + " " + twoDecimals(f.Alternatives[0].P) + ")"
 	case f.P < surely:
-		return "(p " + twoDecimals(f.P) + ")"
+		return "(probability " + twoDecimals(f.P) + ")"
 	}
 	return ""
 }

@@ -194,7 +194,7 @@ func Reasons(reasons []transcript.Reason, top int) string {
 			parts = append(parts, "…")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %+.1f", transcript.DescribeFeature(r.Feature), r.Weight))
+		parts = append(parts, fmt.Sprintf("%s %+.1f", featureText(r.Feature), r.Weight))
 	}
 	return strings.Join(parts, ", ")
 }

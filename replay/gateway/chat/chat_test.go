@@ -352,7 +352,7 @@ func TestNotes(t *testing.T) {
 	_, url := serve(t, hello)
 	resp, _ := post(t, url, `{"temperature":0,"seed":7,"frobnicate":1,"tools":[{"type":"function","function":{"name":"a","strict":true}}],`+ask+`}`)
 	got := resp.Header.Get(front.NoteHeader)
-	for _, want := range []string{"temperature: the upstream", "seed: ", `"frobnicate": unknown`, "tools[].function.strict: "} {
+	for _, want := range []string{"temperature: the upstream", "seed: ", `"frobnicate": this parameter is unknown`, "tools[].function.strict: "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the notes %q lack %q", got, want)
 		}

@@ -316,7 +316,7 @@ func TestNotes(t *testing.T) {
 		t.Fatal(text)
 	}
 	notes := resp.Header.Get(front.NoteHeader)
-	for _, want := range []string{"temperature: ", "metadata: ", `"novel": unknown`, "context_management: ", "output_config: ", "billing header", "cache_control: ", "strict: ", "input_examples", "disable_parallel_tool_use"} {
+	for _, want := range []string{"temperature: ", "metadata: ", `"novel": this parameter is unknown`, "context_management: ", "output_config: ", "billing header", "cache_control: ", "strict: ", "input_examples", "disable_parallel_tool_use"} {
 		if strings.Count(notes, want) != 1 {
 			t.Errorf("the notes do not have %q once: %s", want, notes)
 		}

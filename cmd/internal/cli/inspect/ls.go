@@ -48,7 +48,7 @@ func lsCommand(a *app.App) *cobra.Command {
 		Use:   "ls F.uwc…",
 		Short: "List the exchanges of captures",
 		Long: `ls lists the exchanges of captures, ordered by start time. With several captures, each
-line includes the name of the capture.
+line includes the name of the capture. ↑ means client to server, ↓ server to client.
 
 ` + filterHelp + `
 
