@@ -39,8 +39,11 @@ MODULES = schema/pipeline
 
 .PHONY: pipeline pipeline-long build docs screenshots install release release-check release-files demo test check bench eval matrix long long-tests long-probe grpcurl cross fuzz fuzz-corpus node-deps test-deps clean
 
+# 'unwire version' prints the commit, even if GOFLAGS turns this off; without git, go build must not look for it.
+VCS = $(shell git rev-parse --verify -q HEAD >/dev/null 2>&1 && echo -buildvcs=true)
+
 build:
-	$(GO) build -o bin/unwire ./cmd/unwire
+	$(GO) build $(VCS) -o bin/unwire ./cmd/unwire
 
 pipeline:
 	cd schema/pipeline && $(GO) build -o ../../bin/unwire-pipeline ./cmd/unwire-pipeline

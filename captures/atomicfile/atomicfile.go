@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,6 +27,13 @@ import (
 // marker is part of the names of temporary files, ".<result's name>.unwire-partial-<random number>", by which
 // removeAbandoned recognises them.
 const marker = ".unwire-partial-"
+
+// temporaryName matches the name of a temporary file; its first group is the name of the result.
+var temporaryName = regexp.MustCompile(`\.([^/\\]+)` + regexp.QuoteMeta(marker) + `[0-9]+`)
+
+// ResultNames replaces the names of temporary files in the text of an error by the names of their results, which the
+// user knows.
+func ResultNames(text string) string { return temporaryName.ReplaceAllString(text, "$1") }
 
 // sqliteSuffixes are the suffixes, after the name of a capture, of the companion files that SQLite and the
 // recorder create in its folder.

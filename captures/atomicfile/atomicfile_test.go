@@ -212,3 +212,17 @@ func TestAbandoned(t *testing.T) {
 		t.Errorf("the folder has %q", got)
 	}
 }
+
+// Errors about a temporary file name the result.
+func TestResultNames(t *testing.T) {
+	dir := t.TempDir()
+	f, err := atomicfile.Create(filepath.Join(dir, "a.har"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard() //nolint:errcheck // the folder is temporary
+	text := "write " + f.Name() + ": no space left on device"
+	if got, want := atomicfile.ResultNames(text), "write "+filepath.Join(dir, "a.har")+": no space left on device"; got != want {
+		t.Errorf("%q is %q, want %q", text, got, want)
+	}
+}

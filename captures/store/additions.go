@@ -166,10 +166,11 @@ func (s *Store) writeLocked(ctx context.Context, fn func(tx *sql.Tx) error) erro
 		if err = fn(tx); err == nil {
 			err = tx.Commit()
 		} else {
-			err = errors.Join(err, tx.Rollback())
+			// SQLite has rolled back already if the disk is full. Closing the connection does it otherwise.
+			_ = tx.Rollback()
 		}
 	}
-	return errors.Join(err, db.Close())
+	return errors.Join(database.Explain(err), db.Close())
 }
 
 // Notes returns the notes of an exchange, or of all exchanges if the ID is 0, ordered by place.

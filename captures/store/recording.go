@@ -111,7 +111,8 @@ func (r *recording) begin(ex captures.Exchange, event captures.EventKind) error 
 	// ex still has the secrets; r.ex gets redacted copies.
 	r.ex.Outcome = captures.InFlight
 	r.redact(&ex)
-	s.keepAuthority(ex.TLS.CA) // the proxy knows the connection to an HTTP/2 server from the start
+	// The proxy knows the connection to an HTTP/2 server from the start.
+	s.keepAuthority(ex.TLS.CA)
 	if err := r.enqueueState(event); err != nil {
 		s.removeOpen(r.ex.ID)
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,7 +94,7 @@ func TestWriteFailure(t *testing.T) {
 	}
 	all.Wait()
 	err := s.Flush(t.Context())
-	if err == nil || s.Err() == nil || !strings.Contains(s.Err().Error(), path) || !strings.Contains(s.Err().Error(), "full") {
+	if err == nil || s.Err() == nil || !strings.Contains(s.Err().Error(), path) || !errors.Is(s.Err(), syscall.ENOSPC) {
 		t.Errorf("Flush: %v, Err: %v", err, s.Err())
 	}
 	if _, err := s.Begin(captures.Exchange{}); err == nil {

@@ -432,6 +432,8 @@ func TestInterruptedImportLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(unwireCommand(t), "import", pipe, "-o", filepath.Join(dir, "new.uwc"))
 	cmd.Env = append(os.Environ(), "UNWIRE_CONFIG="+t.TempDir())
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -461,6 +463,9 @@ func TestInterruptedImportLeavesNothing(t *testing.T) {
 	took, state := endAfter(t, cmd, syscall.SIGINT)
 	if state.ExitCode() != 130 || took > signalLimit {
 		t.Errorf("%v after %v", state, took)
+	}
+	if !strings.Contains(said.String(), "new.uwc was not created") {
+		t.Errorf("it reported %q", said.String())
 	}
 	if began() {
 		names, _ := os.ReadDir(dir)

@@ -147,6 +147,10 @@ func catchSignals(begin func() (end func(), err error)) (caught <-chan os.Signal
 	return c, func() { end(); signal.Stop(c) }, nil
 }
 
+// SameSignal is the time in which further signals do not count as a second one, with which a user ends the waiting.
+// timeout(1), for example, sends its signal to the command and then to the process group of the command.
+const SameSignal = 200 * time.Millisecond
+
 // runCommand starts a command, forwards the caught signals to it, and waits for its end. started is called
 // after the start; its error ends the command. exit is the exit status.
 func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (exit int, err error) {
@@ -165,7 +169,7 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (e
 	}
 	done := make(chan struct{})
 	go func() {
-		ending := false
+		var ending time.Time // when the first signal that ends the command arrived
 		for {
 			select {
 			case s := <-caught:
@@ -173,10 +177,13 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (e
 					continue
 				}
 				// A second signal means that the user does not want to wait.
-				if ends := s == os.Interrupt || s == syscall.SIGTERM || s == syscall.SIGHUP; ends && ending {
+				switch ends := s == os.Interrupt || s == syscall.SIGTERM || s == syscall.SIGHUP; {
+				case ends && ending.IsZero():
+					ending = time.Now()
+				case ends && time.Since(ending) < SameSignal:
+					continue
+				case ends:
 					s = os.Kill
-				} else if ends {
-					ending = true
 				}
 				// It may just have ended.
 				_ = cmd.Process.Signal(s)

@@ -2,7 +2,9 @@ package app
 
 import (
 	"fmt"
+	"os"
 	"strconv"
+	"strings"
 
 	"unwire/captures/safetext"
 	"unwire/cmd/internal/query"
@@ -28,9 +30,19 @@ func AddressArgs(args []string, optional bool) (query.Address, error) {
 		}
 		a.Exchange = id
 	}
+	if file, rest, ok := strings.Cut(a.File, "#"); ok && a.Exchange == 0 && !isThere(a.File) && isThere(file) {
+		return a, Fail(ExitUsage, fmt.Errorf("%s: %q does not name an exchange or a frame", args[0], rest),
+			fmt.Sprintf("addresses are such as %[1]s#7 (exchange 7), or %[1]s#7/up/0 (its first frame to the server)", file))
+	}
 	if a.Exchange == 0 && !optional {
 		return a, Fail(ExitUsage, fmt.Errorf("%s: the exchange number is missing", a.File),
 			fmt.Sprintf("give the number of an exchange: 'unwire ls %s' lists them", safetext.ShellFile(a.File)))
 	}
 	return a, nil
+}
+
+// isThere reports whether a file exists.
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures/atomicfile"
 	"unwire/captures/budget"
 	"unwire/cmd/internal/project"
 	"unwire/cmd/internal/reflected"
@@ -191,7 +192,7 @@ func (f *failure) text() string {
 	if f.err == nil {
 		return ""
 	}
-	return term.CleanText(withoutRepeats(PlainText(f.err)))
+	return term.CleanText(withoutRepeats(atomicfile.ResultNames(PlainText(f.err))))
 }
 
 // ExactArgs returns a check that a command gets exactly one argument for each name. Its error names the argument that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"unwire/captures/passive"
@@ -24,6 +25,9 @@ func (a *App) CompleteKilled(ctx context.Context, path string) {
 	if refused, ok := errors.AsType[*passive.RefusedError](err); ok {
 		a.SayRefusedPackets(refused.Refusal)
 		return
+	}
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		return // an argument that is a long text, such as that of a note
 	}
 	if err != nil {
 		a.Say("unwire: warning: cannot search for packets that are missing in %s: %v", path, err)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"unwire/mitm/launch"
 )
 
 // Every command ends within a second of SIGINT, SIGTERM or SIGHUP. These are the shares
@@ -95,6 +97,8 @@ func (in *SignalHandler) Run(command func(context.Context) int) (code int, aband
 			switch {
 			case in.receive():
 				continue
+			case left.over != nil && time.Since(left.began) < launch.SameSignal:
+				continue
 			case left.over != nil:
 				return ExitInterrupted, true
 			}
@@ -161,6 +165,9 @@ const negligibleStarvation = 20 * time.Millisecond
 // waited for a processor, but at most starvedGrace. So a busy machine does not make a command abandon its work, while a
 // command that is blocked ends in time.
 type grace struct {
+	// began is the start of the grace.
+	began time.Time
+
 	// over is the time of the next check; nil before a signal.
 	over <-chan time.Time
 
@@ -176,7 +183,7 @@ type grace struct {
 
 // newGrace starts the grace.
 func newGrace(starvation func() time.Duration) grace {
-	return grace{over: time.After(interruptGrace), starvation: starvation, counted: starvation(), latest: time.Now().Add(starvedGrace)}
+	return grace{began: time.Now(), over: time.After(interruptGrace), starvation: starvation, counted: starvation(), latest: time.Now().Add(starvedGrace)}
 }
 
 // extend prolongs the grace by the time in which the process has waited for a processor since the last call. It returns

@@ -121,6 +121,33 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// A signal that arrives twice at once, as from timeout(1), is one signal; a later one ends the waiting.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	for delay, want := range map[time.Duration]int{0: 7, 500 * time.Millisecond: ExitInterrupted} {
+		synctest.Test(t, func(t *testing.T) {
+			in := &SignalHandler{received: make(chan os.Signal, 2), starvation: func() time.Duration { return 0 }}
+			in.received <- os.Interrupt
+			release := make(chan struct{})
+			go func() {
+				time.Sleep(delay)
+				in.received <- os.Interrupt
+			}()
+			code, _ := in.Run(func(context.Context) int {
+				select {
+				case <-time.After(700 * time.Millisecond):
+				case <-release:
+				}
+				return 7
+			})
+			close(release)
+			if code != want {
+				t.Errorf("a second signal after %v: status %d, want %d", delay, code, want)
+			}
+		})
+	}
+}
+
 // More threads than processors wait for them.
 func TestProcessorWait(t *testing.T) {
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {

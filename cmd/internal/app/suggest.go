@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // otherNames maps names that other tools use for a task to the unwire commands for it.
@@ -62,6 +63,36 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 		hint = "did you mean '" + strings.Join(list, "' or '") + "'? '" + parent.CommandPath() + " --help' lists all commands"
 	}
 	return Fail(ExitUsage, fmt.Errorf("%s", text), hint)
+}
+
+// MisspelledSubcommand returns an error if the first argument of a command that also has subcommands is no file, and
+// similar to the name of a subcommand; otherwise nil.
+func MisspelledSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || !cmd.HasAvailableSubCommands() || isThere(args[0]) {
+		return nil
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && editDistance(args[0], sub.Name()) <= len(sub.Name())/3 {
+			return Fail(ExitUsage, fmt.Errorf("%s: %q is neither a command nor an existing file", cmd.CommandPath(), args[0]),
+				fmt.Sprintf("did you mean '%s'?", sub.CommandPath()))
+		}
+	}
+	return nil
+}
+
+// UnknownFlag returns the hint for a flag that a command does not have, with the flag that has the most similar name.
+func UnknownFlag(cmd *cobra.Command, name string) string {
+	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	best, least := "", len(name)/3+1
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := editDistance(name, f.Name); !f.Hidden && d < least {
+			best, least = f.Name, d
+		}
+	})
+	if best == "" {
+		return hint
+	}
+	return fmt.Sprintf("did you mean --%s? %s", best, hint)
 }
 
 // RefuseUnknown makes each command below root that only groups subcommands fail if it gets an argument. Without it,

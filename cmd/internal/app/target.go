@@ -97,7 +97,7 @@ func Refusal(err error) error {
 func (a *App) Send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
 	var answers *store.Store
 	if out != "" {
-		if answers, err = store.Create(out, a.IndexedWhenClosed(store.Options{})); err != nil {
+		if answers, err = store.Create(out, a.IndexedWhenClosed(store.Options{NoAdditions: true})); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

@@ -8,6 +8,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -93,11 +94,18 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		if err := a.Configure(profile, !slices.Contains(withoutProject, strings.Fields(cmd.CommandPath() + " -")[1])); err != nil {
 			return err
 		}
+		if err := app.MisspelledSubcommand(cmd, args); err != nil {
+			return err
+		}
 		completeCaptures(cmd, a, args)
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+		name := ""
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			name = unknown.GetSpecifiedName()
+		}
+		return app.Fail(app.ExitUsage, err, app.UnknownFlag(cmd, name))
 	})
 	root.AddCommand(commands(a)...)
 	// --schema is how --proto was spelt before.

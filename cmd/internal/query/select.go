@@ -196,7 +196,8 @@ func (r *inOrder) exchange(ctx context.Context, id int64) (*captures.Exchange, e
 	for !r.ended && r.last < id && id-r.last <= maxSkipped {
 		ex, err, ok := r.next()
 		if !ok || err != nil {
-			r.ended = true // the query for one exchange reports the damage, if it concerns this exchange
+			// The query for one exchange reports the damage, if it concerns this exchange.
+			r.ended = true
 			break
 		}
 		if r.last = ex.ID; ex.ID == id {

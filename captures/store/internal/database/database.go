@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -259,7 +260,7 @@ func ExplainTime(ctx context.Context, err error) error {
 }
 
 // Explain converts an SQLite error that concerns the contents of the file to an error of package captures.
-// Other errors, such as a full disk, are returned unchanged.
+// A full disk is reported as the system reports it to other writers. Other errors are returned unchanged.
 func Explain(err error) error {
 	var se *sqlite.Error
 	if err == nil || !errors.As(err, &se) {
@@ -270,6 +271,8 @@ func Explain(err error) error {
 		return fmt.Errorf("%w: the file is not an SQLite database", captures.ErrNotCapture)
 	case sqlite3.SQLITE_CORRUPT:
 		return captures.Damaged("%v", err)
+	case sqlite3.SQLITE_FULL:
+		return syscall.ENOSPC
 	case sqlite3.SQLITE_IOERR:
 		if se.Code() == sqlite3.SQLITE_IOERR_SHORT_READ {
 			return captures.Damaged("the file is truncated: %v", err)

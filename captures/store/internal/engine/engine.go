@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"syscall"
 
 	"modernc.org/libc"
 	"modernc.org/libc/sys/types"
@@ -116,6 +117,9 @@ func (c *Conn) errorOf(code int32) error {
 		if more := libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db)); more != text {
 			text += ": " + more
 		}
+	}
+	if code&0xff == sqlite3.SQLITE_FULL {
+		return syscall.ENOSPC
 	}
 	return fmt.Errorf("%s (%d)", text, code)
 }

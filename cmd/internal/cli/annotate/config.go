@@ -2,6 +2,8 @@ package annotate
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,6 +82,13 @@ func showConfig(a *app.App, asJSON bool) error {
 	if path == "" {
 		a.Say("unwire: no %s applies in this folder", project.Name)
 		return nil
+	}
+
+	// A missing file would otherwise be reported only by the command that needs it.
+	for _, name := range append(slices.Clone(f.Definitions), f.Weights) {
+		if _, err := os.Stat(name); name != "" && err != nil {
+			return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", path, err), "paths are relative to the folder of the file")
+		}
 	}
 
 	// The settings as a table; an absent setting has no row.

@@ -54,7 +54,11 @@ shipped code that 'unwire schema extract' can read.`,
   unwire use --remove F.uwc`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runUse(cmd.Context(), a, f, args)
+			err := runUse(cmd.Context(), a, f, args)
+			if errors.Is(err, captures.ErrNotCapture) {
+				return app.Fail(app.ExitInput, err, "the capture comes last: unwire use DEFINITIONS… F.uwc")
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions stored in the capture (the default without DEFINITIONS)")

@@ -41,7 +41,7 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 
 	// Secrets in the request's headers must also be redacted wherever the response repeats them.
 	if f.out != "" {
-		out, err := store.Create(f.out, a.IndexedWhenClosed(store.Options{}))
+		out, err := store.Create(f.out, a.IndexedWhenClosed(store.Options{NoAdditions: true}))
 		if err != nil {
 			return err
 		}

@@ -267,7 +267,11 @@ func noMethod(s *schema.Schema, service, rpc, source string) error {
 		if n := len(names) - mostNamed; n > 0 {
 			names, more = names[:mostNamed], fmt.Sprintf(" and %d more", n)
 		}
-		hint = "this service has " + term.Clean(strings.Join(names, ", ")) + more
+		what := "the definitions have the services "
+		if s.Service(service) != nil {
+			what = "this service has "
+		}
+		hint = what + term.Clean(strings.Join(names, ", ")) + more
 	}
 	return app.Fail(app.ExitInput, fmt.Errorf("the definitions of %s have no method %s/%s", source, term.Clean(service), term.Clean(rpc)), hint)
 }

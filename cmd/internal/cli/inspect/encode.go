@@ -29,8 +29,9 @@ The gzip or zstd bytes of a rebuilt value may differ from those of the original
 compressor.
 
 --in protojson and --in prototext read the output of 'unwire show --format', and need
-the definitions of the type. prototext names the type in its first line.`,
-		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin",
+the definitions of the type. prototext names the type in its first line; protojson needs
+--type.`,
+		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin\n  unwire encode --in protojson --type F.uwc#2/up/0 frame.json > frame.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), a, inputArg(args))
@@ -38,7 +39,7 @@ the definitions of the type. prototext names the type in its first line.`,
 	}
 	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text, json, protojson or prototext")
 	options.Alias(cmd.Flags(), "format", "in")
-	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type, or the address of a frame of this type, such as F.uwc#1/up/0")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: folder of .proto files, or capture with definitions (default: the built-in definitions)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write the bytes to; - writes them to stdout even on a terminal")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes in base64 or the name of the output file")

@@ -15,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/term"
 	"unwire/decode/fieldpath"
 	"unwire/decode/search"
 	"unwire/proto"
@@ -212,6 +214,9 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 	q, files, err := f.query(args)
 	if err != nil {
 		return err
+	}
+	if len(args) == 2 && len(files) == 1 && isFile(args[0]) && !isFile(files[0]) {
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s: no such file or directory", term.Clean(files[0])), "the pattern precedes the captures: unwire grep PATTERN "+safetext.ShellFile(args[0]))
 	}
 	if err := app.OneOf("--dir", f.dir, "", "up", "down"); err != nil {
 		return err

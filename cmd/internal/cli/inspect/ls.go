@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/cmd/internal/render/exchangeline"
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/filter"
@@ -126,8 +128,12 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 	if err := printList(a, lines, f.json); err != nil {
 		return err
 	}
-	if len(lines) == 0 && f.filter != "" && damage == nil {
-		a.Say("unwire: no exchange matches %s", f.filter)
+	if len(lines) == 0 && damage == nil {
+		if f.filter != "" {
+			a.Say("unwire: no exchange matches %s", f.filter)
+		} else {
+			a.Say("unwire: %s: no exchange was recorded", term.Clean(strings.Join(files, ", ")))
+		}
 	}
 	return damage
 }

@@ -16,6 +16,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/known"
+	"unwire/schema"
 	"unwire/schema/protoform"
 )
 
@@ -49,7 +50,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		place := query.Address{File: addr.File, Exchange: at.ID, Part: addr.Part, Dir: f.Dir, Frame: f.Seq}
 		md := v.Of(at.Call, f.Dir).Type
 		if md == nil {
-			missing = app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the message type of this frame", place), "name definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
+			missing = noTypeError(place)
 			continue
 		}
 		p, err := protoform.Print(protoform.Format(o.format), f.Data, isJSON, md, v.Definition)
@@ -98,8 +99,39 @@ func writePrinted(a *app.App, p *protoform.Printed, place query.Address, several
 	return err
 }
 
-// encodeByDefinitions encodes a message in protojson or prototext. Its type is the one that --type names
-// or, for prototext, that a comment in the text names.
+// typeOfFrame returns the full name of the message type of a frame of a capture.
+//
+// Errors: the exchange cannot be read, or the definitions do not describe its messages.
+func typeOfFrame(ctx context.Context, a *app.App, at query.Address, defs *schema.Schema) (string, error) {
+	if at.Frame < 0 {
+		return "", app.Usagef("--type %s: name a frame, such as %s/up/0", term.Clean(at.String()), term.Clean(at.String()))
+	}
+	capture, err := a.OpenCapture(at.File)
+	if err != nil {
+		return "", err
+	}
+	defer capture.Close()
+	rec, err := capture.Exchange(ctx, at.Exchange)
+	if err != nil {
+		return "", err
+	}
+	var md protoreflect.MessageDescriptor
+	if defs != nil {
+		md = defs.FrameType(decode.Classify(rec), at.Dir)
+	}
+	if md == nil {
+		return "", noTypeError(at)
+	}
+	return string(md.FullName()), nil
+}
+
+// noTypeError returns the error for a frame that the definitions do not describe.
+func noTypeError(at query.Address) error {
+	return app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the message type of this frame", at), "name definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
+}
+
+// encodeByDefinitions encodes a message in protojson or prototext. Its type is the one that --type names,
+// the one of the frame whose address --type is or, for prototext, the one that a comment in the text names.
 func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeFlags) error {
 	text, err := a.ReadInput(name)
 	if err != nil {
@@ -112,11 +144,23 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 		typeName = protoform.TypeOf(text)
 	}
 	if typeName == "" {
-		return app.Fail(app.ExitUsage, errors.New("the type of the message is unknown"), "name the type: --type package.Message")
+		return app.Fail(app.ExitUsage, errors.New("the type of the message is unknown"), "name the type with --type package.Message, or a frame of this type with --type F.uwc#1/up/0")
 	}
-	defs, err := a.LoadDefinitions(ctx, f.proto)
+
+	// The capture of a frame may contain the definitions.
+	var files []string
+	frame := query.ParseAddress(typeName)
+	if frame.Exchange != 0 {
+		files = []string{frame.File}
+	}
+	defs, err := a.LoadDefinitions(ctx, f.proto, files...)
 	if err != nil {
 		return err
+	}
+	if frame.Exchange != 0 {
+		if typeName, err = typeOfFrame(ctx, a, frame, defs); err != nil {
+			return err
+		}
 	}
 
 	// Types of the definitions take precedence over the well-known ones.

@@ -95,9 +95,6 @@ func mcpCommand(a *app.App) *cobra.Command {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire mcp: missing argument F.uwc"), "usage: "+cmd.UseLine()+"; F.uwc can be a folder of captures")
 			}
-			if err := misspelled(cmd, args[0]); err != nil {
-				return err
-			}
 			return run(cmd.Context(), a, f, args)
 		},
 	}
@@ -114,17 +111,7 @@ func mcpCommand(a *app.App) *cobra.Command {
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
 	cmd.AddCommand(installCommand(a), skillCommand(a))
-	cmd.SuggestionsMinimumDistance = 2
 	return cmd
-}
-
-// misspelled returns an error if the first argument of mcp is no file and resembles the name of a subcommand.
-func misspelled(cmd *cobra.Command, arg string) error {
-	names := cmd.SuggestionsFor(arg)
-	if _, err := os.Stat(arg); err == nil || len(names) == 0 {
-		return nil
-	}
-	return app.Fail(app.ExitUsage, fmt.Errorf("unwire mcp: %q is neither a command nor an existing capture", arg), fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), names[0]))
 }
 
 // check returns an error if flags are combined that exclude each other.

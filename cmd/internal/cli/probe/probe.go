@@ -336,6 +336,10 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	} else if err := probeFrom(ctx, a, o, f.like, reach); err != nil {
 		return nil, nil, err
 	}
+	// As for 'unwire call', the slash before the service may be missing.
+	if strings.Contains(o.Method, "/") {
+		o.Method = "/" + strings.TrimPrefix(o.Method, "/")
+	}
 	o.SplitMethod()
 	if err := probeNames(ctx, a, o, f); err != nil {
 		return nil, nil, err

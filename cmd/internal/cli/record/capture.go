@@ -18,6 +18,7 @@ import (
 	"unwire/cmd/internal/cli/workbench"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/capturetext"
+	"unwire/cmd/internal/term"
 	"unwire/mitm"
 	"unwire/mitm/access"
 	"unwire/mitm/ca"
@@ -579,6 +580,8 @@ func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Record
 	case early != "" || f.json:
 	case n == 0 && ran && f.transparent:
 		a.Say("unwire: hint: CMD opened no HTTP connection")
+	case n == 0 && ran && f.reverse != "":
+		a.Say("unwire: hint: CMD sent no request to the address of --listen, which unwire forwards to %s; configure CMD to use this address as its server, and fix its port with --listen PORT", term.Clean(f.reverse))
 	case n == 0 && ran:
 		a.Say("unwire: hint: no traffic of CMD reached the proxy: %s", capturetext.UnreachedHint(rec.report))
 	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):

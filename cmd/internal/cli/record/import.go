@@ -19,6 +19,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/capturetext"
+	"unwire/cmd/internal/term"
 )
 
 const (
@@ -183,6 +184,9 @@ func importInto(ctx context.Context, a *app.App, out string, o store.Options, ru
 		}
 		return store.Err()
 	})
+	if err != nil && ctx.Err() != nil { // the report has counted exchanges
+		a.Say("unwire: %s was not created, because the import did not finish", term.Clean(out))
+	}
 	return cmp.Or(err, badInput)
 }
 

@@ -111,6 +111,9 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 func HintOf(lines []*contract.Exchange) string {
 	for _, l := range lines {
 		if f, ok := failure.Of(l.Error); ok && f.Remedy != "" {
+			if l.File != "" { // several captures are listed
+				return fmt.Sprintf("%s#%d: %s", term.Clean(l.File), l.ID, f.Remedy)
+			}
 			return fmt.Sprintf("exchange %d: %s", l.ID, f.Remedy)
 		}
 	}

@@ -29,8 +29,10 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		{Name: "CHANGE"},
 		{Name: "KIND", Drop: 3},
 		{Name: "ELEMENT", Shorten: term.Name, Min: 20},
-		{Name: "OLD", Shorten: term.Name, Min: 10, Drop: 1},
-		{Name: "NEW", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "OLD", On: term.Plain},
+		{Name: "NEW", On: term.Plain},
+		// One column for both needs less width, so that no terminal hides what an element became.
+		{Name: "OLD → NEW", Shorten: term.Middle, Min: 18, On: term.Drawn},
 		{Name: "BREAKS"},
 		{Name: "NOTE", Shorten: term.End, Min: 16, Drop: 4},
 	}}
@@ -45,7 +47,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		table.Columns = append(table.Columns, term.Column{Name: "PROTO", Drop: 2})
 	}
 	for i, c := range changes {
-		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, string(c.Breaks), c.Note}
+		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, transition(&c), string(c.Breaks), c.Note}
 		if columns.Captures {
 			row = append(row, firstFrames(c.Captures))
 		}
@@ -58,6 +60,20 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		table.Rows[i] = row
 	}
 	return out.Table(table)
+}
+
+// transition returns the old and the new definition of an element as one text, without the old one if it
+// only repeats the name of the element.
+func transition(c *contract.SchemaChange) string {
+	switch {
+	case c.New == "":
+		return c.Old
+	case c.Old == "":
+		return c.New
+	case c.Old == c.Element:
+		return "→ " + c.New
+	}
+	return c.Old + " → " + c.New
 }
 
 // ChangesMarkdown writes a changelog as Markdown, with a section for each kind of element.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
 	"unwire/schema/compare"
 )
 
@@ -30,5 +31,31 @@ func TestChangesMarkdown(t *testing.T) {
 	}
 	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed element;") {
 		t.Error(s)
+	}
+}
+
+// On a terminal of 80 columns, the table shows what each element became, and pipes get a column for each definition.
+func TestChangesFitTheTerminal(t *testing.T) {
+	changes := []contract.SchemaChange{
+		{Change: compare.Change{Change: "added", Kind: compare.FieldElement, Element: "shop.v1.Item.colour_of_the_longest_name", New: "string = 7"}},
+		{Change: compare.Change{Change: "renamed", Kind: compare.MessageElement, Element: "shop.v1.Order", Old: "shop.v1.Order", New: "shop.v1.Request", Breaks: compare.BreaksSource}},
+		{Change: compare.Change{Change: "retyped", Kind: compare.FieldElement, Element: "shop.v1.Item.n", Old: "int32", New: "int64", Breaks: compare.BreaksJSON}},
+	}
+	for _, test := range []struct {
+		tty  bool
+		want []string
+	}{
+		{true, []string{"string = 7", "→ shop.v1.Request", "int32 → int64"}},
+		{false, []string{"OLD\tNEW\tBREAKS", "shop.v1.Order\tshop.v1.Order\tshop.v1.Request\tsource", "int32\tint64\tjson"}},
+	} {
+		var b strings.Builder
+		if err := Changes(&term.Output{Writer: &b, TTY: test.tty, Width: 80}, changes, ChangeColumns{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in:\n%s", want, b.String())
+			}
+		}
 	}
 }
