@@ -36,7 +36,8 @@ func (e endingRule) Framing(d captures.Direction) rewrite.Framing {
 	return rewrite.Framing{Kind: rewrite.Envelopes}
 }
 
-func (endingRule) Paces() bool { return false }
+func (endingRule) Diverts(captures.Direction) bool { return true }
+func (endingRule) Paces() bool                     { return false }
 func (e endingRule) Passes(f *rewrite.Frame) bool {
 	return e.Frame(context.Background(), f).Action == rewrite.Pass
 }
