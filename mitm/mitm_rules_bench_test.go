@@ -50,7 +50,14 @@ func benchCall(b *testing.B, c *http.Client, url, contentType string, body io.Re
 // BenchmarkRules measures the processor time of client, server and proxy for calls through 100 rules of which none
 // matches, compared with no rules. Both take turns, in the order A B B A; "ratio" is the median of the pairs.
 func BenchmarkRules(b *testing.B) {
-	origin := newTLSOrigin(b, true, http.HandlerFunc(echoBody))
+	for _, h2 := range []bool{true, false} {
+		b.Run(fmt.Sprintf("HTTP/2 %v", h2), func(b *testing.B) { benchRules(b, h2) })
+	}
+}
+
+// benchRules is BenchmarkRules for one version of HTTP.
+func benchRules(b *testing.B, h2 bool) {
+	origin := newTLSOrigin(b, h2, http.HandlerFunc(echoBody))
 	message := oneField("hello")
 	frame := envelope.Append(nil, 0, message)
 	whole := func(contentType string, body []byte) func(*http.Client) {
@@ -91,16 +98,20 @@ func BenchmarkRules(b *testing.B) {
 			{"200 frames", 200, whole("application/connect+proto", bytes.Repeat(frame, 200))},
 			{"200 rounds", 5, lockStep},
 		} {
+			// Go's client of HTTP/1 does not read an answer before the end of its request.
+			if c.name == "200 rounds" && !h2 {
+				continue
+			}
 			b.Run(set.name+"/"+c.name, func(b *testing.B) {
-				b.ReportMetric(benchPairs(b, c.calls, c.run, plain, ruled), "ratio")
+				b.ReportMetric(benchPairs(b, h2, c.calls, c.run, plain, ruled), "ratio")
 			})
 		}
 	}
 }
 
 // benchPairs makes calls through two proxies in turn, and returns the median of the ratios of the processor time.
-func benchPairs(b *testing.B, calls int, call func(*http.Client), plain, ruled *testProxy) float64 {
-	clients := []*http.Client{plain.client(true), ruled.client(true)}
+func benchPairs(b *testing.B, h2 bool, calls int, call func(*http.Client), plain, ruled *testProxy) float64 {
+	clients := []*http.Client{plain.client(h2), ruled.client(h2)}
 	commit := []func(){commits(b, plain), commits(b, ruled)}
 	measure := func(i int) time.Duration {
 		before := processorTime()

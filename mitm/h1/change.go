@@ -203,10 +203,12 @@ type requestSink struct {
 	server *server
 	// framing is the way in which the forwarded body is delimited.
 	framing outFraming
+	// head is the head of a request with a known length, which is written together with the body; nil otherwise.
+	head []byte
 }
 
 // Begin forwards the head of the request. length is the length of the body in bytes, or one of the special
-// values rewrite.Unknown and rewrite.Unchanged.
+// values rewrite.Unknown and rewrite.Unchanged. After a length, the whole body follows at once.
 func (w *requestSink) Begin(length int64) error {
 	x := w.exchange
 	to := *x.route
@@ -223,13 +225,17 @@ func (w *requestSink) Begin(length int64) error {
 		to.Add = append(captures.Headers{{Name: "Transfer-Encoding", Value: "chunked"}}, to.Add...)
 	default:
 		to.Length = strconv.FormatInt(length, 10)
+		w.head = appendHead(nil, x.request, &to)
+		return nil
 	}
 	return w.write(appendHead(nil, x.request, &to))
 }
 
 // Write forwards content of the changed body.
 func (w *requestSink) Write(p []byte) (int, error) {
-	if err := w.write(appendBody(nil, w.framing, p)); err != nil {
+	out := appendBody(w.head, w.framing, p)
+	w.head = nil
+	if err := w.write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -382,10 +388,12 @@ type answerSink struct {
 	body *body
 	// framing is the way in which the forwarded body is delimited.
 	framing outFraming
+	// begun is the head of a response with a known length, which is written together with the body; nil otherwise.
+	begun []byte
 }
 
 // Begin forwards the head of the response. length is the length of the body in bytes, or one of the special
-// values rewrite.Unknown and rewrite.Unchanged.
+// values rewrite.Unknown and rewrite.Unchanged. After a length, the whole body follows at once.
 func (w *answerSink) Begin(length int64) error {
 	c, left := w.exchange.change, int64(-1)
 	switch {
@@ -407,6 +415,10 @@ func (w *answerSink) Begin(length int64) error {
 		return errEnded
 	}
 	c.begun, c.left, c.downFraming = true, left, w.framing
+	if length > 0 {
+		w.begun = w.head
+		return nil
+	}
 	return w.send(w.head, left == 0)
 }
 
@@ -437,7 +449,9 @@ func (w *answerSink) Write(p []byte) (int, error) {
 		c.left = max(0, c.left-int64(len(p)))
 		last = c.left == 0
 	}
-	if err := w.send(appendBody(nil, w.framing, p), last); err != nil {
+	out := appendBody(w.begun, w.framing, p)
+	w.begun = nil
+	if err := w.send(out, last); err != nil {
 		return 0, err
 	}
 	return len(p), nil

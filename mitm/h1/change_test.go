@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 	"unwire/mitm/rewrite"
 )
 
@@ -33,6 +34,15 @@ func (e endingRule) Framing(d captures.Direction) rewrite.Framing {
 		return rewrite.Framing{Kind: e.down}
 	}
 	return rewrite.Framing{Kind: rewrite.Envelopes}
+}
+
+func (endingRule) Diverts(captures.Direction) bool { return true }
+func (endingRule) Paces() bool                     { return false }
+func (e endingRule) Passes(f *rewrite.Frame) bool {
+	return e.Frame(context.Background(), f).Action == rewrite.Pass
+}
+func (endingRule) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
+	return false
 }
 
 func (e endingRule) Frame(_ context.Context, f *rewrite.Frame) (v rewrite.Verdict) {

@@ -121,6 +121,9 @@ func (s *server) relayAnswer() error {
 	forward := s.forwardBody
 	switch {
 	case x.change == nil:
+	case !x.change.exchange.Diverts(captures.Down):
+		// Rules may need the head to decide about frames of the request.
+		x.change.exchange.Response(a.status, a.header)
 	case !a.mayHaveBody(x.request.Method):
 		forward = s.forwardBodiless
 	default:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -113,6 +114,8 @@ func (ending) Frame(_ context.Context, f *Frame) (v Verdict) {
 	return v
 }
 
+func (e ending) Passes(f *Frame) bool { return e.Frame(context.Background(), f).Action == Pass }
+
 // edits are changes in the form that a Recorder gets.
 type edits []captures.Edit
 
@@ -192,4 +195,45 @@ func TestLargeDeclaredBody(t *testing.T) {
 	if err := b.Run(t.Context(), bytes.NewReader(body), &out); err != nil || !bytes.Equal(out.Bytes(), body) || out.length != Unchanged {
 		t.Errorf("%d of %d bytes were forwarded with length %d, %v", out.Len(), len(body), out.length, err)
 	}
+}
+
+// TestEnvelopesAreWrittenTogether: the envelopes that arrive together are written together while no rule matches, and
+// those behind an edited one one by one. A part of an envelope waits for the rest.
+func TestEnvelopesAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	const pass, edit, edited = "\x00\x00\x00\x00\x04pass", "\x00\x00\x00\x00\x04edit", "\x00\x00\x00\x00\x01x"
+	for name, c := range map[string]struct {
+		reads, writes []string
+	}{
+		"together":  {[]string{pass + pass + pass}, []string{pass + pass + pass}},
+		"in pieces": {[]string{pass + pass[:3], pass[3:] + pass}, []string{pass, pass + pass}},
+		"edited":    {[]string{pass + pass, pass + edit + pass}, []string{pass + pass, pass, edited, pass}},
+		"cut off":   {[]string{pass + pass[:7]}, []string{pass, pass[:7]}},
+		"large":     {[]string{pass + "\x00\x00\x01\x00\x00", strings.Repeat("x", 1<<16)}, []string{pass, "\x00\x00\x01\x00\x00" + strings.Repeat("x", 1<<16)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var readers []io.Reader
+			for _, part := range c.reads {
+				readers = append(readers, strings.NewReader(part))
+			}
+			var out writes
+			b := Body{Exchange: ending{unchanged{Framing{Kind: Envelopes}}}, Declared: -1}
+			if err := b.Run(t.Context(), io.MultiReader(readers...), &out); err != nil || !slices.Equal(out.all, c.writes) {
+				t.Errorf("%q, %v; want %q", out.all, err, c.writes)
+			}
+			if want := len(strings.Join(c.reads, "")); b.Offset() != int64(want) {
+				t.Errorf("offset %d, want %d", b.Offset(), want)
+			}
+		})
+	}
+}
+
+// writes is a sink that keeps each write.
+type writes struct{ all []string }
+
+func (*writes) Begin(int64) error { return nil }
+func (w *writes) Write(p []byte) (int, error) {
+	w.all = append(w.all, string(p))
+	return len(p), nil
 }

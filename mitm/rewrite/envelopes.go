@@ -1,9 +1,11 @@
 package rewrite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"unwire/decode/envelope"
 )
@@ -61,6 +63,13 @@ func (b *Body) runEnvelopes(ctx context.Context, r io.Reader) error {
 			return err
 		}
 	}
+	if !b.Exchange.Paces() {
+		rest, err := b.passEnvelopes(ctx, r)
+		if err != nil {
+			return err
+		}
+		r = rest
+	}
 	for {
 		more, err := b.nextEnvelope(ctx, r)
 		if err != nil || !more {
@@ -68,6 +77,43 @@ func (b *Body) runEnvelopes(ctx context.Context, r io.Reader) error {
 		}
 	}
 }
+
+// passEnvelopes forwards envelopes until a rule matches one, or one is too large to examine. All envelopes that have
+// arrived are examined and written together, because a write for each of many small ones costs more than everything
+// else. rest has the bytes that were not forwarded, and the rest of r.
+//
+// Errors: those of the sink.
+func (b *Body) passEnvelopes(ctx context.Context, r io.Reader) (rest io.Reader, err error) {
+	buf := make([]byte, 0, readStep)
+	for {
+		n, readErr := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		passed, ok := b.ExamineFrames(buf)
+		if passed > 0 {
+			if err := b.forward(ctx, buf[:passed]); err != nil {
+				return nil, err
+			}
+			buf = append(buf[:0], buf[passed:]...)
+		}
+		switch {
+		case readErr != nil:
+			return io.MultiReader(bytes.NewReader(buf), failedReader{readErr}), nil
+		case !ok:
+			return io.MultiReader(bytes.NewReader(buf), r), nil
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
+}
+
+// A failedReader is the end of a reader that has returned err.
+type failedReader struct {
+	// err is the error, or io.EOF.
+	err error
+}
+
+// Read returns the error.
+func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
 
 // nextEnvelope reads and forwards one envelope. more is false at the end of the body.
 func (b *Body) nextEnvelope(ctx context.Context, r io.Reader) (more bool, err error) {
