@@ -62,6 +62,9 @@ func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	if err := p.edit(); err != nil {
 		return nil, err
 	}
+	if err := p.checkLost(); err != nil {
+		return nil, err
+	}
 	p.refreshBodies(fresh)
 	p.checkBodies()
 

@@ -1,10 +1,12 @@
 package values
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 
 	"unwire/decode/jsontree"
+	"unwire/decode/transcript/ident"
 )
 
 // How many characters a word needs so that it is unlikely to be in two messages by chance: with letters and
@@ -73,10 +75,12 @@ func isTelling(s string) bool {
 		}
 	}
 	switch {
-	case len(s) > longestTerm:
+	case len(s) > longestTerm || ClassOf(s) == ident.Time:
 		return false
 	case letters == 0:
-		return digits >= leastDigits
+		// Dates, addresses and times occur on both sides.
+		n, err := strconv.ParseUint(s, 10, 64)
+		return err == nil && digits >= leastDigits && !ident.IsTime(n)
 	case digits == 0:
 		return letters >= leastLetters
 	}

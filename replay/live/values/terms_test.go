@@ -17,6 +17,7 @@ func TestTerms(t *testing.T) {
 		{`{"path":"open"}`, ""},
 		{`{"path":"gentle-harbour"}`, "gentle-harbour"},
 		{`{"n":12345,"m":1234}`, "12345"},
+		{`{"day":"2026-11-28","at":1764000000,"host":"127.0.0.1:9440"}`, ""},
 		{`{"text":"call k3f9 in the harbour"}`, "k3f9"},
 		{`{"byName":{"harbour":1}}`, "byName harbour"},
 		{`{"text":"{\"calls\":{\"harbour\":{\"id\":\"k3f9\"}}}"}`, "harbour k3f9"},
