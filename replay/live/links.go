@@ -126,6 +126,14 @@ type parsedMessage struct {
 	isUndone bool
 }
 
+// termsOf returns the terms of a message; see values.Terms.
+func (h *parsedMessage) termsOf() map[string]string {
+	if h.terms == nil {
+		h.terms = values.Terms(h.leaves)
+	}
+	return h.terms
+}
+
 // IsMessage reports whether a frame carries a complete message, and is not an end of stream or a
 // WebSocket control frame.
 func IsMessage(f *decode.Frame) bool {

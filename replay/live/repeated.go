@@ -14,14 +14,6 @@ import (
 // the key of a map. If the live server sends another word in the corresponding message, the captured word
 // would be stale.
 
-// termsOf returns the terms of a message; see values.Terms.
-func (h *parsedMessage) termsOf() map[string]string {
-	if h.terms == nil {
-		h.terms = values.Terms(h.leaves)
-	}
-	return h.terms
-}
-
 // repeated returns a value of a frame that the client repeats from a captured message of the server, but
 // that the live server has not sent; nil if there is none. data is the frame's message after the
 // identifiers were replaced.
