@@ -315,7 +315,7 @@ func spelledForms() []form {
 		f.pieces = inPieces
 		list = append(list, f)
 	}
-	return append(list, derivedForms()...)
+	return append(append(list, derivedForms()...), orderedForms()...)
 }
 
 // inPieces divides a text into pieces of 3 to 12 bytes, which differ from text to text.

@@ -174,8 +174,10 @@ func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 func (p *planner) checkBodies() {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
-		for _, m := range credential.InBody.FindAllSubmatch(f.Data, -1) {
-			p.secretOf(string(m[1]), p.placeOf(f, m[0]))
+		for _, m := range placeholdersIn(f.Data, p.isJSON(f)) {
+			if !f.isIssued(m[0]) {
+				p.secretOf(string(m[1]), p.placeOf(f, m[0]))
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -67,6 +68,12 @@ func (f *PlanFrame) change(data []byte) {
 
 // changed reports whether the message differs from the captured one, by an edit or by refreshed ids.
 func (f *PlanFrame) changed() bool { return f.Edited || f.fresh }
+
+// isIssued reports whether the server issued the secret that a placeholder in the frame replaces: the live
+// server issues another one.
+func (f *PlanFrame) isIssued(placeholder []byte) bool {
+	return slices.ContainsFunc(f.Live, func(b live.Binding) bool { return b.Carries(string(placeholder)) })
+}
 
 // payload compresses a message if the captured frame was compressed, and otherwise returns it
 // unchanged.

@@ -9,7 +9,9 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/decode"
 	"unwire/decode/diff"
+	"unwire/decode/wire"
 	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
@@ -68,6 +70,29 @@ func SendBefore(ctx context.Context, src captures.Source, first []int64, c Chang
 		result.learnIDs(c.Issued)
 	}
 	return c.Issued, nil
+}
+
+// checkLost returns an error if a message of the request repeats a word of an earlier answer that is not
+// replaced, although the live server answered without it: the word would be stale. Edited messages are only
+// warned of.
+func (p *planner) checkLost() error {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
+		frame := decode.Frame{Dir: captures.Up, Seq: f.Seq}
+		if frame.Data = f.Data; !p.isJSON(f) {
+			frame.Tree = wire.Parse(f.Data, wire.Options{})
+		}
+		word, path, from, ok := p.changes.Issued.Lost(p.captured, &frame)
+		if !ok {
+			continue
+		}
+		text := fmt.Sprintf("up/%d repeats %q at %s, which an earlier answer had at %s in the capture, and the live answer lacks", f.Seq, word, path, from)
+		if !f.Edited {
+			return fmt.Errorf("replay: exchange %d: %w: %s; choose the value by --set", p.shown.Exchange, live.ErrUncertain, text)
+		}
+		p.shown.Warnings = append(p.shown.Warnings, text)
+	}
+	return nil
 }
 
 // Learn sends the unedited request twice, to determine which values of the response differ between two

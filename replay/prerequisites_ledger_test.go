@@ -22,6 +22,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/edit"
 	"unwire/replay/live"
 )
 
@@ -350,5 +351,60 @@ func TestLedger(t *testing.T) {
 	}
 	if c.ledger.served != 4 {
 		t.Errorf("%d runs came to their end", c.ledger.served)
+	}
+}
+
+// A later call repeats a short name that an earlier answer had. If the live answer has another one, the call
+// is not sent with the captured name, unless the user chooses one.
+func TestShortNameOfAnEarlierAnswer(t *testing.T) {
+	c := newLedger(t)
+	name, got := "k3f9", ""
+	for path, serve := range map[string]func(*raw) *raw{
+		"/loop.v1.Short/Open": func(*raw) *raw { return &raw{textField(textField(nil, 1, name), 2, "opened")} },
+		"/loop.v1.Short/Read": func(m *raw) *raw { got = get(m.b, 1); return &raw{textField(nil, 1, "read")} },
+	} {
+		c.server.mux.Handle(path, connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[raw]) (*connect.Response[raw], error) {
+			return connect.NewResponse(serve(r.Msg)), nil
+		}, connect.WithCodec(rawCodec{})))
+	}
+	record := func(method string, b []byte) int64 {
+		client := connect.NewClient[raw, raw](c.http, c.server.URL+"/loop.v1.Short/"+method, connect.WithCodec(rawCodec{}))
+		if _, err := client.CallUnary(t.Context(), connect.NewRequest(&raw{b})); err != nil {
+			t.Fatal(err)
+		}
+		return c.recorded()
+	}
+	open := record("Open", textField(nil, 1, "hello"))
+	read := record("Read", textField(nil, 1, name))
+	replayBoth := func(edits ...string) (*Plan, error) {
+		o := c.options()
+		o.Issued = &live.IDs{}
+		r, err := c.plan(open, o).Send(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.learnIDs(o.Issued)
+		for _, text := range edits {
+			e, err := edit.Parse("set", text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Edits = append(o.Edits, e)
+		}
+		return newPlan(t.Context(), c.store, read, o)
+	}
+	if _, err := replayBoth(); err != nil {
+		t.Errorf("the same name: %v", err)
+	}
+	name = "q7w2"
+	if _, err := replayBoth(); !errors.Is(err, live.ErrUncertain) || !strings.Contains(err.Error(), `up/0 repeats "k3f9" at 1`) {
+		t.Errorf("another name: %v", err)
+	}
+	p, err := replayBoth("1=q7w2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Send(t.Context(), nil); err != nil || r.Code != "ok" || got != "q7w2" {
+		t.Errorf("the chosen name: %+v, %v: %q", r, err, got)
 	}
 }

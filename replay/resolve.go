@@ -62,6 +62,9 @@ func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	if err := p.edit(); err != nil {
 		return nil, err
 	}
+	if err := p.checkLost(); err != nil {
+		return nil, err
+	}
 	p.refreshBodies(fresh)
 	p.checkBodies()
 
@@ -199,7 +202,7 @@ func (p *planner) finish() error {
 // finishGet writes the edited message of a Connect GET request into the query of its URL. The other
 // parameters keep their positions and spelling.
 func (p *planner) finishGet() error {
-	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBody.Match(p.shown.Frames[0].Data) {
+	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBytes.Match(p.shown.Frames[0].Data) {
 		return nil
 	}
 	f := &p.shown.Frames[0]

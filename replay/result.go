@@ -235,7 +235,7 @@ func codeOf(err error) string {
 		return "canceled"
 	case errors.Is(err, errTooLarge):
 		return "resource_exhausted"
-	case errors.Is(err, live.ErrUnasked):
+	case errors.Is(err, live.ErrUnasked), errors.Is(err, live.ErrUncertain):
 		return "aborted"
 	case errors.Is(err, outbound.ErrRefused):
 		return "permission_denied"

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"unwire/decode/jsontree"
@@ -54,7 +55,7 @@ func variables(names []string) []string {
 // unredact returns a message with its placeholders replaced by secrets. Placeholders of unknown secrets
 // stay. changed means that at least one was replaced.
 func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
-	for _, m := range credential.InBody.FindAllSubmatch(data, -1) {
+	for _, m := range placeholdersIn(data, p.isJSONData(data)) {
 		secret, ok := p.known(string(m[1]))
 		if !ok {
 			// it stays if Options.OmitSecrets is set
@@ -78,6 +79,45 @@ func (p *Plan) known(tag string) (string, bool) {
 	return "", false
 }
 
+// isJSONData is isJSON for the data of a message whose frame is not known.
+func (p *Plan) isJSONData(data []byte) bool {
+	return p.isJSON(&PlanFrame{proto: wire.Parse(data, wire.Options{}).Err() == nil})
+}
+
+// placeholdersIn returns the placeholders in a message, each with its tag. In protobuf, each field is
+// searched by itself, because the bytes before and after a field may read like letters.
+func placeholdersIn(data []byte, isJSON bool) (found [][][]byte) {
+	if !credential.InBytes.Match(data) {
+		return nil
+	}
+	t := wire.Parse(data, wire.Options{})
+	if isJSON || t.Err() != nil {
+		return credential.InBody.FindAllSubmatch(data, -1)
+	}
+
+	// A field comes before its own fields, whose placeholders count: the message around them may have a
+	// placeholder with bytes that follow it.
+	type span struct{ off, end int }
+	var covered []span
+	for c := int32(len(t.Nodes)) - 1; c > 0; c-- {
+		if t.Node(c).Type != wire.Len {
+			continue
+		}
+		payload := t.Payload(c)
+		begin := t.Node(c).End - len(payload)
+		for _, at := range credential.InBody.FindAllSubmatchIndex(payload, -1) {
+			s := span{begin + at[0], begin + at[1]}
+			if slices.ContainsFunc(covered, func(o span) bool { return s.off < o.end && o.off < s.end }) {
+				continue
+			}
+			covered = append(covered, s)
+			found = append(found, [][]byte{payload[at[0]:at[1]], payload[at[2]:at[3]]})
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
 // innermost returns the node of the innermost length-delimited field whose payload contains b; 0, the
 // root, if no field does.
 func innermost(t *wire.Tree, b []byte) int32 {
@@ -93,7 +133,7 @@ func innermost(t *wire.Tree, b []byte) int32 {
 // fill replaces one placeholder in a message by its secret. In JSON the secret is escaped; in protobuf,
 // the lengths of the enclosing fields are adjusted.
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
-	isJSON := p.isJSON(&PlanFrame{proto: wire.Parse(data, wire.Options{}).Err() == nil})
+	isJSON := p.isJSONData(data)
 	if len(placeholder) == len(secret) || isJSON {
 		if isJSON {
 			quoted := jsontree.Quote(secret)

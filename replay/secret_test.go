@@ -97,3 +97,17 @@ func TestKeptSecretStaysHome(t *testing.T) {
 		}
 	}
 }
+
+// In protobuf, the length before a placeholder and the tag after it may read like letters.
+func TestPlaceholdersBetweenLetters(t *testing.T) {
+	for size := len("redacted-3f2"); size < 130; size++ {
+		text := "redacted-3f2a9c1b" + strings.Repeat(".", 120)
+		text = text[:size]
+		data := textField(textField(nil, 4, text), 8, text)
+		data = textField(nil, 1, string(data))
+		found := placeholdersIn(data, false)
+		if len(found) != 2 || string(found[0][0]) != text || string(found[1][0]) != text || string(found[0][1]) != text[9:min(size, 17)] {
+			t.Errorf("%d bytes: %q", size, found)
+		}
+	}
+}

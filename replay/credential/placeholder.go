@@ -15,6 +15,11 @@ var (
 	// Source: captures/README.md#redaction
 	InHeader = regexp.MustCompile(`\[redacted:([0-9a-f]{8})\]`)
 	InBody   = regexp.MustCompile(`\bredacted-([0-9a-f]{3,8})\b\.*`)
+
+	// InBytes matches the beginning of a placeholder anywhere in an encoded message. In protobuf, the
+	// length before a placeholder and the tag after it may be bytes that read like letters, so InBody
+	// does not find all of them.
+	InBytes = regexp.MustCompile(`redacted-[0-9a-f]{3}`)
 )
 
 // IsRedacted reports whether a text contains a placeholder for a secret.

@@ -1,7 +1,9 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"unwire/replay/live/values"
@@ -48,6 +50,10 @@ func (b *Binding) isWhole() bool {
 	}
 	return b.token == "" || "t"+b.token == b.value
 }
+
+// Carries reports whether the value that is replaced contains a placeholder for a secret, which the live
+// server issues anew.
+func (b *Binding) Carries(placeholder string) bool { return strings.Contains(b.redacted, placeholder) }
 
 // putWord replaces the captured word in the value at, which is nil if an edit has deleted it.
 func (b *Binding) putWord(d *values.Document, at *values.Leaf, from *parsedMessage) ([]byte, error) {
@@ -105,4 +111,80 @@ func (b *Binding) putInside(d *values.Document, at *values.Leaf, fresh string) (
 		return d.Set(at, &value)
 	}
 	return d.SetText(at, s)
+}
+
+// isListed reports whether the server's value is an element of a list.
+func (b *Binding) isListed() bool {
+	return b.word == "" && !b.ByHand && b.value != zero && (listIndex.MatchString(b.FromPath) || listIndex.MatchString(b.Part))
+}
+
+// place returns the place of the server's value, with the captured value as the client sends it.
+func (b *Binding) place() element {
+	value := b.token
+	if value == "" {
+		value = b.value[1:]
+	}
+	return element{b.FromPath, b.Part, value}
+}
+
+// listOf returns the elements of the list in a server's message to which the value of b belongs, as the
+// client sends them.
+func (b *Binding) listOf(leaves []values.Leaf) (list []element) {
+	path, part := withoutIndexes(b.FromPath), withoutIndexes(b.Part)
+	for k := range leaves {
+		v := &leaves[k]
+		if withoutIndexes(v.Path) != path || v.Object || len(list) > maxOrdered {
+			continue
+		}
+		if b.Part == "" && b.How == "" {
+			list = append(list, element{v.Path, "", v.Text()})
+			continue
+		}
+		for _, p := range v.Parts() {
+			if value, ok := values.Spelling(b.How).Of(p.Value); ok && withoutIndexes(p.At) == part {
+				list = append(list, element{v.Path, p.At, value})
+			}
+		}
+	}
+	return list
+}
+
+// reorder changes the bindings of a client frame to the places of the live server's values, if the client
+// sorts them. from are the live messages of the bindings; nil for those that are not known. If the capture
+// does not show whether the client sorts, reorder returns a binding that cannot be replaced, and why.
+func reorder(bindings []Binding, from []*parsedMessage) (unknown *Binding, reason string) {
+	type list struct {
+		*ordering
+		down int
+	}
+	groups := map[list][]int{}
+	for i := range bindings {
+		if b := &bindings[i]; b.order != nil && from[i] != nil {
+			at := list{b.order, b.source.down}
+			groups[at] = append(groups[at], i)
+		}
+	}
+	for o, group := range groups {
+		slices.SortFunc(group, func(a, b int) int { return cmp.Compare(bindings[a].rank, bindings[b].rank) })
+		all := bindings[group[0]].listOf(from[group[0]].leaves)
+		if !o.first {
+			all = slices.DeleteFunc(all, func(e element) bool {
+				return !slices.ContainsFunc(group, func(i int) bool { return bindings[i].FromPath == e.path && bindings[i].Part == e.part })
+			})
+		}
+		if o.sort(all); len(all) < len(group) {
+			continue
+		}
+		for rank, i := range group {
+			b := &bindings[i]
+			if b.FromPath == all[rank].path && b.Part == all[rank].part {
+				continue
+			}
+			if !o.certain {
+				return b, "the capture does not show whether the client sends values by their place in the server's list, or " + o.String() + ", and the live list gives two results"
+			}
+			b.FromPath, b.Part = all[rank].path, all[rank].part
+		}
+	}
+	return nil, ""
 }

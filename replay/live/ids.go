@@ -26,6 +26,10 @@ type IDs struct {
 	// maxTokens, those that are only in old are forgotten.
 	young, old map[string]struct{}
 
+	// lost are the words of captured answers that the corresponding live answers lack, each with the path
+	// of the value that had it; see values.Terms.
+	lost map[string]string
+
 	// captured reports whether a live value occurs in the capture too; nil: none does.
 	captured func(id string) bool
 }
@@ -78,10 +82,54 @@ func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 			if is := &live.down[k]; !is.heartbeat && is.shape.Matches(was.shape) {
 				if nth--; nth == 0 {
 					s.addPair(was, is)
+					s.noteLost(was, live)
 				}
 			}
 		}
 	}
+}
+
+// noteLost records the words of a captured message that no message of the live answer has.
+func (s *IDs) noteLost(was *parsedMessage, answer *Links) {
+	have := func(term string) bool {
+		for k := range answer.down {
+			if answer.down[k].termsOf()[term] != "" {
+				return true
+			}
+		}
+		return false
+	}
+	for term, path := range was.termsOf() {
+		if _, known := s.values[term]; known || len(s.lost) >= maxTokens || have(term) {
+			continue
+		}
+		if s.lost == nil {
+			s.lost = map[string]string{}
+		}
+		s.lost[term] = path
+	}
+}
+
+// Lost returns a word of captured answers in the client's frame f that the live answers lack, with its path
+// there and in the captured answer. Words that also occur in the messages of ex before the frame do not
+// count. ok is false if there is none.
+func (s *IDs) Lost(ex *decode.Exchange, f *decode.Frame) (word, path, from string, ok bool) {
+	if s == nil || len(s.lost) == 0 {
+		return "", "", "", false
+	}
+	terms := values.Terms(values.Leaves(f, nil))
+	for _, word := range slices.Sorted(maps.Keys(terms)) {
+		if s.lost[word] == "" {
+			continue
+		}
+		said := slices.ContainsFunc(ex.Frames, func(o decode.Frame) bool {
+			return o.Dir == captures.Down && IsMessage(&o) && values.Terms(values.Leaves(&o, nil))[word] != ""
+		})
+		if !said {
+			return word, terms[word], s.lost[word], true
+		}
+	}
+	return "", "", "", false
 }
 
 // addPair maps the identifiers in a captured message (was) to those at the same paths in the live

@@ -48,6 +48,8 @@ type Binding struct {
 
 	// value is the captured value, to detect whether an edit has replaced it.
 	value string
+	// redacted is the captured text if it contains a placeholder for a secret; otherwise "".
+	redacted string
 	// token is the captured identifier if it is only a part of the text at Path; otherwise "".
 	token string
 
@@ -57,6 +59,11 @@ type Binding struct {
 
 	// also are further encodings with the same result as How.
 	also []values.Spelling
+
+	// order is the order in which the client sends the values of the server's list to which the value
+	// belongs, and rank the value's place in it; nil if it sends them by their places in the list.
+	order *ordering
+	rank  int
 
 	// source describes the server's frame and the path in it.
 	source target
@@ -107,12 +114,24 @@ type parsedMessage struct {
 	// firstSeq is the number of the first of the frames whose texts are joined in this message.
 	firstSeq int
 
+	// terms are the values and words in the message that are unlikely to be in it by chance, by termsOf; nil
+	// if they were not computed yet.
+	terms map[string]string
+
 	// undone is the message with values from edits replaced by the captured ones; nil if it contains
 	// none, or until isUndone.
 	undone *parsedMessage
 
 	// isUndone means that undone was computed.
 	isUndone bool
+}
+
+// termsOf returns the terms of a message; see values.Terms.
+func (h *parsedMessage) termsOf() map[string]string {
+	if h.terms == nil {
+		h.terms = values.Terms(h.leaves)
+	}
+	return h.terms
 }
 
 // IsMessage reports whether a frame carries a complete message, and is not an end of stream or a
@@ -393,6 +412,9 @@ func (l *Links) bindings(i int) []Binding {
 			b.token = string(v.Data)
 		}
 		b.json = l.up[i].frame.Tree == nil
+		if text := string(v.Data); !v.IsMessage() && credential.IsRedacted(text) {
+			b.redacted = text
+		}
 		out = append(out, b)
 		if v.Number && v.Last == from.Last && !slices.Contains(l.pairs, pair{v.Path, from.Path}) {
 			l.pairs = append(l.pairs, pair{v.Path, from.Path})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"unwire/decode/transcript/ident"
+	"unwire/replay/credential"
 	"unwire/replay/live/values"
 )
 
@@ -266,7 +267,7 @@ func isIDLike(value string) bool {
 	const longest = 64
 	text, ok := strings.CutPrefix(value, "t")
 	switch {
-	case !ok || values.ClassOf(text) != "" || ident.IsBytes([]byte(text)) || !values.IsPrintable([]byte(text)):
+	case !ok || values.ClassOf(text) != "" || credential.IsRedacted(text) || ident.IsBytes([]byte(text)) || !values.IsPrintable([]byte(text)):
 		return true
 	case len(text) <= longest && isBase64ID(text):
 		return true

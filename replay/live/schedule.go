@@ -297,6 +297,12 @@ func (c *Schedule) send(w *waiter) error {
 	if err != nil {
 		return err
 	}
+	if stale := c.repeated(w, data); stale != nil && !c.Lenient {
+		if !w.frame.Changed {
+			return &uncertainError{*stale}
+		}
+		c.note("frame %s/%d was edited, and sent with the captured value of %s: %s", c.links.roles.out, w.frame.Seq, stale.Path, stale.Reason)
+	}
 	c.dialogue.join()
 	return c.write(w.frame, data, changed)
 }

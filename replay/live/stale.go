@@ -32,11 +32,28 @@ func (s *StaleValue) String() string {
 	return fmt.Sprintf("frame up/%d was not sent, because the value in its field %s is outdated: in the capture, the server issued the value in %s, field %s; %s", s.Frame, s.Path, s.Issued, s.IssuedPath, s.Reason)
 }
 
+// ErrUncertain reports that a frame was not sent because the capture does not show which value of the live
+// server it must contain.
+var ErrUncertain = errors.New("a value of the capture cannot be replaced with certainty")
+
+// An uncertainError is ErrUncertain with the value.
+type uncertainError struct{ value StaleValue }
+
+// Error names the value and the reason.
+func (e *uncertainError) Error() string { return ErrUncertain.Error() + ": " + e.value.String() }
+
+// Is makes the error match ErrUncertain.
+func (e *uncertainError) Is(target error) bool { return target == ErrUncertain }
+
 // maxStale limits the number of values that are reported.
 const maxStale = 20
 
 // noteStale sets Stale after Run has given up with the error err.
 func (c *Schedule) noteStale(err error) {
+	var u *uncertainError
+	if errors.As(err, &u) {
+		c.Stale = append(c.Stale, u.value)
+	}
 	if !errors.Is(err, ErrUnasked) && !errors.Is(err, ErrSilent) {
 		return
 	}

@@ -1,8 +1,12 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	"unwire/replay/live/values"
 )
 
 // A Turn describes when a client frame may be sent in a replay, and which identifiers in it the server
@@ -51,6 +55,7 @@ func (l *Links) findTurns() []Turn {
 	}
 	l.agreeOnSpellings(turns)
 	l.bindShortIDs(turns)
+	l.findOrders(turns)
 	bound := make([][]Binding, len(turns))
 	for i := range turns {
 		turns[i].Live = append(turns[i].Live, l.zeros(i)...)
@@ -69,4 +74,152 @@ func (l *Links) Messages() (n int) {
 		}
 	}
 	return n
+}
+
+// listedBindings are the bindings of one client frame whose values are elements of one list of the server.
+type listedBindings struct {
+	// turn is the index of the client's frame.
+	turn int
+	// whole is the path of the message or list that contains the values, if it is equal to the server's;
+	// otherwise "".
+	whole string
+	// bindings are the bindings in the order in which the client sends the values.
+	bindings []*Binding
+}
+
+// findOrders determines which bindings in turns are values of lists that the client sorts.
+func (l *Links) findOrders(turns []Turn) {
+	type key struct{ path, from, part, how string }
+	byKey := map[key][]*listedBindings{}
+	for i := range turns {
+		groups := map[key]map[int]*listedBindings{}
+		add := func(b *Binding, whole string) {
+			if !b.isListed() {
+				return
+			}
+			at := key{withoutIndexes(b.Path), withoutIndexes(b.FromPath), withoutIndexes(b.Part), b.How}
+			if groups[at] == nil {
+				groups[at] = map[int]*listedBindings{}
+			}
+			g := groups[at][b.source.down]
+			if g == nil {
+				g = &listedBindings{turn: i, whole: whole}
+				groups[at][b.source.down] = g
+				byKey[at] = append(byKey[at], g)
+			}
+			g.bindings = append(g.bindings, b)
+		}
+		for k := range turns[i].Live {
+			b := &turns[i].Live[k]
+			add(b, "")
+			for _, in := range l.bindingsWithin(i, b) {
+				add(in, b.Path)
+			}
+		}
+	}
+
+	wholes := map[int]map[string][]*Binding{}
+	for _, groups := range byKey {
+		o := l.orderOf(groups)
+		if o == nil {
+			continue
+		}
+		for _, g := range groups {
+			for rank, b := range g.bindings {
+				b.order, b.rank = o, rank
+			}
+			if wholes[g.turn] == nil {
+				wholes[g.turn] = map[string][]*Binding{}
+			}
+			if g.whole != "" {
+				wholes[g.turn][g.whole] = append(wholes[g.turn][g.whole], g.bindings...)
+			}
+		}
+	}
+	for i, ordered := range wholes {
+		l.replaceWholes(i, &turns[i], ordered)
+	}
+}
+
+// orderOf returns the order in which the client sends the values of lists; nil if it sends them by their
+// places, or in no order.
+func (l *Links) orderOf(groups []*listedBindings) *ordering {
+	var lists []*sentList
+	for _, g := range groups {
+		l.sortAsSent(g.turn, g.bindings)
+		s := &sentList{}
+		for _, b := range g.bindings {
+			s.sent = append(s.sent, b.place())
+		}
+		lists = append(lists, s)
+	}
+	if isByPlace(lists) {
+		return nil
+	}
+	for i, g := range groups {
+		b := g.bindings[0]
+		lists[i].list = b.listOf(l.down[b.source.down].leaves)
+	}
+	return orderOf(lists)
+}
+
+// bindingsWithin returns bindings for the values inside the value of b, if b is the binding of a message
+// or list of client frame i that the server issued as a whole. Their sources lack the numbers of frames.
+func (l *Links) bindingsWithin(i int, b *Binding) (out []*Binding) {
+	if b.token != "" || b.word != "" || b.ByHand || b.value == zero {
+		return nil
+	}
+	leaves := l.up[i].leaves
+	k := slices.IndexFunc(leaves, func(v values.Leaf) bool { return v.Path == b.Path })
+	if k < 0 || !leaves[k].IsMessage() || leaves[k].Inner > maxOrdered {
+		return nil
+	}
+	down := l.down[b.source.down].leaves
+	at := slices.IndexFunc(down, func(v values.Leaf) bool { return v.Path == b.FromPath })
+	if at < 0 || down[at].Inner != leaves[k].Inner {
+		return nil
+	}
+	for in := 1; in <= leaves[k].Inner; in++ {
+		v, from := &leaves[k+in], &down[at+in]
+		if v.Object || v.IsMessage() || v.Value != from.Value {
+			continue
+		}
+		out = append(out, &Binding{Path: v.Path, From: b.From, FromPath: from.Path, json: b.json, value: v.Value, source: target{down: b.source.down}})
+	}
+	return out
+}
+
+// replaceWholes replaces the bindings of whole messages and lists of client frame i, which ordered has by
+// path, by bindings for the values in them. Those in ordered are used as they are.
+func (l *Links) replaceWholes(i int, t *Turn, ordered map[string][]*Binding) {
+	var list []Binding
+	for k := range t.Live {
+		b := &t.Live[k]
+		known, ok := ordered[b.Path]
+		if !ok {
+			list = append(list, *b)
+			continue
+		}
+		for _, in := range l.bindingsWithin(i, b) {
+			if k := slices.IndexFunc(known, func(o *Binding) bool { return o.Path == in.Path }); k >= 0 {
+				in = known[k]
+			}
+			in.source = *l.target(in.source.down, in.FromPath)
+			list = append(list, *in)
+		}
+	}
+	t.Live = list
+}
+
+// sortAsSent sorts bindings of client frame i by their positions in the frame.
+func (l *Links) sortAsSent(i int, sent []*Binding) {
+	position := func(b *Binding) (leaf, offset int) {
+		leaf = slices.IndexFunc(l.up[i].leaves, func(v values.Leaf) bool { return v.Path == b.Path })
+		return leaf, strings.Index(l.up[i].leaves[leaf].Text(), b.token)
+	}
+	slices.SortStableFunc(sent, func(a, b *Binding) int {
+		leafA, offA := position(a)
+		leafB, offB := position(b)
+		return cmp.Or(cmp.Compare(leafA, leafB), cmp.Compare(offA, offB))
+	})
 }

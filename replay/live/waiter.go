@@ -91,24 +91,34 @@ func (w *waiter) fill(dialogue *Dialogue) (data []byte, changed bool, err error)
 		}
 	}
 
-	// Replace one id after the other; the digest of a value leads to the value itself.
+	// The messages that have the values; the digest of a value leads to the value itself.
+	bindings, from := slices.Clone(w.frame.Live), make([]*parsedMessage, len(w.bindings))
 	for i, s := range w.bindings {
-		b, from := w.frame.Live[i], s.result()
+		b := &bindings[i]
+		from[i] = s.result()
 		if b.digest != "" && asked != nil {
 			if h, v := dialogue.byDigest(asked, b.digest); h != nil {
-				from, b.FromPath = h, v.Path
+				from[i], b.FromPath = h, v.Path
 			}
 		}
-		if from == nil && w.lenient {
-			from = s.place
+		if from[i] == nil && w.lenient {
+			from[i] = s.place
 		}
-		if from == nil {
+	}
+	if b, reason := reorder(bindings, from); b != nil && !w.lenient {
+		return data, false, &uncertainError{StaleValue{w.frame.Seq, b.Path, b.From, b.FromPath, reason}}
+	}
+
+	// Replace one id after the other.
+	for i := range bindings {
+		b := &bindings[i]
+		if from[i] == nil {
 			if w.lenient {
 				continue // the captured value stays
 			}
 			return data, changed, fmt.Errorf("frame %s/%d: %w", w.roles.out, w.frame.Seq, errors.New(w.wants()))
 		}
-		next, err := b.put(data, from)
+		next, err := b.put(data, from[i])
 		if err != nil {
 			if w.lenient {
 				continue

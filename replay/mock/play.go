@@ -160,7 +160,7 @@ func (p *player) warn() {
 		p.x.note("the recorded exchange was not decoded to its end: %v", recorded.Err)
 	}
 	for _, f := range p.frames {
-		if f.Tree == nil && credential.InBody.Match(f.Data) || credential.InBody.Match(f.Raw) {
+		if credential.InBytes.Match(f.Data) || credential.InBytes.Match(f.Raw) {
 			p.x.note("the answer has a placeholder in place of a secret; record with --keep-secrets if the client needs it")
 			return
 		}
