@@ -13,12 +13,22 @@ const mostHypotheses = 16
 
 // hypotheses returns the possible types of a length-delimited field that no payload refutes, with their description
 // lengths. messageCost is the description length of the payloads as messages, in nats. The result must not be
-// changed: the statistics of a single message are complete, so the hypotheses about them are computed once.
+// changed, and is valid until the next call: the statistics of a single message are complete, so the hypotheses about them
+// are computed once.
 func (l *Payloads) hypotheses(messageCost float64) []hypothesis {
 	if l.recycler == nil {
 		return l.testHypotheses(make([]hypothesis, 0, mostHypotheses), messageCost)
 	}
+	if l.only != nil {
+		k := l.recycler.memo.payload(l.only, l.place)
+		if len(k.tested) == 0 {
+			l.complete()
+			k.tested = l.testHypotheses(k.tested, messageCost)
+		}
+		return k.tested
+	}
 	if len(l.tested) == 0 {
+		l.complete()
 		l.tested = l.testHypotheses(l.tested, messageCost)
 	}
 	return l.tested

@@ -252,6 +252,7 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 		odd := f.Occurs - best.n
 		return Judgement{Kind: best.kind, Odd: odd, P: wireTypeConfidence(best.n, odd)}
 	}
+	f.Len.complete()
 	list := f.Len.hypotheses(messageCost)
 	if best.n == 0 {
 		if f.Most > 1 || f.Len.Empty > 0 {

@@ -114,6 +114,10 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 		return false
 	}
 
+	if size, ok := wholeFields(data); ok && size < len(data)/2 {
+		return false
+	}
+
 	// The limits on size and nesting bound the time for payloads that are not messages.
 	s := &printer{w: p.w, find: p.find, deep: p.deep, truncations: p.truncations + 1, base: p.base + n.Val}
 	s.t.Reset(data, wire.Options{})
@@ -141,6 +145,19 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	p.indent(depth)
 	p.w.WriteString("}\n")
 	return true
+}
+
+// wholeFields returns the size of the whole fields at the beginning of data. ok is false if a group follows, whose size
+// is not written in its tag.
+func wholeFields(data []byte) (size int, ok bool) {
+	for size < len(data) {
+		n := wire.SkipField(data[size:])
+		if n == 0 {
+			return size, wire.Type(data[size]&7) != wire.StartGroup
+		}
+		size += n
+	}
+	return size, true
 }
 
 // fieldOf returns the declaration of a field in md, or nil.
