@@ -252,7 +252,6 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 		odd := f.Occurs - best.n
 		return Judgement{Kind: best.kind, Odd: odd, P: wireTypeConfidence(best.n, odd)}
 	}
-	f.Len.complete()
 	list := f.Len.hypotheses(messageCost)
 	if best.n == 0 {
 		if f.Most > 1 || f.Len.Empty > 0 {
@@ -292,6 +291,7 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 // boundUnrefuted limits the probability of bytes in v to mostUnrefuted if all payloads are text without a file
 // format: as long as no payload refutes text, bytes cannot be certain.
 func boundUnrefuted(l *Payloads, v Judgement) Judgement {
+	l.complete()
 	if v.Kind != wire.KindBytes || v.P <= mostUnrefuted || !l.cleanText() || l.files() {
 		return v
 	}

@@ -8,12 +8,12 @@ import (
 )
 
 // A memo has what was inferred from single values: from a payload or a number that is the only one of its field in a
-// message that is judged alone. These inferences depend on nothing but the value and what is inside of it, and the frames of
-// a stream repeat values: words, roles, identifiers, small numbers.
+// message that is judged alone. These inferences depend on nothing but the value and what is inside of it. The frames
+// of a stream repeat values: words, roles, identifiers, small numbers.
 //
-// Limits: memoPlaces payloads of at most maxRemembered bytes, which takes 1 MB at most. A payload is remembered when it
-// occurs for the second time, so that identifiers that never repeat cost little. Nothing is remembered of the first message,
-// because many Readers read only one.
+// Limits: memoPlaces payloads of at most maxRemembered bytes, which takes 1.5 MB at most. A payload is remembered when
+// it occurs for the second time, so that identifiers that never repeat cost little. Nothing is remembered of the first
+// message, because many Readers read only one.
 type memo struct {
 	// messages is the number of messages that were read, up to 2.
 	messages int
@@ -49,8 +49,8 @@ const (
 	maxRemembered = 64
 )
 
-// nextMessage prepares the memo for the next message, which has the given number of nodes. It is not used for messages that
-// may exceed the limit on fields, since the dropped ones depend on the whole message.
+// nextMessage prepares the memo for the next message, which has the given number of nodes. The memo is not used for
+// messages that may exceed the limit on fields, since the dropped ones depend on the whole message.
 func (m *memo) nextMessage(nodes int) {
 	m.messages = min(m.messages+1, 2)
 	if m.messages == 2 && m.payloads == nil {

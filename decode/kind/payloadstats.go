@@ -98,11 +98,13 @@ type Payloads struct {
 	tested []hypothesis
 
 	// only is the payload, if it is the only one and a memo may already have what is inferred from it; otherwise nil.
-	// onlyMessage means that it parses as a message, and place is its place in the memo. While deferred is true, the statistics have only its size:
-	// complete adds the rest.
-	only                  []byte
-	place                 int
-	onlyMessage, deferred bool
+	// place is its place in the memo, and onlyMessage means that it parses as a message.
+	only        []byte
+	place       int
+	onlyMessage bool
+
+	// deferred means that the statistics have only the size of the payload only. The method complete adds the rest.
+	deferred bool
 }
 
 // PrefixLen is the maximum length of Prefix in bytes.

@@ -57,6 +57,9 @@ func (c Costs) readings(out []Reading, f *Field) []Reading {
 	if known := f.remembered(); known != nil && len(*known) > 0 {
 		return append(out, *known...)
 	}
+	if f.Len != nil {
+		f.Len.complete()
+	}
 	v := JudgeField(f, c.Payloads(f))
 	if out == nil {
 		out = make([]Reading, 0, 4)

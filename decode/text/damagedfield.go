@@ -110,11 +110,7 @@ const leastWords = 4
 // almostMessage prints payload data of node c if it is a message apart from its missing end, and otherwise returns
 // false. Most of it must be complete fields, and one of them must contain text.
 func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) bool {
-	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || isPlain(data) || envelope.Sniff(data) != "" {
-		return false
-	}
-
-	if size, ok := wholeFields(data); ok && size < len(data)/2 {
+	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || !maybeTruncated(data) {
 		return false
 	}
 
@@ -147,17 +143,20 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	return true
 }
 
-// wholeFields returns the size of the whole fields at the beginning of data. ok is false if a group follows, whose size
-// is not written in its tag.
-func wholeFields(data []byte) (size int, ok bool) {
-	for size < len(data) {
-		n := wire.SkipField(data[size:])
-		if n == 0 {
-			return size, wire.Type(data[size]&7) != wire.StartGroup
-		}
-		size += n
+// maybeTruncated reports whether data may be a truncated message: it is neither text nor compressed, and whole fields
+// make up at least half of it, or are followed by a group, whose size is not written in its tag.
+func maybeTruncated(data []byte) bool {
+	if isPlain(data) || envelope.Sniff(data) != "" {
+		return false
 	}
-	return size, true
+	for rest := data; len(rest) > len(data)-len(data)/2; {
+		n := wire.SkipField(rest)
+		if n == 0 {
+			return wire.Type(rest[0]&7) == wire.StartGroup
+		}
+		rest = rest[n:]
+	}
+	return true
 }
 
 // fieldOf returns the declaration of a field in md, or nil.
