@@ -44,9 +44,10 @@ func normalEncoding(name string) string {
 // number.
 func Sniff(p []byte) string {
 	switch {
-	case bytes.HasPrefix(p, []byte{0x1f, 0x8b}):
+	case len(p) < 2:
+	case p[0] == 0x1f && p[1] == 0x8b:
 		return "gzip"
-	case bytes.HasPrefix(p, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case p[0] == 0x28 && bytes.HasPrefix(p, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		return "zstd"
 	}
 	return ""

@@ -49,6 +49,9 @@ type recycler struct {
 	fixeds   slab[fixeds]
 	tops     slab[histogram]
 	sketches slab[sketch]
+
+	// memo has what was inferred from single values of earlier messages.
+	memo memo
 }
 
 // A slab has the values of one type that a recycler provided.
@@ -74,10 +77,11 @@ func (s *slab[T]) next() *T {
 	return s.values[s.used-1]
 }
 
-// reset reclaims all statistics.
-func (m *recycler) reset() {
+// reset reclaims all statistics. nodes is the number of nodes of the next message.
+func (m *recycler) reset(nodes int) {
 	m.messages.used, m.fields.used, m.payloads.used, m.varints.used = 0, 0, 0, 0
 	m.fixeds.used, m.tops.used, m.sketches.used = 0, 0, 0
+	m.memo.nextMessage(nodes)
 }
 
 // newMessage returns statistics of a message type without messages. The slices of recycled statistics are emptied,
@@ -98,7 +102,7 @@ func (m *recycler) newField() *Field {
 		return &Field{}
 	}
 	f := m.fields.next()
-	*f = Field{judged: inferredTypes{list: f.judged.list[:0]}}
+	*f = Field{judged: inferredTypes{list: f.judged.list[:0]}, recycler: m}
 	return f
 }
 

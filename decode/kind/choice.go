@@ -206,6 +206,9 @@ func (r *Reader) choose(i int32, c Choice) chosenTypes {
 // Chosen reports whether a user chose the type of node i. The error, if any, describes why the node's bytes
 // contradict the choice.
 func (r *Reader) Chosen(i int32) (bool, error) {
+	if len(r.chosen) == 0 {
+		return false, nil
+	}
 	c, ok := r.chosen[i]
 	return ok && c.err == nil, c.err
 }

@@ -172,6 +172,18 @@ func (m *Message) Numbers() []int32 {
 	return list
 }
 
+// hasOnly reports whether the message has exactly the fields with these numbers, which are in ascending order.
+func (m *Message) hasOnly(numbers ...int32) bool {
+	i := 0
+	for n := range m.fields {
+		if i == len(numbers) || n != numbers[i] {
+			return false
+		}
+		i++
+	}
+	return i == len(numbers)
+}
+
 // fields calls yield with each field and its number, in ascending order of numbers.
 func (m *Message) fields(yield func(int32, *Field) bool) {
 	for n, f := range m.low {

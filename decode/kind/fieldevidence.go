@@ -60,6 +60,9 @@ type Field struct {
 	// single means that these are the statistics of one node, without other occurrences of its field.
 	single bool
 
+	// recycler provided the memory of the statistics. It is nil for evidence that is kept.
+	recycler *recycler
+
 	// judged caches the inferred types, for a Reader that uses only this evidence.
 	judged inferredTypes
 }
@@ -116,6 +119,11 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		weight = f.sampler.weight(e.scratch.sample)
 	}
 	l.addPayload(p, n.First != wire.None, weight, e.scratch.samplingLevel)
+	if l.only != nil && (n.Err != nil || len(path) > MaxDepth-maxRemembered/2) {
+		// What is inferred depends on the depth as well.
+		l.complete()
+		l.only = nil
+	}
 	if l.NotMessage {
 		return
 	}

@@ -13,12 +13,22 @@ const mostHypotheses = 16
 
 // hypotheses returns the possible types of a length-delimited field that no payload refutes, with their description
 // lengths. messageCost is the description length of the payloads as messages, in nats. The result must not be
-// changed: the statistics of a single message are complete, so the hypotheses about them are computed once.
+// changed, and is valid until the next call. The statistics of a single message are complete, so the hypotheses about
+// them are computed once.
 func (l *Payloads) hypotheses(messageCost float64) []hypothesis {
 	if l.recycler == nil {
 		return l.testHypotheses(make([]hypothesis, 0, mostHypotheses), messageCost)
 	}
+	if l.only != nil {
+		k := l.recycler.memo.payload(l.only, l.place)
+		if len(k.tested) == 0 {
+			l.complete()
+			k.tested = l.testHypotheses(k.tested, messageCost)
+		}
+		return k.tested
+	}
 	if len(l.tested) == 0 {
+		l.complete()
 		l.tested = l.testHypotheses(l.tested, messageCost)
 	}
 	return l.tested
@@ -342,16 +352,15 @@ func isDigestLen(n int64) bool {
 // the other bits cost one bit each. width is in bits. size is the size of all payloads in bytes, while the
 // histogram covers only their beginnings. thin is as in Payloads.scale.
 func costTops(h *histogram, width int, size int64, thin float64) float64 {
-	n, used := 0.0, 0.0
+	left := int64(0)
 	for _, c := range h {
-		n += float64(c)
-		if c > 0 {
-			used++
-		}
+		left += c
 	}
-	cost := 0.0
-	for _, c := range h {
-		if c > 0 {
+	n, used, cost := float64(left), 0.0, 0.0
+	for i := 0; left > 0; i++ {
+		if c := h[i]; c > 0 {
+			left -= c
+			used++
 			cost -= float64(c) * bytecost.Log(float64(c)/n)
 		}
 	}

@@ -291,6 +291,7 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 // boundUnrefuted limits the probability of bytes in v to mostUnrefuted if all payloads are text without a file
 // format: as long as no payload refutes text, bytes cannot be certain.
 func boundUnrefuted(l *Payloads, v Judgement) Judgement {
+	l.complete()
 	if v.Kind != wire.KindBytes || v.P <= mostUnrefuted || !l.cleanText() || l.files() {
 		return v
 	}

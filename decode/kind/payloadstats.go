@@ -96,6 +96,15 @@ type Payloads struct {
 
 	// tested caches the hypotheses about the payloads of a single message.
 	tested []hypothesis
+
+	// only is the payload, if it is the only one and a memo may already have what is inferred from it; otherwise nil.
+	// place is its place in the memo, and onlyMessage means that it parses as a message.
+	only        []byte
+	place       int
+	onlyMessage bool
+
+	// deferred means that the statistics have only the size of the payload only. The method complete adds the rest.
+	deferred bool
 }
 
 // PrefixLen is the maximum length of Prefix in bytes.
@@ -110,6 +119,30 @@ func newPayloads() *Payloads {
 // empty and parses as a message. If weight is 0, or if level is below the threshold, the payload may only refute
 // hypotheses. Otherwise its costs are computed, and it represents weight payloads.
 func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
+	if l.N == 0 && weight == 1 && level == 0 {
+		if place, ok := l.recycler.remember(p); ok {
+			size := int64(len(p))
+			l.only, l.onlyMessage, l.place, l.deferred = p, message, place, true
+			l.N, l.Bytes, l.Shortest, l.Longest = 1, size, size, size
+			return
+		}
+	}
+	l.complete()
+	l.only = nil
+	l.add(p, message, weight, level)
+}
+
+// complete adds the payload whose statistics were deferred, if any.
+func (l *Payloads) complete() {
+	if l.deferred {
+		l.deferred = false
+		l.N, l.Bytes, l.Shortest, l.Longest = 0, 0, math.MaxInt64, 0
+		l.add(l.only, l.onlyMessage, 1, 0)
+	}
+}
+
+// add adds a payload at once. The parameters are those of addPayload.
+func (l *Payloads) add(p []byte, message bool, weight int64, level int) {
 	if l.N == 0 {
 		l.addPrefix(p, true)
 		l.addMask(p, p, true)
@@ -316,4 +349,65 @@ func (l *Payloads) merge(o *Payloads) {
 	l.mergeSums(o)
 	l.Values.merge(o.Values)
 	l.Forms.Merge(&o.Forms)
+}
+
+// maskLen is the maximum size in bytes of payloads whose bytes are compared position by position.
+const maskLen = 64
+
+// addMask adds payloads to Ones and Anys: ones are the bits that are set in all of them, anys those set in any.
+// first means that there are no earlier payloads.
+func (l *Payloads) addMask(ones, anys []byte, first bool) {
+	switch {
+	case first && len(ones) <= maskLen:
+		l.Ones, l.Anys = append(l.Ones[:0], ones...), append(l.Anys[:0], anys...)
+	// Payloads of several sizes have no common positions.
+	case len(l.Ones) == 0:
+	case len(ones) != len(l.Ones):
+		l.Ones, l.Anys = nil, nil
+	default:
+		for i := range ones {
+			l.Ones[i] &= ones[i]
+			l.Anys[i] |= anys[i]
+		}
+	}
+}
+
+// The costs in nats of stating that a byte (costSameColumn) or its upper half (costSameNibble) is the same in all
+// payloads.
+const (
+	costSameColumn = 3.0
+	costSameNibble = 4.5
+)
+
+// costMasked returns the cost in nats of the payloads, all of one size, as bytes some of which are the same in all
+// payloads: identifiers with a time or a version inside, headers, padding. It is infinite for texts and messages,
+// which have constant bytes for other reasons. novelty is the result of Novelty.
+func (l *Payloads) costMasked(novelty float64) float64 {
+	n := float64(l.N) * novelty
+	if len(l.Ones) == 0 || n < 1.5 || !l.NotText || !l.NotMessage {
+		return math.Inf(1)
+	}
+	cost := float64(l.Bytes) * novelty * bytecost.RawByte / bytecost.Nat
+	// Start with 8 bits per byte and subtract what constant bytes save.
+	for i, one := range l.Ones {
+		switch same := ^(one ^ l.Anys[i]); {
+		case same == 0xff:
+			cost -= max((n-1)*8*math.Ln2-costSameColumn, 0)
+		case same>>4 == 0xf:
+			cost -= max((n-1)*4*math.Ln2-costSameNibble, 0)
+		}
+	}
+	return cost
+}
+
+// highSame reports whether, if the payloads consist of numbers of width bytes, only upper bytes of the numbers are
+// the same in all payloads. That suggests similar numbers rather than identifiers.
+func (l *Payloads) highSame(width int) bool {
+	for i := range l.Ones {
+		same, above := l.Ones[i] == l.Anys[i], (i+1)%width
+		if same && above != 0 && i+1 < len(l.Ones) && l.Ones[i+1] != l.Anys[i+1] {
+			return false
+		}
+	}
+	return true
 }

@@ -96,7 +96,7 @@ func (r *Reader) pooledShape(i int32) Remark {
 		// The root is the payload of no field.
 		return Remark{}
 	}
-	f := r.Field(i)
+	f := r.field(i)
 	if f == nil || f.Child == nil || f.Len == nil || f.Len.N < leastSamples {
 		return Remark{}
 	}
@@ -115,8 +115,7 @@ func wrapped(f *Field) string {
 	if f == nil || f.Len == nil || f.Child == nil {
 		return ""
 	}
-	numbers := f.Child.Numbers()
-	if len(numbers) != 1 || numbers[0] != 1 {
+	if !f.Child.hasOnly(1) {
 		return ""
 	}
 
@@ -176,7 +175,7 @@ func (r *Reader) wrapperP(i int32, f *Field) float64 {
 		if seen++; seen > mostShapeFields || siblings == mostSiblings {
 			break
 		}
-		if n := r.t.Node(c); n.Number != r.t.Node(i).Number && n.Type != wire.Garbage && wrapped(r.Field(c)) != "" {
+		if n := r.t.Node(c); n.Number != r.t.Node(i).Number && n.Type != wire.Garbage && wrapped(r.field(c)) != "" {
 			siblings++
 		}
 	}
@@ -186,8 +185,7 @@ func (r *Reader) wrapperP(i int32, f *Field) float64 {
 
 // bareStatus detects a google.rpc.Status that contains only a code and a message.
 func (r *Reader) bareStatus(i int32, f *Field) Remark {
-	numbers := f.Child.Numbers()
-	if len(numbers) != 2 || numbers[0] != 1 || numbers[1] != 2 {
+	if !f.Child.hasOnly(1, 2) {
 		return Remark{}
 	}
 

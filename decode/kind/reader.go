@@ -126,7 +126,7 @@ func (r *Reader) Reset(t *wire.Tree) {
 // collectEvidence collects the statistics of the tree itself, and stores in fields, by node, the statistics of each
 // node's field, except that of the root.
 func (r *Reader) collectEvidence(fields []*Field) {
-	r.memory.reset()
+	r.memory.reset(len(r.t.Nodes))
 	r.own = r.memory.newMessage()
 	e := &r.evidence
 	e.count, e.cut, e.scratch.nodes, e.scratch.recycler = 0, nil, fields, &r.memory
@@ -194,6 +194,15 @@ func (f *Field) childMessage(t wire.Type) *Message {
 
 // Field returns the statistics from which node i's type is inferred.
 func (r *Reader) Field(i int32) *Field {
+	f := r.field(i)
+	if f != nil && f.Len != nil {
+		f.Len.complete()
+	}
+	return f
+}
+
+// field is Field without the statistics of a payload that are deferred.
+func (r *Reader) field(i int32) *Field {
 	if f := r.fields[i]; f != nil && !f.dropped {
 		return f
 	}
@@ -243,7 +252,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 		return r.chosen[i].list
 	}
 	n := r.t.Node(i)
-	f := r.Field(i)
+	f := r.field(i)
 	if f == nil {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}

@@ -186,3 +186,65 @@ func TestManyInvalidNumbers(t *testing.T) {
 		})
 	}
 }
+
+// TestMemo: a Reader that has read other messages infers the same as a new one, with the same evidence, although it
+// remembers what it inferred from single values.
+func TestMemo(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	texts := []string{"assistant", "user", "ok", "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "\x08\x01\x12\x04text", "\xff\xfe\x00\x01", "\x00\x00\x80\x3f", "a\nb", "\x0a\x04name\x10\x01", "{\"a\":1}"}
+	var message func(depth int) []byte
+	message = func(depth int) (b []byte) {
+		for range 1 + r.IntN(5) {
+			number := protowire.Number(1 + r.IntN(4))
+			switch r.IntN(4) {
+			case 0:
+				b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), []uint64{0, 1, 7, 99, 100, 1_700_000_000, 1_700_000_000_000, 1 << 45, 1<<64 - 3, 1 << 63}[r.IntN(10)])
+			case 1:
+				b = protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), r.Uint64N(3)<<62)
+			default:
+				p := []byte(texts[r.IntN(len(texts))])
+				if depth < 3 && r.IntN(3) == 0 {
+					p = message(depth + 1)
+				}
+				b = protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), p)
+			}
+		}
+		return b
+	}
+	var used *Reader
+	remembered := 0
+	for range 2000 {
+		tree := wire.Parse(message(0), wire.Options{})
+		if used == nil {
+			used = NewReader(tree, nil)
+		} else {
+			used.Reset(tree)
+		}
+		fresh := NewReader(tree, nil)
+		order := r.Perm(len(tree.Nodes))
+		for _, i := range order {
+			i := int32(i)
+			if f := used.fields[i]; f != nil && f.Len != nil && f.Len.deferred {
+				remembered++
+			}
+			if got, want := used.Types(i), fresh.Types(i); !reflect.DeepEqual(got, want) {
+				t.Fatalf("node %d of %x: %v, a new Reader infers %v", i, tree.Data, got, want)
+			}
+			if got, want := used.Remark(i, wire.KindMessage, ""), fresh.Remark(i, wire.KindMessage, ""); got != want {
+				t.Fatalf("node %d of %x: %v, a new Reader remarks %v", i, tree.Data, got, want)
+			}
+		}
+		for i := range order {
+			i := int32(i)
+			if got, want := used.Readings(i), fresh.Readings(i); !reflect.DeepEqual(got, want) {
+				t.Fatalf("node %d of %x: %v, a new Reader infers %v", i, tree.Data, got, want)
+			}
+			if f, g := used.Field(i), fresh.Field(i); f.Len != nil && (f.Len.costSums.Raw != g.Len.costSums.Raw || f.Len.Forms.Of(f.Len.N) != g.Len.Forms.Of(g.Len.N) || f.Len.N != g.Len.N || f.Len.Longest != g.Len.Longest) {
+				t.Fatalf("node %d of %x: the evidence differs: %+v, of a new Reader %+v", i, tree.Data, f.Len, g.Len)
+			}
+		}
+	}
+	if remembered == 0 {
+		t.Error("nothing is remembered")
+	}
+}

@@ -54,6 +54,12 @@ func (f *Field) readings() []Reading { return Costs{}.readings(nil, f) }
 // readings appends to out, which is empty, the possible types of the field; see Field.readings. It uses cached costs:
 // one Costs should be used for all fields of a tree. explain adds the reasons.
 func (c Costs) readings(out []Reading, f *Field) []Reading {
+	if known := f.remembered(); known != nil && len(*known) > 0 {
+		return append(out, *known...)
+	}
+	if f.Len != nil {
+		f.Len.complete()
+	}
 	v := JudgeField(f, c.Payloads(f))
 	if out == nil {
 		out = make([]Reading, 0, 4)
@@ -77,13 +83,19 @@ func (c Costs) readings(out []Reading, f *Field) []Reading {
 	for _, a := range v.Others {
 		add(a.Kind, a.element, a.P)
 	}
-	return normalize(out)
+	out = normalize(out)
+	// The messages inside a payload may have taken its place in the memo.
+	if known := f.remembered(); known != nil {
+		*known = append((*known)[:0], out...)
+	}
+	return out
 }
 
 // explain adds the reasons for their probabilities to the possible types of a field.
 func (c Costs) explain(f *Field, list []Reading) {
 	var why map[string][]Feature
 	if f.Len != nil {
+		f.Len.complete()
 		why = c.reasons(f)
 	}
 	for i := range list {

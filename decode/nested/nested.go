@@ -19,6 +19,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"unwire/decode/envelope"
@@ -85,7 +86,17 @@ type Finder struct {
 
 	// spent is the number of bytes decoded so far, for the limit.
 	spent int64
+
+	// text is reused memory for the bytes that a text encoded.
+	text []byte
+
+	// tree and reader are reused memory for judging decoded bytes. reader is nil before the first bytes.
+	tree   wire.Tree
+	reader *kind.Reader
 }
+
+// maxReused is the maximum number of bytes of the memory that a Finder reuses.
+const maxReused = 64 << 10
 
 // Find detects the content of a payload that is not a message itself.
 //
@@ -101,8 +112,13 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 		return Content{Form: JSON, Data: payload}, true
 	}
 
+	// Most decoded data is not kept, so it is decoded into reused memory.
+	if cap(f.text) > maxReused {
+		f.text = nil
+	}
+	encoding, data := f.unwrap(payload, &f.text)
+
 	// Without an encoding, only envelopes remain.
-	encoding, data := f.Unwrap(payload)
 	if encoding == "" {
 		// Reject other first bytes before IsFrames examines the payload: envelopes begin with flags.
 		if payload[0]&^0x83 == 0 && envelope.IsFrames(payload) {
@@ -112,37 +128,57 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 	}
 
 	// Something was decoded. It is discarded unless it is clearly data.
-	c := Content{Encoding: encoding, Data: data, Form: Bytes}
+	c := Content{Encoding: encoding, Form: Bytes}
 	switch {
 	case isJSON(data):
 		c.Form = JSON
 	case envelope.IsFrames(data):
 		c.Form = Frames
-	default:
-		switch t := message(data, f.Wire); {
-		case t != nil:
-			c.Form, c.Tree = Message, t
-		case !compressed(encoding):
-			return Content{}, false
-		}
+	case f.isMessage(data):
+		c.Form = Message
+	case !compressed(encoding):
+		return Content{}, false
+	}
+	c.Data = bytes.Clone(data)
+	if c.Form == Message {
+		c.Tree = wire.Parse(c.Data, f.Wire)
 	}
 	return c, true
 }
 
-// message parses data and returns the tree if data is most probably a message. Otherwise it returns nil.
-func message(data []byte, o wire.Options) *wire.Tree {
-	if len(data) < leastMessage {
-		return nil
+// isMessage reports whether data is most probably a message.
+func (f *Finder) isMessage(data []byte) bool {
+	if len(data) < leastMessage || !maybeMessage(data) {
+		return false
 	}
-	t := wire.Parse(data, o)
+	if cap(f.tree.Nodes) > maxReused/8 {
+		f.tree, f.reader = wire.Tree{}, nil
+	}
+	t := &f.tree
+	t.Reset(data, f.Wire)
 	if err := t.Err(); err != nil && !errors.Is(err, wire.ErrDepth) {
-		// Most words do not parse.
-		return nil
+		return false
 	}
-	if is, _, _ := kind.NewReader(t, nil).Best(0); is != wire.KindMessage {
-		return nil
+	if f.reader == nil {
+		f.reader = kind.NewReader(t, nil)
+	} else {
+		f.reader.Reset(t)
 	}
-	return t
+	is, _, _ := f.reader.Best(0)
+	return is == wire.KindMessage
+}
+
+// maybeMessage reports whether data consists of whole fields up to its end or to the first group. Most decoded words do
+// not, and need not be parsed.
+func maybeMessage(data []byte) bool {
+	for len(data) > 0 {
+		n := wire.SkipField(data)
+		if n == 0 {
+			return wire.Type(data[0]&7) == wire.StartGroup
+		}
+		data = data[n:]
+	}
+	return true
 }
 
 // compressed reports whether the last part of an encoding is a compression.
@@ -158,7 +194,13 @@ func (f *Finder) Unwrap(b []byte) (encoding string, data []byte) {
 	if f.spent > defaultLeft {
 		return "", nil
 	}
-	encoding, data, err := unwrap(b)
+	return f.unwrap(b, new([]byte))
+}
+
+// unwrap is Unwrap for a Finder that may decode further data. The bytes that a text encodes are written to *text, which
+// is enlarged if necessary.
+func (f *Finder) unwrap(b []byte, text *[]byte) (encoding string, data []byte) {
+	encoding, data, err := unwrap(b, text)
 	if err != nil {
 		// A payload that exceeds the limit costs as much as the largest allowed one.
 		f.spent += MaxInflated
@@ -168,8 +210,9 @@ func (f *Finder) Unwrap(b []byte) (encoding string, data []byte) {
 	return encoding, data
 }
 
-// unwrap is Unwrap without the limit for all payloads. It returns an error if decompression exceeded its limit.
-func unwrap(b []byte) (encoding string, data []byte, err error) {
+// unwrap is Unwrap without the limit for all payloads. It returns an error if decompression exceeded its limit. text is
+// as in Finder.unwrap.
+func unwrap(b []byte, text *[]byte) (encoding string, data []byte, err error) {
 	// The payload itself may be compressed.
 	if name, out, err := inflate(b); err != nil || name != "" {
 		return name, out, err
@@ -177,13 +220,13 @@ func unwrap(b []byte) (encoding string, data []byte, err error) {
 	switch {
 	case isHex(b):
 		encoding = "hex"
-		data = make([]byte, len(b)/2)
+		data = enlarged(text, len(b)/2)
 		if _, err := hex.Decode(data, b); err != nil {
 			return "", nil, nil
 		}
 	default:
 		var ok bool
-		if data, ok = fromBase64(b); !ok {
+		if data, ok = fromBase64(b, text); !ok {
 			return "", nil, nil
 		}
 		encoding = "base64"
@@ -198,6 +241,12 @@ func unwrap(b []byte) (encoding string, data []byte, err error) {
 		return encoding + "+" + name, out, nil
 	}
 	return encoding, data, nil
+}
+
+// enlarged returns n bytes of *memory, which it enlarges if necessary.
+func enlarged(memory *[]byte, n int) []byte {
+	*memory = slices.Grow((*memory)[:0], n)[:n]
+	return *memory
 }
 
 // inflate decompresses b if all of it is one gzip or zstd stream.
@@ -236,8 +285,15 @@ func isHex(b []byte) bool {
 	return !lower || !upper
 }
 
-// fromBase64 decodes base64 of either alphabet, padded or not.
-func fromBase64(b []byte) ([]byte, bool) {
+// The encodings of base64 without padding. Strict decoding rejects unused bits that are not zero, which base64 of real
+// data never has.
+var (
+	strictStd = base64.RawStdEncoding.Strict()
+	strictURL = base64.RawURLEncoding.Strict()
+)
+
+// fromBase64 decodes base64 of either alphabet, padded or not. text is as in Finder.unwrap.
+func fromBase64(b []byte, text *[]byte) ([]byte, bool) {
 	// Up to two padding characters end the text.
 	url := false
 	end := len(b)
@@ -258,12 +314,11 @@ func fromBase64(b []byte) ([]byte, bool) {
 	if end < len(b) && len(b)%4 != 0 {
 		return nil, false
 	}
-	// Strict decoding rejects unused bits that are not zero, which base64 of real data never has.
-	enc := base64.RawStdEncoding.Strict()
+	enc := strictStd
 	if url {
-		enc = base64.RawURLEncoding.Strict()
+		enc = strictURL
 	}
-	out := make([]byte, enc.DecodedLen(end))
+	out := enlarged(text, enc.DecodedLen(end))
 	n, err := enc.Decode(out, b[:end])
 	return out[:n], err == nil
 }

@@ -110,7 +110,7 @@ const leastWords = 4
 // almostMessage prints payload data of node c if it is a message apart from its missing end, and otherwise returns
 // false. Most of it must be complete fields, and one of them must contain text.
 func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) bool {
-	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || isPlain(data) || envelope.Sniff(data) != "" {
+	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || !maybeTruncated(data) {
 		return false
 	}
 
@@ -140,6 +140,22 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	p.find = s.find
 	p.indent(depth)
 	p.w.WriteString("}\n")
+	return true
+}
+
+// maybeTruncated reports whether data may be a truncated message: it is neither text nor compressed, and whole fields
+// make up at least half of it, or are followed by a group, whose size is not written in its tag.
+func maybeTruncated(data []byte) bool {
+	if isPlain(data) || envelope.Sniff(data) != "" {
+		return false
+	}
+	for rest := data; len(rest) > len(data)-len(data)/2; {
+		n := wire.SkipField(rest)
+		if n == 0 {
+			return wire.Type(rest[0]&7) == wire.StartGroup
+		}
+		rest = rest[n:]
+	}
 	return true
 }
 

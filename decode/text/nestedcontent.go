@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"unwire/decode/envelope"
 	"unwire/decode/nested"
@@ -109,7 +108,7 @@ func escapeInvisible(s string) string {
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsPrint(r) {
+		if strconv.IsPrint(r) {
 			b.WriteRune(r)
 			continue
 		}
@@ -122,7 +121,7 @@ func escapeInvisible(s string) string {
 // isPrintable reports whether all characters are printable.
 func isPrintable(s string) bool {
 	for _, r := range s {
-		if !unicode.IsPrint(r) {
+		if !strconv.IsPrint(r) {
 			return false
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -126,7 +125,10 @@ func (p *printer) piece(f envelopePiece, o Options) {
 		return
 	}
 	// The head: everything that Parse needs to restore the envelope.
-	fmt.Fprintf(p.w, "frame %#02x ", uint8(f.flags))
+	p.w.WriteString("frame 0x")
+	p.w.WriteByte(hexDigits[f.flags>>4])
+	p.w.WriteByte(hexDigits[f.flags&15])
+	p.w.WriteByte(' ')
 	if uint64(f.length) != uint64(len(f.raw)) {
 		fmt.Fprintf(p.w, "len:%d ", f.length)
 	}
@@ -148,10 +150,14 @@ func (p *printer) piece(f envelopePiece, o Options) {
 		defects += "  # still compressed: " + printable(f.inflateError)
 	}
 	if len(f.data) == 0 {
-		p.w.WriteString("{}" + defects + "\n")
+		p.w.WriteString("{}")
+		p.w.WriteString(defects)
+		p.w.WriteByte('\n')
 		return
 	}
-	p.w.WriteString("{" + defects + "\n")
+	p.w.WriteByte('{')
+	p.w.WriteString(defects)
+	p.w.WriteByte('\n')
 	// The payload: JSON, trailers, an unknown compression, or a message.
 	switch {
 	case f.flags&^0x01 != 0 && isPlain(f.data):
@@ -249,7 +255,7 @@ func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescr
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	p.indent(depth)
 	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
-	p.w.WriteString(strconv.FormatUint(n.Number, 10))
+	p.number(n.Number)
 	p.w.WriteByte(':')
 	// The wire type determines the notation, and the reading how the value appears in it.
 	switch n.Type {
@@ -257,7 +263,11 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		p.w.WriteByte(' ')
 		v := p.t.Uint(c)
 		p.long(n.End - n.Val - wire.SizeVarint(v))
-		p.w.WriteString(p.chosenText(c, v, strconv.FormatInt(int64(v), 10)))
+		if text := p.chosenText(c, v, ""); text != "" {
+			p.w.WriteString(text)
+		} else {
+			p.w.Write(strconv.AppendInt(p.w.AvailableBuffer(), int64(v), 10))
+		}
 		p.remark(c, fd)
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
@@ -273,6 +283,9 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		p.payload(c, fd, depth)
 	}
 }
+
+// number prints an unsigned number.
+func (p *printer) number(v uint64) { p.w.Write(strconv.AppendUint(p.w.AvailableBuffer(), v, 10)) }
 
 // long prints the word long-form for a varint that is extra bytes longer than necessary. It prints nothing if extra
 // is 0.
@@ -348,7 +361,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 			p.inside(data, depth)
 			return
 		}
-		p.w.WriteString("`" + hex.EncodeToString(data) + "`")
+		p.hexLiteral(data)
 	}
 	p.w.WriteByte('}')
 	p.remark(c, fd)
@@ -373,7 +386,6 @@ func (p *printer) quoted(data []byte, depth int) {
 
 // quote prints a string literal. Characters that a terminal does not display are escaped byte by byte.
 func (p *printer) quote(data []byte) {
-	const digits = "0123456789abcdef"
 	p.w.WriteByte('"')
 	from := 0
 	for i := 0; i < len(data); {
@@ -388,7 +400,7 @@ func (p *printer) quote(data []byte) {
 		// Valid printable characters beyond ASCII stay readable; all other bytes are escaped.
 		if c >= utf8.RuneSelf {
 			var r rune
-			if r, n = utf8.DecodeRune(data[i:]); n > 1 && unicode.IsPrint(r) {
+			if r, n = utf8.DecodeRune(data[i:]); n > 1 && strconv.IsPrint(r) {
 				i += n
 				continue
 			}
@@ -401,7 +413,7 @@ func (p *printer) quote(data []byte) {
 			p.w.WriteString(`\n`)
 		default:
 			for _, c := range data[i : i+n] {
-				p.w.Write([]byte{'\\', 'x', digits[c>>4], digits[c&15]})
+				p.w.Write([]byte{'\\', 'x', hexDigits[c>>4], hexDigits[c&15]})
 			}
 		}
 		i += n
@@ -417,15 +429,39 @@ func (p *printer) hex(data []byte, depth int) {
 	for len(data) > 0 {
 		k := min(hexLine, len(data))
 		p.indent(depth)
-		p.w.WriteString("`" + hex.EncodeToString(data[:k]) + "`\n")
+		p.hexLiteral(data[:k])
+		p.w.WriteByte('\n')
 		data = data[k:]
 	}
 }
 
+// hexLiteral prints data as one literal of hex digits.
+func (p *printer) hexLiteral(data []byte) {
+	p.w.WriteByte('`')
+	p.w.Write(hex.AppendEncode(p.w.AvailableBuffer(), data))
+	p.w.WriteByte('`')
+}
+
+// hexDigits are the digits of hexadecimal numbers.
+const hexDigits = "0123456789abcdef"
+
 // printable escapes line breaks and other characters that would end a comment.
 func printable(s string) string {
+	if isUnescaped(s) {
+		return s
+	}
 	q := strconv.Quote(s)
 	return q[1 : len(q)-1]
+}
+
+// isUnescaped reports whether strconv.Quote escapes no character of s. It may return false for characters outside ASCII.
+func isUnescaped(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // isPlain reports whether b is UTF-8 without control characters other than white space.

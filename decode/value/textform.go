@@ -56,19 +56,62 @@ func FormOf(b []byte) (Form, bool) {
 		return dataURL(b)
 	}
 
-	// Only dates may contain these characters.
-	if at := bytes.IndexAny(b, " \t\r\n<>\"|^`"); at >= 0 {
+	// Most texts are words, whose characters exclude most formats.
+	var chars formChars
+	for _, c := range b {
+		chars |= formCharsOf[c]
+	}
+	if chars&dateOnly != 0 {
 		return httpDate(b)
 	}
 
 	// From the most specific format to the least: a decimal number may be valid hex and base64, too.
-	for _, try := range [...]func([]byte) (Form, bool){uuid, date, semver, numeral, jwt, absoluteURL, email, path, hexDigits, base64Text} {
+	tries := textForms[:]
+	switch {
+	case chars&formSign != 0:
+	case chars&formDigit != 0 || b[len(b)-1] == '=':
+		tries = signlessForms[:]
+	default:
+		return Form{}, false
+	}
+	for _, try := range tries {
 		if f, ok := try(b); ok {
 			return f, true
 		}
 	}
 	return Form{}, false
 }
+
+// textForms detect the formats of text without white space. Those in signlessForms need none of the characters of
+// formSign, but a digit or padding.
+var (
+	textForms     = [...]func([]byte) (Form, bool){uuid, date, semver, numeral, jwt, absoluteURL, email, path, hexDigits, base64Text}
+	signlessForms = [...]func([]byte) (Form, bool){numeral, hexDigits, base64Text}
+)
+
+// formChars are the kinds of characters of a text that determine which formats it may have.
+type formChars uint8
+
+const (
+	// dateOnly are the characters that no format but a date contains.
+	dateOnly formChars = 1 << iota
+
+	// formSign are the characters of which every format but numbers, hex and base64 has one.
+	formSign
+
+	// formDigit are the digits.
+	formDigit
+)
+
+// formCharsOf has the kind of each character.
+var formCharsOf = func() (t [256]formChars) {
+	for kind, chars := range map[formChars]string{dateOnly: " \t\r\n<>\"|^`", formSign: "-.:/@", formDigit: "0123456789"} {
+		for i := range len(chars) {
+			t[chars[i]] = kind
+		}
+	}
+	return t
+}()
 
 // pem detects text in PEM format. The note is its label, such as CERTIFICATE.
 func pem(b []byte) (Form, bool) {

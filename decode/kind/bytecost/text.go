@@ -2,6 +2,7 @@ package bytecost
 
 import (
 	"bytes"
+	"strconv"
 	"unicode"
 	"unicode/utf8"
 )
@@ -118,7 +119,7 @@ func Text(p []byte) (cost int64, control bool) {
 		case isMark(r):
 			cost += costMark
 			continue
-		case !isLetterRange(r) && !unicode.IsPrint(r):
+		case !isLetterRange(r) && !strconv.IsPrint(r):
 			cost += costUnassigned
 			control = true
 		case r>>9 == script>>9 || r >= 0x3000 && r < 0xa000 && script >= 0x3000 && script < 0xa000:
@@ -239,7 +240,7 @@ func costUTF16(p []byte, most int64) int64 {
 
 // isUTF16Char reports whether r is a character that text in UTF-16 contains: no lone surrogate, and printable or a mark.
 func isUTF16Char(r rune) bool {
-	return (r < 0xd800 || r >= 0xe000) && (isLetterRange(r) || unicode.IsPrint(r) || isMark(r))
+	return (r < 0xd800 || r >= 0xe000) && (isLetterRange(r) || strconv.IsPrint(r) || isMark(r))
 }
 
 // isHan reports whether r is of an East Asian script. These scripts are mixed in one text.
