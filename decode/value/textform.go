@@ -56,25 +56,7 @@ func FormOf(b []byte) (Form, bool) {
 		return dataURL(b)
 	}
 
-	// Most texts are words, whose characters exclude most formats.
-	var chars formChars
-	for _, c := range b {
-		chars |= formCharsOf[c]
-	}
-	if chars&dateOnly != 0 {
-		return httpDate(b)
-	}
-
-	// From the most specific format to the least: a decimal number may be valid hex and base64, too.
-	tries := textForms[:]
-	switch {
-	case chars&formSign != 0:
-	case chars&formDigit != 0 || b[len(b)-1] == '=':
-		tries = signlessForms[:]
-	default:
-		return Form{}, false
-	}
-	for _, try := range tries {
+	for _, try := range possibleForms(b) {
 		if f, ok := try(b); ok {
 			return f, true
 		}
@@ -82,12 +64,31 @@ func FormOf(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
-// textForms detect the formats of text without white space. Those in signlessForms need none of the characters of
-// formSign, but a digit or padding.
+// The functions that detect formats, from the most specific format to the least: a decimal number may be valid hex
+// and base64, too. textForms are for text without the characters of dateOnly, which only dateForms contain. Those in
+// signlessForms need none of the characters of formSign, but a digit or padding.
 var (
-	textForms     = [...]func([]byte) (Form, bool){uuid, date, semver, numeral, jwt, absoluteURL, email, path, hexDigits, base64Text}
-	signlessForms = [...]func([]byte) (Form, bool){numeral, hexDigits, base64Text}
+	dateForms     = []func([]byte) (Form, bool){httpDate}
+	textForms     = []func([]byte) (Form, bool){uuid, date, semver, numeral, jwt, absoluteURL, email, path, hexDigits, base64Text}
+	signlessForms = []func([]byte) (Form, bool){numeral, hexDigits, base64Text}
 )
+
+// possibleForms returns the functions for the formats that the characters of a text allow; none for most words.
+func possibleForms(b []byte) []func([]byte) (Form, bool) {
+	var chars formChars
+	for _, c := range b {
+		chars |= formCharsOf[c]
+	}
+	switch {
+	case chars&dateOnly != 0:
+		return dateForms
+	case chars&formSign != 0:
+		return textForms
+	case chars&formDigit != 0 || b[len(b)-1] == '=':
+		return signlessForms
+	}
+	return nil
+}
 
 // formChars are the kinds of characters of a text that determine which formats it may have.
 type formChars uint8

@@ -41,6 +41,7 @@ func (endingRule) Paces() bool                     { return false }
 func (e endingRule) Passes(f *rewrite.Frame) bool {
 	return e.Frame(context.Background(), f).Action == rewrite.Pass
 }
+
 func (endingRule) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
 	return false
 }

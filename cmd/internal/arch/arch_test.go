@@ -123,7 +123,8 @@ var table = map[string]row{
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "connects through the user's proxy; another unwire learns the origin of a connection"},
 	"mitm/h1": {
 		imports: []string{"captures", "mitm/rewrite"},
-		why:     "the relay records what it forwards; it does not know the proxy, and asks where a request goes",
+		tests:   []string{"decode/envelope"},
+		why:     "the relay records what it forwards; it does not know the proxy, and asks where a request goes; tests change envelopes",
 	},
 	"mitm/rewrite": {
 		imports: []string{"captures", "decode/envelope"},
