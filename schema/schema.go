@@ -103,7 +103,7 @@ func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 func loadTree(ctx context.Context, dir string) (*Schema, error) {
 	s, err := Load(ctx, os.DirFS(dir))
 	if err != nil {
-		return nil, fmt.Errorf("%w (below %s)", err, dir)
+		return nil, fmt.Errorf("%w (in the folder %s)", err, dir)
 	}
 	return s, nil
 }

@@ -41,7 +41,7 @@ var wrongCalls = []wrongCall{
 	{"drift missing1 missing2", 3, "missing1: no such file", "check the file name"},
 	{"use text.txt", 3, "text.txt: the file is not an unwire capture", "the capture comes last: unwire use DEFINITIONS… F.uwc"},
 	{"use folder json.uwc", 3, "folder: the input is neither a folder of .proto files", "writes a descriptor set"},
-	{"schema update --proto folder --from json.uwc", 3, "no .proto file was found (below folder)", "name a folder with .proto files"},
+	{"schema update --proto folder --from json.uwc", 3, "no .proto file was found (in the folder folder)", "name a folder with .proto files"},
 	{"schema check --proto missing/ json.uwc", 3, "missing/: no such file", "check the file name"},
 	{"standin --script text.txt", 3, "text.txt: script: line 1", "'unwire standin --print-script' prints a valid script"},
 

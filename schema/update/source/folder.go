@@ -36,11 +36,11 @@ func ReadFolder(ctx context.Context, dir string) (*Folder, error) {
 	}
 	texts, err := schema.ReadTexts(os.DirFS(dir))
 	if err != nil {
-		return nil, fmt.Errorf("%w (below %s)", err, dir)
+		return nil, fmt.Errorf("%w (in the folder %s)", err, dir)
 	}
 	have, err := interrupt.Run(ctx, func() (*schema.Schema, error) { return schema.FromTexts(texts) })
 	if err != nil {
-		return nil, fmt.Errorf("%w (below %s)", err, dir)
+		return nil, fmt.Errorf("%w (in the folder %s)", err, dir)
 	}
 	evidence, err := readEvidence(filepath.Join(dir, update.EvidenceFile))
 	if err != nil {

@@ -235,7 +235,7 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 			return nil, app.Fail(app.ExitInput, fmt.Errorf("cannot load the definitions of %s: %w", term.Clean(method), err), definitionsHint(err))
 		}
 		if s.Method(service, rpc) == nil {
-			return nil, noMethod(s, service, rpc, name)
+			return nil, noMethod(s, service, rpc, o.To.Redacted()+" (by server reflection)")
 		}
 	}
 	s.SetBase(wellknown.Schema())

@@ -86,10 +86,11 @@ malformed, decode reports the offset and the reason, and decodes the rest.
 decode prints field names as comments, if it knows the message type. For a frame of a
 capture, the definitions of its method contain the type; for a file, --type names it.
 
---as 1.2:string makes decode read field 1.2 as a string. In a capture, this choice is
-stored for the method; --once does not store it, and --as 1.2:auto removes it. --as
-delimited32be or delimited32le (lengths of 4 bytes) is only for connections without HTTP
-in a capture.`,
+--as 1.2:string makes decode read field 1.2 as a string. If the input is a frame of a
+capture, decode stores this choice in the capture, for all messages of the same method
+and direction. With --once, decode does not store the choice; --as 1.2:auto deletes a
+stored one. --as delimited32be or delimited32le (lengths of 4 bytes) is only for
+connections without HTTP in a capture.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode

@@ -51,8 +51,9 @@ RunSSE and BidiAppend in the built-in definitions. For the first of these calls,
 prints the whole stream, and marks frames that are missing, repeated or out of order.
 With --parts or --follow, show prints each call separately.
 
---as 1.2:string makes show read field 1.2 as a string. The capture stores this choice for
-the method; --once does not store it, and --as 1.2:auto removes it.`,
+--as 1.2:string makes show read field 1.2 as a string, and stores this choice in the
+capture, for all messages of the same method and direction. With --once, show does not
+store the choice; --as 1.2:auto deletes a stored one.`,
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -67,7 +67,7 @@ func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.intercept, "intercept", "", "hold back frames that match this filter, until 'unwire intercept' releases them")
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
 	flags.StringVar(&f.hook, "hook", "", "pass frames to this command, which reads one JSON object per frame from stdin, and prints an action for each frame on stdout")
-	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: pass only frames that match this filter")
+	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: give the program only frames that match this filter; others are forwarded unchanged")
 	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, add latency, or both, such as 64KB/s,200ms")
 }
 
