@@ -19,7 +19,7 @@ func ParseNumbers(s string) (Numbers, error) {
 		first, err1 := strconv.ParseInt(low, 10, 32)
 		last, err2 := strconv.ParseInt(high, 10, 32)
 		if err1 != nil || err2 != nil || first < 1 || last < first {
-			return nil, fmt.Errorf("fields must be ranges of numbers such as 1-1100,5000, not %q", s)
+			return nil, fmt.Errorf("fields must be numbers, or ranges with the smaller number first, such as 1-1100,5000, not %q", s)
 		}
 		out = append(out, Range{First: int32(first), Last: int32(last)})
 	}

@@ -123,7 +123,7 @@ func (a *Allowance) readLine(line string) error {
 	case rule.what != "method" && len(words) == 1:
 		rule.message = words[0]
 	default:
-		return fmt.Errorf("line %q must have the form [unknown|contradicted] MESSAGE [FIELD], or method SERVICE/RPC", strings.TrimSpace(line))
+		return fmt.Errorf("line %q must be MESSAGE or MESSAGE FIELD, which the word unknown or contradicted may precede, or the word method and SERVICE/RPC", strings.TrimSpace(line))
 	}
 
 	// A malformed pattern would match nothing, so it is reported here.

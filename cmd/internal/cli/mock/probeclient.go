@@ -79,9 +79,10 @@ that ignore these variables reach real servers. In ARGS, {url} and {https} are
 replaced by the URL of the mock. CMD has a new home folder for each run, and its stdin
 is empty.
 
-The built-in profile of a service lists the messages that ask CMD to run commands. The
-mock sends such messages unedited, unless --allow-execute is given. In each run, CMD
-executes the shell commands that the recorded answers ask for.
+Some servers ask their clients to run shell commands. If CMD is such a client, CMD runs
+the commands of the recorded answers in each run. For services that unwire has a built-in
+profile of, probe-client does not edit messages with commands, unless --allow-execute is
+given.
 
 --dry-run prints the fields and the number of runs, without running CMD. --journal
 saves the outcome of each run, and --resume continues an interrupted probe. The exit

@@ -109,7 +109,7 @@ read so far; for a damaged capture, the exit status is 3.`,
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output: a .proto file, or a folder such as x/ (default: stdout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and its statistics to this JSON file (*.pb: only statistics, compact); - prints them instead of the .proto files")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "in the comment of every field, print its counts, its probability and the other possible types")
-	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "name fields field_N even if their values suggest another name")
+	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call all fields field_1, field_2 and so on, even if their values suggest other names")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses, such as a folder of .proto files (default: UNWIRE_PROTO, the capture or unwire.yaml; none: no names)")

@@ -62,9 +62,9 @@ names, comments, order, options and blank lines stay unchanged. Without --write,
 update only prints the change as a unified diff.
 
 SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that 'unwire
-schema extract' reads, captures, evidence of 'unwire schema infer', or the JSON output
-of 'unwire align' or 'unwire probe'. Captures that contain the same calls in JSON and in
-protobuf also provide field names.
+schema extract' reads, captures, a file of 'unwire schema infer --evidence', or the JSON
+output of 'unwire align' or 'unwire probe'. Captures that contain the same calls in JSON
+and in protobuf also provide field names.
 
 update replaces placeholder names (field_7, unknown7, Unknown3). It replaces other names
 only with --take-names. It replaces a type by another type with the same wire format only

@@ -45,7 +45,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	for _, fr := range p.Frames {
 		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
 		for _, b := range fr.Live {
-			fmt.Fprintf(out, "  in field %s, %s\n", term.Clean(b.Path), term.Clean(liveSource(&b)))
+			fmt.Fprintf(out, "  field %s gets %s\n", term.Clean(b.Path), term.Clean(liveSource(&b)))
 		}
 		if withBytes {
 			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
