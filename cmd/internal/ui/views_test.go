@@ -92,7 +92,7 @@ func TestLabel(t *testing.T) {
 	p.click("#list-0")
 	p.await("location.hash.includes('x=1')")
 	p.keys("gt")
-	p.see(".label", "wrong?")
+	p.see(".label", "Wrong role?")
 	p.click(".label select")
 	p.keys("thinking", kb.Enter)
 	p.clickText(".label button", "Label")
