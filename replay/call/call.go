@@ -160,7 +160,7 @@ func Do(ctx context.Context, o Options, m Messages) (*Result, error) {
 	s := newSender(&o)
 	defer s.close()
 
-	c := &caller{o: &o, m: m, result: &Result{Code: "ok"}, client: connect.NewClient[frame, frame](s, strings.TrimSuffix(o.To.String(), "/")+Path(o.Method), o.clientOptions()...)}
+	c := &caller{o: &o, m: m, sender: s, result: &Result{Code: "ok"}, client: connect.NewClient[frame, frame](s, strings.TrimSuffix(o.To.String(), "/")+Path(o.Method), o.clientOptions()...)}
 	err := c.call(limited)
 	s.end(err)
 	c.result.Exchange, c.result.Sent = s.exchange(), int(c.sent.Load())
@@ -236,6 +236,9 @@ type caller struct {
 
 	// m supplies the request messages and receives the responses.
 	m Messages
+
+	// sender sends the request.
+	sender *sender
 
 	// client calls the method with encoded messages.
 	client *connect.Client[frame, frame]
@@ -430,6 +433,7 @@ func (c *caller) bidi(ctx context.Context, cancel context.CancelFunc) error {
 		}
 		if c.faulted() != nil {
 			cancel()
+			c.sender.close()
 			return
 		}
 		// Receive reports the stream's error

@@ -57,6 +57,9 @@ type sender struct {
 
 	// ended means that the recording has ended.
 	ended bool
+
+	// closed means that close was called.
+	closed bool
 }
 
 // newSender returns the sender for one call.
@@ -99,6 +102,10 @@ func (s *sender) Do(req *http.Request) (*http.Response, error) {
 	defer s.mu.Unlock()
 	s.body = &answerBody{ReadCloser: resp.Body, s: s, resp: resp}
 	resp.Body = s.body
+	if s.closed {
+		// its error is irrelevant now
+		_ = resp.Body.Close()
+	}
 	if s.record != nil {
 		s.record.Connection(connection(resp.TLS, s.o.Reach.Insecure), server)
 		s.record.Response(resp.StatusCode, s.kept(resp.Header))
@@ -171,6 +178,8 @@ func (s *sender) end(err error) {
 	switch {
 	case s.body == nil:
 		outcome, reason = captures.Failed, "no answer"
+	case s.closed: // before the end, because of a local error
+		outcome = captures.Canceled
 	case s.body.err != nil && !errors.Is(s.body.err, io.EOF):
 		outcome, reason = captures.Reset, s.body.err.Error()
 	case s.body.err == nil && err != nil && !connect.IsWireError(err):
@@ -195,9 +204,11 @@ func (s *sender) exchange() int64 {
 	return s.record.ID()
 }
 
-// close closes the response body and the idle connections.
+// close closes the response body, also one that arrives later, and the idle connections. Reading from the body then
+// fails; it would not if only the context ended, because the transport waits for more of the request body.
 func (s *sender) close() {
 	s.mu.Lock()
+	s.closed = true
 	body := s.body
 	s.mu.Unlock()
 	if body != nil {

@@ -185,6 +185,9 @@ func hostsOf(c *x509.Certificate) string {
 const (
 	OnlyHTTP2 = "the server answers in HTTP/2 only, as servers of gRPC do"
 	OnlyHTTP1 = "the server answers in HTTP/1.1 only"
+
+	// NeverHTTP2 is also said of a server that closes the connection at once.
+	NeverHTTP2 = "the server ended the connection without an answer in HTTP/2; it may support HTTP/1.1 only"
 )
 
 // versionFault explains the error that results from a response in another HTTP version than the
@@ -199,6 +202,9 @@ func versionFault(err error) string {
 		return OnlyHTTP2
 	case strings.Contains(text, "looked like an HTTP/1.1 header"):
 		return OnlyHTTP1
+	// The connection ended before the request was written, so net/http does not say why.
+	case strings.Contains(text, "http2: client conn could not be established"):
+		return NeverHTTP2
 	}
 	return ""
 }

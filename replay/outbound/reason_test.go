@@ -45,9 +45,9 @@ func TestOtherVersionOfHTTP(t *testing.T) {
 		}
 	}()
 
-	for _, c := range []struct{ version, address, want string }{
-		{"1.1", http2.Addr().String(), OnlyHTTP2},
-		{"2", http1.Addr().String(), OnlyHTTP1},
+	for _, c := range []struct{ version, address, want, early string }{
+		{"1.1", http2.Addr().String(), OnlyHTTP2, OnlyHTTP2},
+		{"2", http1.Addr().String(), OnlyHTTP1, NeverHTTP2}, // if the answer is read before the request is written
 	} {
 		transport := New("http", c.version, true, true, Policy{})
 		var at Progress
@@ -61,10 +61,10 @@ func TestOtherVersionOfHTTP(t *testing.T) {
 			_ = resp.Body.Close()
 			t.Fatalf("HTTP/%s: %s", c.version, resp.Status)
 		}
-		if reason, text := at.Explain(err, time.Second); reason != NoAnswer || text != c.want {
+		if reason, text := at.Explain(err, time.Second); reason != NoAnswer || text != c.want && text != c.early {
 			t.Errorf("HTTP/%s: %s %q of %v", c.version, reason, text, err)
 		}
-		if f := at.Failure(err, time.Second); f.Message != c.want {
+		if f := at.Failure(err, time.Second); f.Message != c.want && f.Message != c.early {
 			t.Errorf("HTTP/%s: %q", c.version, f.Message)
 		}
 		cancel()

@@ -122,7 +122,7 @@ func hint(o *call.Options, r *call.Result) string {
 		return "use --protocol grpc; or --http2, for Connect over HTTP/2"
 	case r.Local && r.Message == outbound.OnlyHTTP2:
 		return "use --protocol grpc, or --http2"
-	case r.Local && r.Message == outbound.OnlyHTTP1:
+	case r.Local && (r.Message == outbound.OnlyHTTP1 || r.Message == outbound.NeverHTTP2):
 		return "use --protocol connect or grpc-web, which do not need HTTP/2"
 	case r.Local && r.Reason == outbound.NoAnswer && o.Protocol == call.GRPC:
 		return "check that the server serves gRPC at this address; gRPC needs HTTP/2, --protocol connect and grpc-web do not"

@@ -107,6 +107,13 @@ var ofProtocol = []string{
 	"connect-protocol-version", "connect-timeout-ms", "grpc-timeout", "user-agent", "accept",
 }
 
+// isBinaryType reports whether the answer to a request of a content type is binary, so that curl must be told to print
+// it on a terminal. value is in lower case.
+func isBinaryType(value string) bool {
+	kind, _, _ := strings.Cut(value, ";")
+	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+") || strings.HasSuffix(kind, "proto") || strings.HasSuffix(kind, "protobuf")
+}
+
 // checkedRaw returns the URL of a request, if the request can be written with its recorded method and
 // body.
 //
@@ -146,7 +153,9 @@ func Curl(r *Request) (*Line, error) {
 	if r.Headers.Get("content-type") == "" && len(r.Body) > 0 {
 		l.add("--header", quote("content-type:"))
 	}
-	if slices.ContainsFunc(r.Headers, func(h captures.Header) bool { return strings.HasPrefix(strings.ToLower(h.Value), "application/grpc") }) {
+	if slices.ContainsFunc(r.Headers, func(h captures.Header) bool {
+		return strings.EqualFold(h.Name, "content-type") && isBinaryType(strings.ToLower(h.Value))
+	}) {
 		l.add("--output", "-") // binary is what is wanted
 	}
 
