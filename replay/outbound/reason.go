@@ -186,7 +186,7 @@ const (
 	OnlyHTTP2 = "the server answers in HTTP/2 only, as servers of gRPC do"
 	OnlyHTTP1 = "the server answers in HTTP/1.1 only"
 
-	// NeverHTTP2 is also said of a server that closes the connection at once.
+	// NeverHTTP2 also describes a server that closes the connection at once.
 	NeverHTTP2 = "the server ended the connection without an answer in HTTP/2; it may support HTTP/1.1 only"
 )
 

@@ -107,8 +107,8 @@ var ofProtocol = []string{
 	"connect-protocol-version", "connect-timeout-ms", "grpc-timeout", "user-agent", "accept",
 }
 
-// isBinaryType reports whether the answer to a request of a content type is binary, so that curl must be told to print
-// it on a terminal. value is in lower case.
+// isBinaryType reports whether the answer to a request of a content type is binary. curl prints such an answer on a
+// terminal only with --output -. value is in lower case.
 func isBinaryType(value string) bool {
 	kind, _, _ := strings.Cut(value, ";")
 	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+") || strings.HasSuffix(kind, "proto") || strings.HasSuffix(kind, "protobuf")
