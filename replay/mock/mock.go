@@ -282,8 +282,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
-// done counts a request that has ended, and passes it to Options.Answered.
+// done counts a request that has ended, and passes it to Options.Answered. Only then is its WebSocket, if any, no
+// longer waited for.
 func (s *Server) done(x *session) {
+	if x.socket != nil {
+		defer s.open.Done()
+	}
 	a := x.finish()
 	s.mu.Lock()
 	if a.Exchange != 0 {

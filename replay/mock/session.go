@@ -135,7 +135,7 @@ func (x *session) run() {
 		if !x.accept(list) {
 			return
 		}
-		defer x.s.closeSocket(x.socket)
+		defer x.socket.CloseNow() //nolint:errcheck // it may be closed already
 		ctx, gone := context.WithCancel(x.s.sockets)
 		defer gone()
 		x.r = x.r.WithContext(ctx)

@@ -231,13 +231,6 @@ func (x *session) refuseOpen(code, message string) {
 	_ = x.socket.Close(status, reason)
 }
 
-// closeSocket closes the connection of a WebSocket, if it is still open.
-func (s *Server) closeSocket(c *websocket.Conn) {
-	// It may be closed already.
-	_ = c.CloseNow()
-	s.open.Done()
-}
-
 // endSockets waits for the WebSockets until ctx ends, then cuts them off.
 //
 // Errors: that of ctx.

@@ -291,6 +291,38 @@ func TestWebSocketRefusals(t *testing.T) {
 	}
 }
 
+// TestWebSocketIsReported: Shutdown waits until an ended WebSocket is counted and reported.
+func TestWebSocketIsReported(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	talk := func(addr string) {
+		c, _ := dial(t.Context(), addr, "/talk", nil)
+		_ = c.Write(t.Context(), websocket.MessageText, []byte("hello"))
+		_, _, _ = c.Read(t.Context())
+		_ = c.Close(websocket.StatusNormalClosure, "")
+	}
+	f.record(socketServer(), mitm.Options{}, talk)
+	src := must(store.Open(f.path, store.ReadOptions{}))
+	defer src.Close() //nolint:errcheck // only read
+	reporting, report := make(chan bool), make(chan bool)
+	server := must(New(t.Context(), src, Options{CA: f.ca, Answered: func(Answer) { reporting <- true; <-report }}))
+	srv := httptest.NewServer(server)
+	defer srv.Close()
+	talk(must(url.Parse(srv.URL)).Host)
+	<-reporting
+	ended := make(chan error, 1)
+	go func() { ended <- server.Shutdown(t.Context()) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("Shutdown returned %v before the WebSocket was reported", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(report)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestWebSocketShutdown: an open WebSocket does not keep the server from ending.
 func TestWebSocketShutdown(t *testing.T) {
 	t.Parallel()
