@@ -55,7 +55,7 @@ func variables(names []string) []string {
 // unredact returns a message with its placeholders replaced by secrets. Placeholders of unknown secrets
 // stay. changed means that at least one was replaced.
 func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
-	for _, m := range placeholdersIn(data, p.isJSONData(data)) {
+	for _, m := range placeholdersIn(data, p.isJSON(&PlanFrame{proto: true})) {
 		secret, ok := p.known(string(m[1]))
 		if !ok {
 			// it stays if Options.OmitSecrets is set
@@ -79,13 +79,9 @@ func (p *Plan) known(tag string) (string, bool) {
 	return "", false
 }
 
-// isJSONData is isJSON for the data of a message whose frame is not known.
-func (p *Plan) isJSONData(data []byte) bool {
-	return p.isJSON(&PlanFrame{proto: wire.Parse(data, wire.Options{}).Err() == nil})
-}
-
 // placeholdersIn returns the placeholders in a message, each with its tag. In protobuf, each field is
-// searched by itself, because the bytes before and after a field may read like letters.
+// searched by itself, because the bytes before and after a field may read like letters. Data that does not
+// parse as protobuf is searched as text.
 func placeholdersIn(data []byte, isJSON bool) (found [][][]byte) {
 	if !credential.InBytes.Match(data) {
 		return nil
@@ -133,7 +129,7 @@ func innermost(t *wire.Tree, b []byte) int32 {
 // fill replaces one placeholder in a message by its secret. In JSON the secret is escaped; in protobuf,
 // the lengths of the enclosing fields are adjusted.
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
-	isJSON := p.isJSONData(data)
+	isJSON := p.isJSON(&PlanFrame{proto: wire.Parse(data, wire.Options{}).Err() == nil})
 	if len(placeholder) == len(secret) || isJSON {
 		if isJSON {
 			quoted := jsontree.Quote(secret)

@@ -169,7 +169,7 @@ func reorder(bindings []Binding, from []*parsedMessage) (unknown *Binding, reaso
 		all := bindings[group[0]].listOf(from[group[0]].leaves)
 		if !o.first {
 			all = slices.DeleteFunc(all, func(e element) bool {
-				return !slices.ContainsFunc(group, func(i int) bool { return bindings[i].FromPath == e.path && bindings[i].Part == e.part })
+				return !slices.ContainsFunc(group, func(i int) bool { return bindings[i].place().isAt(e) })
 			})
 		}
 		if o.sort(all); len(all) < len(group) {
@@ -177,7 +177,7 @@ func reorder(bindings []Binding, from []*parsedMessage) (unknown *Binding, reaso
 		}
 		for rank, i := range group {
 			b := &bindings[i]
-			if b.FromPath == all[rank].path && b.Part == all[rank].part {
+			if b.place().isAt(all[rank]) {
 				continue
 			}
 			if !o.certain {

@@ -118,18 +118,23 @@ func (s *IDs) Lost(ex *decode.Exchange, f *decode.Frame) (word, path, from strin
 		return "", "", "", false
 	}
 	terms := values.Terms(values.Leaves(f, nil))
-	for _, word := range slices.Sorted(maps.Keys(terms)) {
-		if s.lost[word] == "" {
-			continue
+	maps.DeleteFunc(terms, func(word, _ string) bool { return s.lost[word] == "" })
+	for i := range ex.Frames {
+		o := &ex.Frames[i]
+		if len(terms) == 0 {
+			break
 		}
-		said := slices.ContainsFunc(ex.Frames, func(o decode.Frame) bool {
-			return o.Dir == captures.Down && IsMessage(&o) && values.Terms(values.Leaves(&o, nil))[word] != ""
-		})
-		if !said {
-			return word, terms[word], s.lost[word], true
+		if o.Dir == captures.Down && IsMessage(o) {
+			for word := range values.Terms(values.Leaves(o, nil)) {
+				delete(terms, word)
+			}
 		}
 	}
-	return "", "", "", false
+	if len(terms) == 0 {
+		return "", "", "", false
+	}
+	word = slices.Min(slices.Collect(maps.Keys(terms)))
+	return word, terms[word], s.lost[word], true
 }
 
 // addPair maps the identifiers in a captured message (was) to those at the same paths in the live
