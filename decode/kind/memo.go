@@ -107,11 +107,8 @@ const (
 	zigzagClasses = uint64(len(oneZigzagOdds))
 
 	// numberClasses is the number of classes of numbers.
-	numberClasses = negativeClasses + smallNumbers + zigzagClasses*uint64(1+len(timeUnits))
+	numberClasses = negativeClasses + smallNumbers + zigzagClasses*uint64(1+len(value.TimeUnits))
 )
-
-// timeUnits are the results of value.TimeUnit for times.
-var timeUnits = [...]string{"timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns"}
 
 // numberClass returns the class of a varint. varintScalars returns the same for all numbers of one class, if each is
 // the only value of its field.
@@ -124,6 +121,6 @@ func numberClass(v uint64) uint64 {
 	case v < smallNumbers:
 		return negativeClasses + v
 	}
-	unit := 1 + slices.Index(timeUnits[:], value.TimeUnit(v))
+	unit := 1 + slices.Index(value.TimeUnits[:], value.TimeUnit(v))
 	return negativeClasses + smallNumbers + v%zigzagClasses + zigzagClasses*uint64(unit)
 }

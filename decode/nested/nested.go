@@ -171,14 +171,8 @@ func (f *Finder) isMessage(data []byte) bool {
 // maybeMessage reports whether data consists of whole fields up to its end or to the first group. Most decoded words do
 // not, and need not be parsed.
 func maybeMessage(data []byte) bool {
-	for len(data) > 0 {
-		n := wire.SkipField(data)
-		if n == 0 {
-			return wire.Type(data[0]&7) == wire.StartGroup
-		}
-		data = data[n:]
-	}
-	return true
+	n, isGroup := wire.SkipFields(data)
+	return n == len(data) || isGroup
 }
 
 // compressed reports whether the last part of an encoding is a compression.

@@ -149,14 +149,8 @@ func maybeTruncated(data []byte) bool {
 	if isPlain(data) || envelope.Sniff(data) != "" {
 		return false
 	}
-	for rest := data; len(rest) > len(data)-len(data)/2; {
-		n := wire.SkipField(rest)
-		if n == 0 {
-			return wire.Type(rest[0]&7) == wire.StartGroup
-		}
-		rest = rest[n:]
-	}
-	return true
+	n, isGroup := wire.SkipFields(data)
+	return n >= len(data)/2 || isGroup
 }
 
 // fieldOf returns the declaration of a field in md, or nil.

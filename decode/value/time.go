@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// TimeUnit returns the unit in which v is a Unix time between 2001 and 2065: "timestamp-s", "timestamp-ms",
-// "timestamp-us" or "timestamp-ns". It returns "" if v is not such a time. The ranges of the units do not overlap.
+// TimeUnits are the units of Unix times, from seconds to nanoseconds.
+var TimeUnits = [...]string{"timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns"}
+
+// TimeUnit returns the unit, of TimeUnits, in which v is a Unix time between 2001 and 2065. It returns "" if v is not
+// such a time. The ranges of the units do not overlap.
 func TimeUnit(v uint64) string {
-	const from, to = 1e9, 3e9
-	for _, u := range [...]struct {
-		name string
-		per  uint64
-	}{{"timestamp-s", 1}, {"timestamp-ms", 1e3}, {"timestamp-us", 1e6}, {"timestamp-ns", 1e9}} {
-		if v >= from*u.per && v < to*u.per {
-			return u.name
+	from, to := uint64(1e9), uint64(3e9)
+	for _, unit := range TimeUnits {
+		if v >= from && v < to {
+			return unit
 		}
+		from, to = from*1e3, to*1e3
 	}
 	return ""
 }

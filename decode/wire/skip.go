@@ -29,3 +29,16 @@ func SkipField(b []byte) int {
 
 	return 0
 }
+
+// SkipFields returns the length in bytes of the whole fields at the beginning of b. It ends before a malformed field and
+// before a group; isGroup means that it was a group.
+func SkipFields(b []byte) (n int, isGroup bool) {
+	for n < len(b) {
+		size := SkipField(b[n:])
+		if size == 0 {
+			return n, Type(b[n]&7) == StartGroup
+		}
+		n += size
+	}
+	return n, false
+}
