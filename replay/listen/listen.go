@@ -16,6 +16,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -189,3 +191,15 @@ func (q *queue) Close() error {
 
 // Addr returns the address of the listener.
 func (q *queue) Addr() net.Addr { return q.ln.Addr() }
+
+// IsLocalName reports whether a Host header, or the host of an Origin, names this machine's loopback interface. Servers
+// that refuse other names are safe from web pages whose host name resolves to loopback (DNS rebinding).
+func IsLocalName(host string) bool {
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host {
+		return false
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}

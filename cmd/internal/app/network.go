@@ -80,6 +80,23 @@ func (a *App) Shutdown(stop func(context.Context) error) {
 	_ = stop(ctx) // requests that were cut off are lost
 }
 
+// ServeUntil runs serve until ctx ends, or until serve fails. ready is called when serve has been started.
+//
+// Errors: those of ready and serve; nil if ctx has ended.
+func ServeUntil(ctx context.Context, serve, ready func() error) error {
+	served := make(chan error, 1)
+	go func() { served <- serve() }()
+	if err := ready(); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-served:
+		return err
+	}
+}
+
 // TrustRecorded adds the CA certificate with which an exchange was recorded to the trusted CAs of p, and
 // prints that. It does nothing if p already has CAs from a flag. If id is 0, it uses the first exchange
 // that stores a CA.

@@ -312,7 +312,7 @@ var table = map[string]row{
 		why:     "asks servers for definitions under the same policy as replay, independent of captures",
 	},
 	"replay/reflection/proxy": {
-		imports: []string{"replay/outbound", "schema"},
+		imports: []string{"replay/listen", "replay/outbound", "schema"},
 		why:     "answers from definitions and forwards the rest, under the same policy as replay, independent of captures",
 	},
 	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, independent of requests"},
@@ -369,7 +369,7 @@ var table = map[string]row{
 		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API without state",
 	},
 	"replay/gateway/server": {
-		imports: []string{"captures", "replay/agent/turn", "replay/gateway", "replay/gateway/"},
+		imports: []string{"captures", "replay/agent/turn", "replay/gateway", "replay/gateway/", "replay/listen"},
 		tests:   []string{"captures/store", "proto", "replay/agent", "replay/standin"},
 		why:     "protects the front ends with a key, and records their answers",
 	},

@@ -23,7 +23,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +34,7 @@ import (
 	"unwire/replay/gateway/messages"
 	"unwire/replay/gateway/openai"
 	"unwire/replay/gateway/responses"
+	"unwire/replay/listen"
 )
 
 // Limits of connections. Responses as a whole have no time limit, but front.Events limits each write.
@@ -230,7 +230,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err *turn.Error) {
 // checkOrigin refuses requests from web pages whose origin is not allowed (CORS), and sets the response
 // headers for allowed ones.
 func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) *turn.Error {
-	if !isLoopbackName(r.Host) {
+	if !listen.IsLocalName(r.Host) {
 		return &turn.Error{Kind: turn.Forbidden, Code: "host_not_allowed", Message: "the Host header must be localhost or a loopback address"}
 	}
 	origin := r.Header.Get("Origin")
@@ -249,17 +249,6 @@ func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) *turn.Error
 		h.Set("Access-Control-Max-Age", "600")
 	}
 	return nil
-}
-
-// isLoopbackName reports whether a Host header names this machine's loopback interface.
-func isLoopbackName(host string) bool {
-	u, err := url.Parse("http://" + host)
-	if err != nil || u.Host != host {
-		return false
-	}
-	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	ip := net.ParseIP(name)
-	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // checkKey returns the API key of a request; false if it is not valid. All keys are compared in

@@ -15,7 +15,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,11 +22,11 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"strings"
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
 
+	"unwire/replay/listen"
 	"unwire/replay/outbound"
 	"unwire/schema"
 )
@@ -73,8 +72,8 @@ type Proxy struct {
 	// reflection answers requests for reflection.
 	reflection *http.ServeMux
 
-	// forward1 and forward2 forward requests over HTTP/1.1 and HTTP/2.
-	forward1, forward2 *httputil.ReverseProxy
+	// http1 and http2 send requests to the server over HTTP/1.1 and HTTP/2.
+	http1, http2 *http.Transport
 
 	// errors writes errors in the protocol of the client.
 	errors *connect.ErrorWriter
@@ -100,95 +99,75 @@ func New(o Options) (*Proxy, error) {
 	reflector := grpcreflect.NewReflector(grpcreflect.NamerFunc(p.Services), grpcreflect.WithDescriptorResolver(definitions), grpcreflect.WithExtensionResolver(definitions))
 	p.reflection.Handle(grpcreflect.NewHandlerV1(reflector))
 	p.reflection.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
-	p.forward1, p.forward2 = p.forwarder("1.1"), p.forwarder("2")
+	p.http1, p.http2 = outbound.New(o.To.Scheme, "1.1", false, true, o.Reach), outbound.New(o.To.Scheme, "2", false, true, o.Reach)
 	return p, nil
 }
 
 // Services returns the full names of the services that reflection lists, sorted.
 func (p *Proxy) Services() []string { return slices.Clone(p.services) }
 
-// forwarder returns a handler that forwards requests to the server over a version of HTTP.
-func (p *Proxy) forwarder(version string) *httputil.ReverseProxy {
-	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(p.o.To)
-			r.Out.URL.RawQuery = r.In.URL.RawQuery // also what net/url does not accept
-		},
-		Transport:     outbound.New(p.o.To.Scheme, version, false, true, p.o.Reach),
-		FlushInterval: -1, // after each write, as streams need it
-		ErrorHandler:  p.failed,
-		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn),
-	}
-}
-
-// A request is what the proxy knows of a request while it is forwarded.
-type request struct {
-	// progress records how far connecting to the server got.
-	progress outbound.Progress
-
-	// err is why the proxy answered with an error of its own; nil for none.
-	err error
-}
-
-// requestKey is the key of a *request in the context of an http.Request.
-type requestKey struct{}
-
 // ServeHTTP answers a request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &request{}
-	isReflection := false
+	a := Answer{Path: r.URL.Path}
 	switch _, pattern := p.reflection.Handler(r); {
 	case !isLocal(r):
-		x.err = errors.New("the request is from a web page of another site, or its Host header names another machine")
-		p.refuse(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("unwire reflection: %w", x.err)), http.StatusForbidden)
+		a.Err = errors.New("the request is from a web page of another site, or its Host header names another machine")
+		p.refuse(w, r, connect.CodePermissionDenied, a.Err, http.StatusForbidden)
 	case pattern != "":
-		isReflection = true
+		a.Reflection = true
 		p.reflection.ServeHTTP(w, r)
 	default:
-		forward := p.forward1
-		if r.ProtoMajor == 2 {
-			forward = p.forward2
-		}
-		ctx := context.WithValue(r.Context(), requestKey{}, x)
-		forward.ServeHTTP(w, r.WithContext(x.progress.Trace(ctx, nil)))
+		a.Err = p.forward(w, r)
 	}
 	if p.o.Answered != nil {
-		p.o.Answered(Answer{Path: r.URL.Path, Reflection: isReflection, Err: x.err})
+		p.o.Answered(a)
 	}
 }
 
-// failed answers a request that could not be forwarded with the error unavailable, in the protocol of the client.
-func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
-	x, _ := r.Context().Value(requestKey{}).(*request) // ServeHTTP sets it
-	if r.Context().Err() != nil {
-		err = errors.New("the client ended the request before the server answered")
-	} else {
-		err = errors.New(x.progress.Failure(err, 0).Message)
+// forward sends a request to the server, and the answer to the client. If there is no answer, it sends the error
+// unavailable instead, and returns the reason.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) (failure error) {
+	var at outbound.Progress
+	f := httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(p.o.To)
+			// Unchanged, even if net/url does not accept it.
+			r.Out.URL.RawQuery = r.In.URL.RawQuery
+		},
+		Transport:     p.http1,
+		FlushInterval: -1, // after each write, as streams need it
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if failure = errors.New(at.Failure(err, 0).Message); r.Context().Err() != nil {
+				failure = errors.New("the client ended the request before the server answered")
+			}
+			p.refuse(w, r, connect.CodeUnavailable, failure, http.StatusBadGateway)
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn),
 	}
-	x.err = err
-	p.refuse(w, r, connect.NewError(connect.CodeUnavailable, fmt.Errorf("unwire reflection: %w", err)), http.StatusBadGateway)
+	if r.ProtoMajor == 2 {
+		f.Transport = p.http2
+	}
+	f.ServeHTTP(w, r.WithContext(at.Trace(r.Context(), nil)))
+	return failure
 }
 
 // refuse answers with an error in the protocol of the client, or with an HTTP status if the client speaks no RPC
 // protocol.
-func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, err *connect.Error, status int) {
+func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, code connect.Code, err error, status int) {
+	err = fmt.Errorf("unwire reflection: %w", err)
 	if p.errors.IsSupported(r) {
-		_ = p.errors.Write(w, r, err) // the client may be gone
+		// The client may be gone.
+		_ = p.errors.Write(w, r, connect.NewError(code, err))
 		return
 	}
-	http.Error(w, err.Message(), status)
+	http.Error(w, err.Error(), status)
 }
 
 // isLocal reports whether a request was sent to a name of this machine, and by no web page of another one. A page
 // whose host name resolves to loopback (DNS rebinding) has that name in the Host header.
 func isLocal(r *http.Request) bool {
-	if u, err := url.Parse("http://" + r.Host); err != nil || u.Host != r.Host || !outbound.IsLoopback(strings.ToLower(u.Hostname())) {
-		return false
-	}
-	for _, origin := range r.Header["Origin"] {
-		if u, err := url.Parse(origin); err != nil || !outbound.IsLoopback(strings.ToLower(u.Hostname())) {
-			return false
-		}
-	}
-	return true
+	return listen.IsLocalName(r.Host) && !slices.ContainsFunc(r.Header["Origin"], func(origin string) bool {
+		u, err := url.Parse(origin)
+		return err != nil || !listen.IsLocalName(u.Host)
+	})
 }

@@ -118,17 +118,9 @@ func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
 	}
 	defer c.Close() //nolint:errcheck // it was only read
 
-	// The server runs until the user interrupts it.
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	if err := sayMock(a, f, server, file, ln.Addr().String(), authority.CertFile); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		err = nil
-	case err = <-served:
-	}
+	err = app.ServeUntil(ctx, func() error { return server.Serve(ln) }, func() error {
+		return sayMock(a, f, server, file, ln.Addr().String(), authority.CertFile)
+	})
 	a.Shutdown(server.Shutdown)
 	if reportErr := sayReport(a, f, server.Report()); err == nil {
 		err = reportErr

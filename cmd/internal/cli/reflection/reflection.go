@@ -116,27 +116,16 @@ func run(ctx context.Context, a *app.App, f *flags) error {
 		return err
 	}
 	server := listen.New(listen.Options{Handler: p, Leaf: authority.Leaf})
-
-	// The server runs until the user interrupts it.
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	addr := ln.Addr().String()
-	if f.json {
-		err = a.Print(&contract.Listening{Event: "listening", URL: "http://" + addr, CA: authority.CertFile})
-	} else {
+	defer a.Shutdown(server.Shutdown)
+	return app.ServeUntil(ctx, func() error { return server.Serve(ln) }, func() error {
+		addr := ln.Addr().String()
+		if f.json {
+			return a.Print(&contract.Listening{Event: "listening", URL: "http://" + addr, CA: authority.CertFile})
+		}
 		fmt.Fprintf(a.Out, "http://%s\n", addr)
 		a.Say("reflection lists %s; other requests go to %s. It also serves https://%s (CA %s). Stop with Ctrl-C", app.Counted(len(p.Services()), "service"), term.Clean(to.Redacted()), addr, authority.CertFile)
-	}
-	if err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		err = nil
-	case err = <-served:
-	}
-	a.Shutdown(server.Shutdown)
-	return err
+		return nil
+	})
 }
 
 // say prints one line for a request that was answered.

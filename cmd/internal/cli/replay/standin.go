@@ -108,20 +108,13 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 		return err
 	}
 	defer a.Shutdown(srv.Shutdown)
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
-	if err := sayStandin(a, srv, "https://"+ln.Addr().String(), f.json, opts.Token != ""); err != nil {
-		return err
-	}
-
-	// The server runs until the user interrupts it.
-	select {
-	case <-ctx.Done():
+	err = app.ServeUntil(ctx, func() error { return srv.Serve(ln) }, func() error {
+		return sayStandin(a, srv, "https://"+ln.Addr().String(), f.json, opts.Token != "")
+	})
+	if err == nil {
 		sayStats(a, srv.Stats())
-		return nil
-	case err := <-served:
-		return err
 	}
+	return err
 }
 
 // sayStats prints how many streams and tool calls the stand-in server has handled, if there were any.

@@ -266,18 +266,9 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 	defer a.Shutdown(srv.Shutdown)
 
-	// Announce the URL only when the server accepts connections.
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(listener) }()
-	if err := announce(a, f, listener.Addr(), keys[0], made, up); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-served:
-		return err
-	}
+	return app.ServeUntil(ctx, func() error { return srv.Serve(listener) }, func() error {
+		return announce(a, f, listener.Addr(), keys[0], made, up)
+	})
 }
 
 // defaultModels are patterns for models that clients of the OpenAI and Anthropic APIs request by default.
