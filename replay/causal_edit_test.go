@@ -27,6 +27,12 @@ func recordLoop(t *testing.T, transport causalTransport, f form, echo func(q, be
 	t.Helper()
 	s := newToolLoop(t, f)
 	s.echo = echo
+	return s.recordOver(t, transport)
+}
+
+// recordOver records a conversation with the server.
+func (s *toolLoopServer) recordOver(t *testing.T, transport causalTransport) *recordedLoop {
+	t.Helper()
 	file, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{Profile: profiles.Profile()})
 	if err != nil {
 		t.Fatal(err)

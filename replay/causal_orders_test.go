@@ -3,7 +3,9 @@ package replay
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,6 +103,55 @@ func TestUnknownWordsAreNotSent(t *testing.T) {
 					if r := l.replay(t, nil, nil); r.Code != "ok" && (r.Origin != FromLocal || len(r.Stale) == 0) {
 						t.Errorf("%s %s %s: %q, %+v", r.Comparison, r.Origin, r.Code, r.Message, r.Stale)
 					}
+				}
+				if l.stale+l.wrong > 0 {
+					t.Errorf("%d stale, %d wrong: %q", l.stale, l.wrong, l.why)
+				}
+			})
+		}
+	}
+}
+
+// A number that the server issues once, and the client repeats in a text, is not sent; an answer by hand replaces
+// only the number.
+func TestNumberInATextIsNotSent(t *testing.T) {
+	number := func(i issue) uint64 { return 1_000_000 + i.fixed%9_000_000 }
+	inText := regexp.MustCompile(`\d{7}`)
+	forms := []form{
+		numberForm("counter", number, func(n uint64) string { return fmt.Sprintf("job/%d", n) }),
+		spelling("digits", func(i issue) string { return strconv.FormatUint(number(i), 10) }, func(s string) string { return "job/" + s }),
+	}
+	for _, c := range [...]string{"job/%s", "out-%s.log", "/v1/jobs/%s?x=1", "tool/job-%s/run", "v1.%s", "the job %s has ended"} {
+		for _, named := range [...]string{"%s", "job-%s", "jobs/%s", "job %s was started"} {
+			forms = append(forms, spelling(fmt.Sprintf(named+" as "+c, "N", "N"),
+				func(i issue) string { return fmt.Sprintf(named, strconv.FormatUint(number(i), 10)) },
+				func(s string) string { return fmt.Sprintf(c, inText.FindString(s)) }))
+		}
+	}
+	for _, transport := range causalTransports() {
+		if strings.HasPrefix(transport.name, "gRPC") {
+			continue // as Connect
+		}
+		for _, f := range forms {
+			t.Run(transport.name+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				s := newToolLoop(t, f)
+				s.calls = [][2]string{{"", ""}} // nothing but the number shows that an answer belongs to a question
+				l := s.recordOver(t, transport)
+				if wholeIssued := f.name == "counter" || f.name == "digits" || strings.HasPrefix(f.name, "N as "); wholeIssued {
+					to, from := "4", "4"
+					if strings.HasSuffix(transport.name, "JSON") {
+						to, from = "text", "text"
+					}
+					if f.name == "counter" {
+						from = map[string]string{"4": "7", "text": "fixed"}[to]
+					}
+					if r := l.replay(t, nil, []string{to + "=@down/" + from}); r.Code != "ok" || l.ended != 2 {
+						t.Errorf("by hand: %s %s %q, %+v; %q", r.Origin, r.Code, r.Message, r.Stale, l.why)
+					}
+				}
+				if r := l.replay(t, nil, nil); r.Code != "ok" && (r.Origin != FromLocal || len(r.Stale) == 0) {
+					t.Errorf("%s %s %s: %q, %+v", r.Comparison, r.Origin, r.Code, r.Message, r.Stale)
 				}
 				if l.stale+l.wrong > 0 {
 					t.Errorf("%d stale, %d wrong: %q", l.stale, l.wrong, l.why)

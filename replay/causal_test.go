@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +20,6 @@ import (
 
 	"unwire/captures/store"
 	"unwire/decode/diff"
-	profiles "unwire/proto"
 	"unwire/replay/internal/standintest"
 	"unwire/replay/testdata/toolloop"
 )
@@ -29,7 +27,7 @@ import (
 // conversationHeader is the header of the answer that has the conversation's identifier.
 const conversationHeader = "x-conversation"
 
-// toolCalls are the questions of a conversation, each a tool with its argument.
+// toolCalls are the questions of most conversations, each a tool with its argument.
 var toolCalls = [][2]string{{"read", "alpha.go"}, {"read", "beta.go"}, {"list", "src"}, {"grep", "func main"}, {"read", "gamma.go"}, {"list", "test"}}
 
 // A toolLoopServer asks its client, and checks that each answer has the identifier that
@@ -38,6 +36,9 @@ type toolLoopServer struct {
 	*httptest.Server
 	form form
 	seed uint64
+
+	// calls are the questions of a conversation, each a tool with its argument.
+	calls [][2]string
 
 	token string // that a WebSocket wants; "" is none
 
@@ -62,7 +63,7 @@ func newToolLoop(t testing.TB, f form) *toolLoopServer {
 	t.Helper()
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.Name()))
-	s := &toolLoopServer{form: f, seed: h.Sum64(), issued: map[string]bool{}}
+	s := &toolLoopServer{form: f, seed: h.Sum64(), calls: toolCalls, issued: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ws/", s.webSocket)
 	path := "/toolloop.v1.ToolLoop/Run"
@@ -82,7 +83,7 @@ func (s *toolLoopServer) draw() (all []issue) {
 	s.runs++
 	r := rand.New(rand.NewPCG(s.seed, uint64(s.runs)))
 	base := 2 + r.Uint64N(600)
-	for i := range toolCalls {
+	for i := range s.calls {
 		parses := s.form.parses == (s.runs%2 == 1)
 		all = append(all, newIssue(r, base, 3*i, parses))
 	}
@@ -107,11 +108,11 @@ func (s *toolLoopServer) ask(all []issue, receive func() (*toolloop.Message, err
 	s.mu.Lock()
 	swap := s.swapped && s.runs%2 == 0
 	s.mu.Unlock()
-	for i := range toolCalls {
+	for i := range s.calls {
 		if swap {
 			i ^= 1
 		}
-		call, of := toolCalls[i], all[i]
+		call, of := s.calls[i], all[i]
 		if s.form.header {
 			of = all[0]
 		}
@@ -309,19 +310,11 @@ func TestNoStaleSpelling(t *testing.T) {
 func recordAndReplay(t *testing.T, transport causalTransport, f form) {
 	t.Helper()
 	s := newToolLoop(t, f)
-	file, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{Profile: profiles.Profile()})
-	if err != nil {
-		t.Fatal(err)
+	l := s.recordOver(t, transport)
+	if s.wrong+s.stale > 0 {
+		t.Fatal("the client answers with wrong identifiers")
 	}
-	t.Cleanup(func() { _ = file.Close() })
-	id := transport.record(t, s, file)
-	if err := file.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if s.ended != 1 || s.wrong+s.stale > 0 {
-		t.Fatal("the conversation that is recorded does not end")
-	}
-	replayToolLoop(t, s, file, id)
+	replayToolLoop(t, s, l.file, l.id)
 }
 
 // replayToolLoop replays a conversation twice.

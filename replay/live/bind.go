@@ -18,6 +18,12 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	switch {
 	case b.word != "":
 		return b.putWord(d, at, from)
+	case b.token != "" && b.ByHand:
+		source := values.LeafAt(from.leaves, b.FromPath)
+		if source == nil {
+			return data, b.noSource()
+		}
+		return b.putInside(d, at, source.Text())
 	case b.token != "":
 		fresh, ok := b.live(from)
 		if !ok {
@@ -38,9 +44,14 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 		if at.Number {
 			return d.Remove(at)
 		}
-		return data, fmt.Errorf("the server's frame that corresponds to %s has no field %s", b.From, b.FromPath)
+		return data, b.noSource()
 	}
 	return d.Set(at, source)
+}
+
+// noSource is the error for a live message of the server that lacks the value.
+func (b *Binding) noSource() error {
+	return fmt.Errorf("the server's frame that corresponds to %s has no field %s", b.From, b.FromPath)
 }
 
 // isWhole reports whether the client's whole value comes from the server.

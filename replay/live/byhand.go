@@ -119,7 +119,7 @@ func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 		if from := leafByPath(d.leaves, a.fromPath, l.types[captures.Down]); from != nil {
 			return Binding{
 				Path: at.Path, From: l.from(d), FromPath: from.Path, ByHand: true,
-				json: l.up[i].frame.Tree == nil, value: at.Value, source: *l.target(j, from.Path),
+				json: l.up[i].frame.Tree == nil, value: at.Value, token: partByHand(at, from), source: *l.target(j, from.Path),
 			}, nil
 		}
 	}
@@ -128,6 +128,19 @@ func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 		what = fmt.Sprintf("no frame %s/%d", captures.Down, a.From)
 	}
 	return Binding{}, fmt.Errorf("the capture has %s that contains %s and comes before %s/%d", what, a.fromPath, captures.Up, l.up[i].frame.Seq)
+}
+
+// partByHand returns the server's captured value if it is a part of the client's value, as in job/ID; "" means that
+// the whole value is replaced.
+func partByHand(at, from *values.Leaf) string {
+	whole, part := at.Text(), from.Text()
+	if at.Number || at.Object || from.Object || part == "" || whole == part {
+		return ""
+	}
+	if _, isWord := values.ReplaceDigits(whole, part, ""); isWord || !values.IsDigits(part) && strings.Contains(whole, part) {
+		return part
+	}
+	return ""
 }
 
 // leafByPath returns the value in leaves that a path selects, or nil. The path may use field names if

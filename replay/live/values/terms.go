@@ -1,6 +1,7 @@
 package values
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,14 +16,16 @@ const (
 	leastMixed   = 4
 	leastLetters = 6
 	leastDigits  = 5
+	// leastDigitsInText is for a number between the words of a text, where round numbers and sizes are common.
+	leastDigitsInText = 7
 )
 
 // longestTerm is the length in bytes of the longest term.
 const longestTerm = 96
 
 // Terms returns the values and words of a message that are unlikely to be in another message by chance, each
-// with the path of the value that contains it: values without white space, names and texts in JSON, and
-// words with letters and digits.
+// with the path of the value that contains it: values without white space, names and texts in JSON, words
+// with letters and digits, and numbers in texts.
 func Terms(leaves []Leaf) map[string]string {
 	out := map[string]string{}
 	for k := range leaves {
@@ -39,8 +42,14 @@ func Terms(leaves []Leaf) map[string]string {
 		if l.Object || l.IsMessage() {
 			continue
 		}
+		addText := func(s string) {
+			add(s)
+			for number := range numbersIn(s) {
+				add(number)
+			}
+		}
 		if !beginsContainer(l.Text()) {
-			add(l.Text())
+			addText(l.Text())
 		}
 		for _, w := range l.Words() {
 			if !IsDigits(w.Value) && strings.ContainsAny(w.Value, "0123456789") {
@@ -53,12 +62,32 @@ func Terms(leaves []Leaf) map[string]string {
 		if root, err := jsontree.Parse(l.Data); err == nil {
 			for v := range root.All() {
 				if add(v.Name()); v.Kind() == jsontree.String {
-					add(v.Text())
+					addText(v.Text())
 				}
 			}
 		}
 	}
 	return out
+}
+
+// numbersIn yields the numbers in a text, such as those of a path or a file name, that are long enough to be
+// unlikely there by chance. A time has none.
+func numbersIn(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		least := leastDigits
+		if strings.ContainsFunc(s, unicode.IsSpace) {
+			least = leastDigitsInText
+		}
+		if len(s) > maxWordText || ClassOf(s) == ident.Time {
+			return
+		}
+		words := strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		for word := range words {
+			if len(word) >= least && IsDigits(word) && !yield(word) {
+				return
+			}
+		}
+	}
 }
 
 // isTelling reports whether a text is one word that is unlikely to be in two messages by chance.
