@@ -1,10 +1,12 @@
 package probe
 
 import (
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/schema"
 	"unwire/schema/compare"
 )
 
@@ -13,10 +15,14 @@ const maxReflected = 20_000
 
 // FromReflection returns the fields of a method's request as server reflection describes them: those of
 // the message at Options.Path with Options.Numbers, and those of the messages below it. r describes the
-// reflection for the result.
+// reflection for the result, and gets the definitions.
 //
 // Errors: a Path that does not lead to a message.
 func FromReflection(o *Options, m protoreflect.MethodDescriptor, r *Reflection) (*Result, error) {
+	var err error
+	if r.Definitions, err = schema.FromFiles(m.ParentFile()).DescriptorSet(); err != nil {
+		return nil, fmt.Errorf("probe: the definitions that the server's reflection returned cannot be encoded: %w", err)
+	}
 	res := o.newResult()
 	res.Reflection, res.RequestType, res.Kind = r, string(m.Input().FullName()), "unary"
 	switch {

@@ -94,6 +94,8 @@ type Reflection struct {
 	Requests int `json:"requests"`
 	// Services are the names of all services that the server lists.
 	Services []string `json:"services"`
+	// Definitions is a serialized FileDescriptorSet: the file that declares the method, with its imports.
+	Definitions []byte `json:"definitions,omitempty"`
 }
 
 // A Field is the result of probing one field. Members that are empty are unknown.

@@ -2,16 +2,19 @@ package update
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema"
@@ -27,6 +30,8 @@ const (
 	maxForeignFields = 100_000
 	// maxForeignDepth is the maximum length of a path of field numbers.
 	maxForeignDepth = 64
+	// maxListedValues is the maximum number of names of enum values in a comment.
+	maxListedValues = 20
 )
 
 // ErrNoFindings is wrapped by the error for JSON that is neither the result of a probe nor inferred evidence.
@@ -51,6 +56,10 @@ type finding struct {
 	Name string `json:"name"`
 	// Type is the type as in a .proto file, or "".
 	Type string `json:"type"`
+	// Values are names of values of an enum that the probe found.
+	Values []string `json:"values"`
+	// MapValue is the type of a map's values, or "".
+	MapValue string `json:"map_value"`
 }
 
 // isDeclarable reports whether a probe found enough about the field to declare it. For some fields it finds
@@ -65,31 +74,56 @@ func (f *finding) mayBeList() bool {
 	return (f.Class == "fixed32" || f.Class == "fixed64") && f.Label == ""
 }
 
-// comment returns the comment on a field for which the probe found only the class of types, or "".
+// comment returns the comment on a field that says what the probe did not find out about it, or "".
 func (f *finding) comment() string {
-	if _, ok := scalars[f.Type]; ok || f.Type != "" && f.Type != f.Class {
-		return ""
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	values := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return !protoreflect.Name(v).IsValid() })
+	values = values[:min(len(values), maxListedValues)]
+	switch {
+	case f.isEnum() && len(values) > 0:
+		add("an enum; the server accepted the values %s", strings.Join(values, ", "))
+	case f.isEnum():
+		add("an enum")
+	case f.Type != "" && f.Type != f.Class:
+		// the type is known
+	case f.Class == "varint" && (f.Kind == "" || f.Kind == "varint"):
+		add("a varint of unknown width and sign; bool, enum, (u|s)int32 or (u|s)int64")
+	case f.Class == "fixed32" && (f.Kind == "" || f.Kind == f.Class):
+		add("4 bytes; fixed32, sfixed32 or float")
+	case f.Class == "fixed64" && (f.Kind == "" || f.Kind == f.Class):
+		add("8 bytes; fixed64, sfixed64 or double")
 	}
 	switch {
-	case f.Class == "varint" && (f.Kind == "" || f.Kind == "varint"):
-		return "guess: a varint of unknown width and sign; bool, enum, (u|s)int32 or (u|s)int64"
-	case f.Class == "fixed32" && (f.Kind == "" || f.Kind == f.Class):
-		return "guess: 4 bytes; fixed32, sfixed32 or float"
-	case f.Class == "fixed64" && (f.Kind == "" || f.Kind == f.Class):
-		return "guess: 8 bytes; fixed64, sfixed64 or double"
+	case f.Label == "map" && protoreflect.FullName(f.MapValue).IsValid():
+		add("a map with values of type %s", f.MapValue)
+	case f.Label == "map":
+		add("a map")
+	case f.Label == "" && (f.Class == "len" || f.Class == "message"):
+		add("may be repeated")
 	}
-	return ""
+	if len(parts) == 0 {
+		return ""
+	}
+	return "guess: " + strings.Join(parts, "; ")
+}
+
+// isEnum reports whether a probe found that the field is an enum.
+func (f *finding) isEnum() bool {
+	return f.Class == "varint" && (f.Type == "enum" || f.Kind == "enum" || strings.Contains(f.Type, "."))
 }
 
 // ParseFindings converts the result of a probe, or the field list of `schema infer`, to a Source.
 //
-// If a probe did not find the type of the request, it is looked up by method in have, which may be nil.
+// If a probe did not find the type of the request, it is looked up by method in have, which may be nil. If a probe has
+// definitions from server reflection, they are the source, and not the list of fields.
 // Source.Left lists the fields that cannot be declared.
 //
 // Shape: one JSON object. In the result of a probe, paths consist of field numbers relative to the request.
 // Limits: 64 MiB, 100,000 fields, 64 levels.
-// Errors: ErrNoFindings, and a field that no message can have; the error has its position in the list.
-func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
+// Errors: ErrNoFindings, definitions that do not link, and a field that no message can have; the error has its
+// position in the list. The context's error.
+func ParseFindings(ctx context.Context, data []byte, have *schema.Schema) (*Source, error) {
 	if len(data) > maxForeignBytes {
 		return nil, fmt.Errorf("update: the JSON file has more than %d bytes, which is the limit", maxForeignBytes)
 	}
@@ -98,6 +132,9 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 		Method      string    `json:"method"`
 		RequestType string    `json:"request_type"`
 		Fields      []finding `json:"fields"`
+		Reflection  struct {
+			Definitions []byte `json:"definitions"`
+		} `json:"reflection"`
 	}
 
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -119,6 +156,13 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	if !probe && (len(doc.Fields) == 0 || doc.Fields[0].Message == "") {
 		return nil, fmt.Errorf("update: %w", ErrNoFindings)
 	}
+	if set := doc.Reflection.Definitions; probe && len(set) > 0 {
+		s, err := schema.FromStored(ctx, nil, map[string][]byte{"the definitions from server reflection": set})
+		if err != nil {
+			return nil, fmt.Errorf("update: %w", err)
+		}
+		return &Source{Name: "probe", Certainty: "reported", Schema: s}, nil
+	}
 	if probe {
 		doc.RequestType = requestType(doc.RequestType, doc.Method, have)
 	}
@@ -129,6 +173,9 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	// The path "" is the request itself.
 	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": doc.RequestType}, comments: map[string]string{}}
 	var left []string
+	if probe && have != nil && have.Message(doc.RequestType) == nil {
+		left = append(left, fmt.Sprintf("all of them: the .proto files have neither the method %s nor the message type %s; declare the method first", doc.Method, doc.RequestType))
+	}
 	for i, field := range doc.Fields {
 		if probe {
 			if !field.isDeclarable() {
@@ -246,6 +293,10 @@ func (f *findings) addFinding(in finding, probe bool) error {
 		in.Name = "field_" + strconv.Itoa(int(in.Number))
 	}
 
+	if wellKnownFile(full) != "" {
+		return nil
+	}
+
 	m := f.message(full)
 	for _, have := range m.Field {
 		if have.GetNumber() == in.Number || have.GetName() == in.Name {
@@ -275,7 +326,7 @@ func (f *findings) addFinding(in finding, probe bool) error {
 // is set if it is from a probe.
 func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, below string, probe bool) error {
 	// This is an enum whose values are unknown.
-	if probe && in.Class == "varint" && strings.Contains(in.Type, ".") {
+	if probe && in.isEnum() {
 		in.Type = "enum"
 	}
 
@@ -306,7 +357,9 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 	if probe {
 		f.types[below] = full
 	}
-	f.message(full)
+	if wellKnownFile(full) == "" {
+		f.message(full)
+	}
 	fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String("."+full)
 	return nil
 }
@@ -322,6 +375,15 @@ var scalars = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"bool": descriptorpb.FieldDescriptorProto_TYPE_BOOL, "string": descriptorpb.FieldDescriptorProto_TYPE_STRING,
 	"bytes": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "varint": descriptorpb.FieldDescriptorProto_TYPE_INT64,
 	"len": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "enum": descriptorpb.FieldDescriptorProto_TYPE_INT32,
+}
+
+// wellKnownFile returns the path of the file of google/protobuf that declares a message type, or "".
+func wellKnownFile(full string) string {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(full))
+	if err != nil || !schema.IsWellKnown(d.ParentFile().Path()) {
+		return ""
+	}
+	return d.ParentFile().Path()
 }
 
 // schema returns the messages as definitions, with one file for each package.
@@ -352,10 +414,14 @@ func (f *findings) schema() (*schema.Schema, error) {
 				if fd.TypeName == nil {
 					continue
 				}
-				other := files[string(protoreflect.FullName(fd.GetTypeName()[1:]).Parent())]
-				if other != nil && !seen[other.GetName()] {
-					seen[other.GetName()] = true
-					file.Dependency = append(file.Dependency, other.GetName())
+				full := protoreflect.FullName(fd.GetTypeName()[1:])
+				name := wellKnownFile(string(full))
+				if other := files[string(full.Parent())]; name == "" && other != nil {
+					name = other.GetName()
+				}
+				if name != "" && !seen[name] {
+					seen[name] = true
+					file.Dependency = append(file.Dependency, name)
 				}
 			}
 		}

@@ -168,7 +168,7 @@ func FuzzParseFindings(f *testing.F) {
 	f.Add([]byte(`{"v":1,"runtime":"x","request_type":"a.B","fields":[{"path":"","number":1,"class":"message"},{"path":"1","number":2,"class":"varint","label":"repeated"}]}`))
 	f.Add([]byte(`{"v":1,"fields":[{"message":"a.B","number":1,"kind":"string","type":"string","label":"singular"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		src, err := update.ParseFindings(data, nil)
+		src, err := update.ParseFindings(t.Context(), data, nil)
 		if err == nil && src.Schema == nil {
 			t.Fatal("no definitions")
 		}

@@ -98,7 +98,7 @@ func (l *Loader) Load(ctx context.Context, input string, head []byte) (*update.S
 	case bytes.HasPrefix(head, []byte("SQLite format 3")):
 		return l.loadCapture(ctx, input)
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		return l.loadJSON(input)
+		return l.loadJSON(ctx, input)
 	}
 	s, err := schema.LoadDefinitions(ctx, input)
 	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
@@ -141,7 +141,7 @@ func (l *Loader) loadCapture(ctx context.Context, input string) (src *update.Sou
 }
 
 // loadJSON loads a JSON file: stored evidence, output of `unwire align`, or the result of a probe.
-func (l *Loader) loadJSON(name string) (*update.Source, error) {
+func (l *Loader) loadJSON(ctx context.Context, name string) (*update.Source, error) {
 	data, err := l.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (l *Loader) loadJSON(name string) (*update.Source, error) {
 	if align.IsReport(data) {
 		return l.loadJoins(name, data)
 	}
-	src, err := update.ParseFindings(data, l.Have)
+	src, err := update.ParseFindings(ctx, data, l.Have)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 		// The caller may know better what the file is.
