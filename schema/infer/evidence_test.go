@@ -274,11 +274,9 @@ func TestAbsorb(t *testing.T) {
 			t.Error("the first evidence was copied")
 		}
 	}
-	for _, root := range merged.Roots() {
-		got, gotErr := json.Marshal(absorbed.Root(root))
-		want, wantErr := json.Marshal(merged.Root(root))
-		if gotErr != nil || wantErr != nil || string(got) != string(want) || len(got) < 100 {
-			t.Errorf("%s: %s\nwant %s (%v, %v)", root, got, want, gotErr, wantErr)
-		}
+	got, gotErr := absorbed.AppendBinary(nil, nil)
+	want, wantErr := merged.AppendBinary(nil, nil)
+	if gotErr != nil || wantErr != nil || string(got) != string(want) || len(got) < 50 {
+		t.Errorf("%d bytes of evidence, want %d (%v, %v)", len(got), len(want), gotErr, wantErr)
 	}
 }
