@@ -279,6 +279,10 @@ func (ex *Exchange) CodecOf(f *Frame) string {
 	return ""
 }
 
+// Chunk returns the sequence number of the capture's chunk that completed the frame. Frames in the order of these numbers
+// are in the order in which their last bytes were recorded.
+func (f *Frame) Chunk() int64 { return f.at }
+
 // WithoutControl returns frames without a WebSocket's control frames.
 func WithoutControl(frames []Frame) []Frame {
 	if !slices.ContainsFunc(frames, func(f Frame) bool { return isControlOpcode(f.Opcode) }) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"unwire/decode/field"
+	"unwire/decode/wire"
 )
 
 // A fieldTree are the decoded fields of a message in a Line. They are decoded while they are written, because decoded
@@ -11,8 +12,11 @@ import (
 //
 // Limits: the message must not change before the Line is written.
 type fieldTree struct {
-	// of are the fields; nil for none.
-	of *undecoded
+	// view determines how the fields are decoded.
+	view View
+
+	// message is the message that has the fields; nil for none.
+	message *wire.Tree
 
 	// deferred, if set, collects the trees that MarshalJSON leaves out.
 	deferred *DeferredTrees
@@ -30,8 +34,17 @@ func (t *fieldTree) MarshalJSON() ([]byte, error) {
 		b.Write(piece)
 		return nil
 	}}
-	w.fields(t.of)
+	w.fields(t.fields())
 	return b.Bytes(), w.err
+}
+
+// fields returns the fields, of which none is decoded yet; nil for none. What they need is allocated here and not before,
+// because an exchange may have a Line for each of 400,000 frames.
+func (t *fieldTree) fields() *undecoded {
+	if t.message == nil {
+		return nil
+	}
+	return t.view.undecoded(t.message)
 }
 
 // DeferredTrees are the field trees of one JSON text, which are written without being in memory as a whole:
@@ -66,7 +79,7 @@ func (d *DeferredTrees) WriteJSON(text []byte, write func(piece []byte) error) e
 	for _, t := range d.trees {
 		at := bytes.Index(text, []byte(emptyTree)) + len(emptyTree) - len("[]")
 		w.piece(text[:at])
-		w.fields(t.of)
+		w.fields(t.fields())
 		text = text[at+len("[]"):]
 	}
 	w.piece(text)

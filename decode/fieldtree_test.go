@@ -75,3 +75,16 @@ func TestTreesAreWrittenWhole(t *testing.T) {
 		t.Errorf("wrote\n%s, want\n%s", written, whole)
 	}
 }
+
+// An exchange may have a Line for each of its frames, so what decodes the fields of a frame is made when they are written.
+func TestLinesAreSmall(t *testing.T) {
+	message := []byte("\x08\x01\x12\x03abc")
+	f := &Frame{Tree: wire.Parse(message, wire.Options{}), Frame: envelope.Frame{Raw: message, Data: message}}
+	var line Line
+	if n := testing.AllocsPerRun(100, func() { line = View{}.Line(f) }); n > 2 {
+		t.Errorf("a line takes %v allocations, want at most 2", n)
+	}
+	if text, err := json.Marshal(line); err != nil || !bytes.Contains(text, []byte(`"abc"`)) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

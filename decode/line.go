@@ -99,11 +99,11 @@ func (v View) Line(f *Frame) Line {
 	if f.Tree == nil {
 		return l
 	}
-	l.Tree = &fieldTree{of: v.undecoded(f.Tree)}
+	l.Tree = &fieldTree{view: v, message: f.Tree}
 	for _, in := range f.Inner {
 		line := innerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
 		if in.Tree != nil {
-			line.Tree = &fieldTree{of: View{}.undecoded(in.Tree)}
+			line.Tree = &fieldTree{message: in.Tree}
 		}
 		l.Inner = append(l.Inner, line)
 	}

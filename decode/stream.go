@@ -213,15 +213,15 @@ func (s *Stream) Close() []Frame {
 	if s.ex.Transport != captures.HTTP {
 		return s.closeConnection()
 	}
-	var out []Frame
+	var query, down []Frame
 	if s.call.Protocol == ConnectGet {
-		out = append(out, s.queryFrame()...)
+		query = s.queryFrame()
 	}
-	out = append(out, s.closeDirection(captures.Up)...)
+	up := s.closeDirection(captures.Up)
 	if s.ex.Status != 0 || s.dirs[captures.Down].bytes > 0 {
-		out = append(out, s.closeDirection(captures.Down)...)
+		down = s.closeDirection(captures.Down)
 	}
-	return out
+	return slices.Concat(query, up, down)
 }
 
 // closeDirection ends the body of one direction, and returns its incomplete frame.
@@ -331,6 +331,10 @@ func (s *Stream) contentLength(dir captures.Direction) int64 {
 // finish delivers the frames that the envelope decoder returned. It returns them unless onFrame is set.
 func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	var out []Frame
+	if s.onFrame == nil {
+		// Frames are large, so reserve memory for all of them instead of moving them while the list grows.
+		out = make([]Frame, 0, min(len(in), s.o.MaxFrames))
+	}
 	for i := range in {
 		out = s.deliver(out, dir, Frame{Frame: in[i]})
 		if s.full {

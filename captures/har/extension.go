@@ -37,6 +37,7 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange, relations tr
 
 	// Frames are written decoded, but large ones only without their fields.
 	total := 0
+	x.Frames = make([]decode.Line, 0, len(d.Frames))
 	for i := range d.Frames {
 		f := &d.Frames[i]
 		var md protoreflect.MessageDescriptor

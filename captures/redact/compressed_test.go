@@ -181,6 +181,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add([]byte("\n\x25"+madeUpKey+"B\x05hello made/up+token of=mine"), uint8(3), 50)
 	f.Add([]byte("\n\x01eyJB\x1c"+madeUpJWT), uint8(3), 4)
 	f.Add([]byte("a=1&refresh_token=x&b=https://u:p@h/?sig=1 bWFkZS91cCt0b2tlbiBvZj1taW5l"), uint8(2), 9)
+	f.Add([]byte("see https://hooks.example.com/ and https://fcm.googleapis.com/fcm/send/"), uint8(0), 9)
 	f.Add([]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY----- {\\\"apiKey\\\": \\\"v\\\"}"), uint8(1), 30)
 	f.Fuzz(func(t *testing.T, p []byte, kind uint8, cut int) {
 		headers := []captures.Headers{

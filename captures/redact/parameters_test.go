@@ -188,3 +188,19 @@ func TestUnreadableMessage(t *testing.T) {
 		}
 	}
 }
+
+// The URL of a service for webhooks may have no path after its host, or after the beginning of the path that is known.
+func TestWebhookURLsWithoutPath(t *testing.T) {
+	for _, u := range []string{
+		"https://hooks.example.com/", "https://hook.example.com", "https://hook.example.com//", "https://hook.example.com/./",
+		"https://hc-ping.com/", "https://fcm.googleapis.com/fcm/send/", "https://hooks.example.com/?a=b",
+	} {
+		if got := New(Options{}).redactURL(u); got != u {
+			t.Errorf("%s becomes %s", u, got)
+		}
+		text := "see " + u + " there"
+		if got := string(join(redactBody(New(Options{}), nil, []byte(text)))); got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}

@@ -210,6 +210,7 @@ func readers(file, dir string) [][]string {
 		{"redact", file, "-o", in("clean.uwc")},
 		{"replay", "--dry-run", "--omit-secrets", file, "1"},
 		{"probe", "--to", "http://127.0.0.1:1", "--method", "/agent.v1.AgentService/Run", "--from", file + "#1", "--fields", "1-2"},
+		{"show", "--timeline", file, "1"},
 	}
 }
 

@@ -58,6 +58,21 @@ func (e *Evidence) Add(root string, data []byte) error {
 // Limits: as for Evidence. Above 4,096 methods, those that are last by name are dropped.
 func (e *Evidence) Merge(o *Evidence) {
 	e.kinds.Merge(o.kinds)
+	e.mergeMethods(o)
+}
+
+// Absorb adds the evidence of o to e as Merge does, but without copying all of it. o must not be used afterwards.
+func (e *Evidence) Absorb(o *Evidence) {
+	if len(e.kinds.Roots()) == 0 {
+		e.kinds = o.kinds
+	} else {
+		e.kinds.Merge(o.kinds)
+	}
+	e.mergeMethods(o)
+}
+
+// mergeMethods adds the evidence of o to e, except that about fields of protobuf messages.
+func (e *Evidence) mergeMethods(o *Evidence) {
 	e.sources.Merge(&o.sources)
 	e.parts = e.parts.Merge(o.parts)
 	e.json.Merge(o.json)

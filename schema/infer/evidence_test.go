@@ -255,3 +255,28 @@ func TestInferredReadsItsSamples(t *testing.T) {
 		}
 	})
 }
+
+// Absorbed evidence is what merged evidence is, and evidence that has no messages takes it over without a copy.
+func TestAbsorb(t *testing.T) {
+	of := func(root, message string) *Evidence {
+		e := NewEvidence()
+		if err := e.Add(root, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	merged, absorbed := NewEvidence(), NewEvidence()
+	for i, root := range []string{"a", "b", "a"} {
+		merged.Merge(of(root, "\x08\x02\x12\x01x"))
+		more := of(root, "\x08\x02\x12\x01x")
+		own := more.Root(root)
+		if absorbed.Absorb(more); i == 0 && absorbed.Root(root) != own {
+			t.Error("the first evidence was copied")
+		}
+	}
+	got, gotErr := absorbed.AppendBinary(nil, nil)
+	want, wantErr := merged.AppendBinary(nil, nil)
+	if gotErr != nil || wantErr != nil || string(got) != string(want) || len(got) < 50 {
+		t.Errorf("%d bytes of evidence, want %d (%v, %v)", len(got), len(want), gotErr, wantErr)
+	}
+}

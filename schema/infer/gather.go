@@ -133,10 +133,10 @@ func Gather(ctx context.Context, src captures.Capture, o GatherOptions) (*Gather
 
 // merge adds the results of one worker to the total.
 func (all *Gathered) merge(w *gatherWorker) {
-	all.Evidence.Merge(w.evidence)
+	all.Evidence.Absorb(w.evidence)
 	for part, ev := range w.parts {
 		if have := all.Parts[part]; have != nil {
-			have.Merge(ev)
+			have.Absorb(ev)
 		} else {
 			all.Parts[part] = ev
 		}

@@ -77,7 +77,7 @@ func GatherMessages(ctx context.Context, names []string, o MessageOptions) (*Gat
 	}
 	wg.Wait()
 	for _, part := range parts {
-		all.Evidence.Merge(part)
+		all.Evidence.Absorb(part)
 	}
 	all.Messages = added.Load()
 	return all, ctx.Err()

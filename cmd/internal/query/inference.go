@@ -33,7 +33,7 @@ type Inference struct {
 // Errors: those of infer.Gather; what was read before was added.
 func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]infer.Remark, error) {
 	all, err := infer.Gather(ctx, capture.Store, infer.GatherOptions{Exchange: at.Exchange, Part: at.Part})
-	g.Evidence.Merge(all.Evidence)
+	g.Evidence.Absorb(all.Evidence)
 	if g.JSONCalls == 0 && all.JSONCalls > 0 {
 		g.FirstJSONCall = Address{File: at.File, Exchange: all.FirstJSONCall, Frame: -1}
 	}

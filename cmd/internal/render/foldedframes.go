@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 // FoldedFrames prints one line for each run of similar frames: their common path of fields, with streamed
 // pieces of text joined. Errors, notes and irregularities are printed below the line of their frame.
 func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes func(*decode.Frame) []*contract.PlaceNote) {
-	read := func(f *decode.Frame) []*field.Field { return v.Of(at.Call, f.Dir).Fields(f.Tree) }
+	read := func(f *decode.Frame) iter.Seq[*field.Field] { return v.Of(at.Call, f.Dir).Each(f.Tree) }
 	var groups []frameGroup
 	flush := func() {
 		for i := range groups {
@@ -64,7 +65,7 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 }
 
 // foldedSummary summarises the content of a frame. read returns the fields of a frame's message.
-func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
+func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.Frame) iter.Seq[*field.Field]) frameSummary {
 	switch {
 	case f.Close != nil:
 		return frameSummary{path: f.Close.String()}
@@ -90,8 +91,8 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 		l.add(out.Dim, fmt.Sprintf("%s×%d", gap, n))
 		gap = " "
 	}
-	if s.text != "" {
-		l.add(out.Green, gap+strconv.Quote(s.text))
+	if len(s.texts) > 0 {
+		l.add(out.Green, gap+strconv.Quote(strings.Join(s.texts, "")))
 		gap = " "
 	}
 	if s.leaf != "" {
@@ -109,6 +110,9 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 			l.add(nil, ": ")
 			l.add(valueColour(out, s.values[i], doubtful), s.values[i])
 		}
+	}
+	if s.more > 0 {
+		l.add(out.Dim, fmt.Sprintf(", … %d more", s.more))
 	}
 	if len(s.names) > 0 {
 		l.add(nil, "}")

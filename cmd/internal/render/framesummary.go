@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,8 @@ type frameGroup struct {
 
 // FrameGroups divides the frames of an exchange into groups of consecutive frames with similar content.
 func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
-	read := func(f *decode.Frame) []*field.Field {
-		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
+	read := func(f *decode.Frame) iter.Seq[*field.Field] {
+		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Each(f.Tree)
 	}
 	var out []frameGroup
 	for i := range ex.Frames {
@@ -70,8 +71,8 @@ type frameSummary struct {
 	// of these fields, joined by dots. "" if the message itself has several fields or none.
 	path string
 
-	// text is the text at the path, of all frames of a group.
-	text string
+	// texts are the texts at the path, one for each frame of a group that has one.
+	texts []string
 
 	// leaf is the value at the path, if it is not text.
 	leaf string
@@ -84,36 +85,70 @@ type frameSummary struct {
 
 	// doubtful has, for each element of names, whether the type of its value is uncertain.
 	doubtful []bool
+
+	// more is the number of further fields, and moreHash is a hash of their numbers.
+	more     int
+	moreHash uint64
 }
 
+// mostNamed is the largest number of fields whose names and values a summary has.
+const mostNamed = 100
+
 // summarise returns the summary of a message with the given fields.
-func summarise(fields []*field.Field) (g frameSummary) {
+func summarise(fields iter.Seq[*field.Field]) (g frameSummary) {
 	var steps []string
-	for len(fields) == 1 {
-		f := fields[0]
-		steps = append(steps, fieldName(f))
-		if s, ok := f.Value.(string); ok && f.Kind == "string" {
-			g.text = s
-		} else if len(f.Fields) == 0 {
-			g.leaf = shortValue(f)
+	for {
+		// A message may have a million fields, so only the first ones are kept.
+		named := frameSummary{}
+		var first *field.Field
+		for f := range fields {
+			if first == nil {
+				first = f
+			}
+			named.addField(f)
 		}
-		fields = f.Fields
+		if len(named.names) != 1 {
+			named.path, named.texts, named.leaf = strings.Join(steps, "."), g.texts, g.leaf
+			return named
+		}
+
+		steps = append(steps, fieldName(first))
+		if s, ok := first.Value.(string); ok && first.Kind == "string" {
+			g.texts = nil
+			if s != "" {
+				g.texts = []string{s}
+			}
+		} else if len(first.Fields) == 0 {
+			g.leaf = shortValue(first)
+		}
+		fields = slices.Values(first.Fields)
 	}
-	g.path = strings.Join(steps, ".")
-	for _, f := range fields {
-		g.names = append(g.names, fieldName(f))
-		g.values = append(g.values, shortValue(f))
-		g.doubtful = append(g.doubtful, certainty(f) != "" && !f.Chosen)
+}
+
+// addField adds the name and value of a field to the summary.
+func (g *frameSummary) addField(f *field.Field) {
+	if len(g.names) == mostNamed {
+		g.more++
+		g.moreHash = g.moreHash*31 + f.N
+		return
 	}
-	return g
+	g.names = append(g.names, fieldName(f))
+	g.values = append(g.values, shortValue(f))
+	g.doubtful = append(g.doubtful, certainty(f) != "" && !f.Chosen)
+}
+
+// equal reports whether o has the same content, which is not text.
+func (g *frameSummary) equal(o *frameSummary) bool {
+	return g.path == o.path && g.leaf == o.leaf && g.more == o.more && g.moreHash == o.moreHash && len(g.texts)+len(o.texts) == 0 &&
+		slices.Equal(g.names, o.names) && slices.Equal(g.values, o.values) && slices.Equal(g.doubtful, o.doubtful)
 }
 
 // extend merges the summary o into g if both describe similar content, and reports whether it did.
 func (g *frameSummary) extend(o *frameSummary) bool {
-	if g.path != o.path || !slices.Equal(g.names, o.names) || (g.text == "") != (o.text == "") {
+	if g.path != o.path || !slices.Equal(g.names, o.names) || g.more != o.more || g.moreHash != o.moreHash || (len(g.texts) == 0) != (len(o.texts) == 0) {
 		return false
 	}
-	g.text += o.text
+	g.texts = append(g.texts, o.texts...)
 	g.values, g.leaf = nil, "" // they are of one frame
 	return true
 }
@@ -121,8 +156,8 @@ func (g *frameSummary) extend(o *frameSummary) bool {
 // String formats the summary on one line.
 func (g frameSummary) String() string {
 	switch {
-	case g.text != "":
-		return g.path + " " + strconv.Quote(g.text)
+	case len(g.texts) > 0:
+		return g.path + " " + strconv.Quote(strings.Join(g.texts, ""))
 	case len(g.names) == 0:
 		return strings.TrimSpace(g.path + " " + g.leaf)
 	}
@@ -131,6 +166,9 @@ func (g frameSummary) String() string {
 		if v != "" {
 			parts[i] += ": " + v
 		}
+	}
+	if g.more > 0 {
+		parts = append(parts, fmt.Sprintf("… %d more", g.more))
 	}
 	return g.path + " {" + strings.Join(parts, ", ") + "}"
 }

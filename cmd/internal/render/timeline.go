@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,51 +22,95 @@ import (
 // timelineText is the length to which a frame's summary is truncated, in characters.
 const timelineText = 240
 
-// Timeline returns the frames of several exchanges in order of time. Consecutive similar frames of one
-// exchange and direction are combined into one line.
-func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.TimelineLine {
-	type entry struct {
-		at      time.Time
-		ex      *decode.Exchange
-		frame   *decode.Frame
-		summary frameSummary
+// A TimelineFrames collects frames of several exchanges for a timeline. It keeps their summaries, not the frames.
+type TimelineFrames struct {
+	// Definitions describe the messages; nil for none.
+	Definitions *schema.Schema
+
+	// frames are the frames in the order in which they were added.
+	frames []timelineFrame
+}
+
+// A timelineFrame is one frame of a timeline.
+type timelineFrame struct {
+	// at is the time of the frame.
+	at time.Time
+
+	// exchange is the number of the frame's exchange.
+	exchange int64
+
+	// chunk orders the frames of one exchange that have the same time; see decode.Frame.Chunk.
+	chunk int64
+
+	// dir is the direction of the frame, seq its number in this direction, and bytes the size of its payload.
+	dir        captures.Direction
+	seq, bytes int
+
+	// summary describes the content. Frames with the same content may share it.
+	summary *frameSummary
+}
+
+// Add adds a frame of an exchange, which may be reused afterwards.
+func (l *TimelineFrames) Add(ex *decode.Exchange, f *decode.Frame) {
+	summary := summariseFrame(f, func(f *decode.Frame) iter.Seq[*field.Field] {
+		return decode.View{Type: app.FrameType(l.Definitions, ex.Call, f.Dir)}.Each(f.Tree)
+	})
+	e := timelineFrame{ex.Started.Add(f.T), ex.ID, f.Chunk(), f.Dir, f.Seq, len(f.Raw), &summary}
+	if n := len(l.frames); n > 0 && l.frames[n-1].summary.equal(&summary) {
+		e.summary = l.frames[n-1].summary
 	}
-	var entries []entry
-	for _, ex := range exchanges {
-		for i := range ex.Frames {
-			f := &ex.Frames[i]
-			entries = append(entries, entry{ex.Started.Add(f.T), ex, f, summariseFrame(f, func(f *decode.Frame) []*field.Field {
-				return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
-			})})
-		}
-	}
+	l.frames = append(l.frames, e)
+}
+
+// Lines returns the frames in order of time. Consecutive similar frames of one exchange and direction are
+// combined into one line.
+func (l *TimelineFrames) Lines() []*contract.TimelineLine {
 	// Frames of all exchanges are interleaved by time.
-	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(l.frames, func(a, b timelineFrame) int {
+		if c := a.at.Compare(b.at); c != 0 || a.exchange != b.exchange {
+			return c
+		}
+		return cmp.Compare(a.chunk, b.chunk)
+	})
 
 	var lines []*contract.TimelineLine
-	var last *entry
-	for i := range entries {
-		e := &entries[i]
-		line := &contract.TimelineLine{
-			Exchange: e.ex.ID, Direction: e.frame.Dir.String(), First: e.frame.Seq, Last: e.frame.Seq,
-			Milliseconds: app.Millis(e.at.Sub(entries[0].at)), Bytes: len(e.frame.Raw),
+	var summary frameSummary
+	finish := func() {
+		if len(lines) > 0 {
+			lines[len(lines)-1].Summary = summary.String()
 		}
+	}
+	for i := range l.frames {
+		e := &l.frames[i]
 		// A frame that continues the previous one extends its line.
-		if last != nil && last.ex == e.ex && last.frame.Dir == e.frame.Dir && last.summary.extend(&e.summary) {
-			joined := lines[len(lines)-1]
-			joined.Last, joined.Bytes, joined.Summary = line.Last, joined.Bytes+line.Bytes, last.summary.String()
+		if i > 0 && l.frames[i-1].exchange == e.exchange && l.frames[i-1].dir == e.dir && summary.extend(e.summary) {
+			line := lines[len(lines)-1]
+			line.Last, line.Bytes = e.seq, line.Bytes+e.bytes
 			continue
 		}
-		line.Summary = e.summary.String()
-		lines = append(lines, line)
-		last = e
+		finish()
+		summary = *e.summary
+		lines = append(lines, &contract.TimelineLine{
+			Exchange: e.exchange, Direction: e.dir.String(), First: e.seq, Last: e.seq,
+			Milliseconds: app.Millis(e.at.Sub(l.frames[0].at)), Bytes: e.bytes,
+		})
 	}
+	finish()
 	return lines
+}
+
+// Timeline returns the lines of the timeline of one exchange.
+func Timeline(ex *decode.Exchange, defs *schema.Schema) []*contract.TimelineLine {
+	frames := TimelineFrames{Definitions: defs}
+	for i := range ex.Frames {
+		frames.Add(ex, &ex.Frames[i])
+	}
+	return frames.Lines()
 }
 
 // summariseFrame returns the summary of a frame: of the fields of its message, which read returns, or of
 // its JSON or text.
-func summariseFrame(f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
+func summariseFrame(f *decode.Frame, read func(*decode.Frame) iter.Seq[*field.Field]) frameSummary {
 	switch {
 	case f.End != nil:
 		return frameSummary{path: strings.Join(endLines(f.End), "; ")}

@@ -244,7 +244,7 @@ func (d *document) foldedLines() []*contract.TimelineLine {
 		most = followedFrames
 	}
 	if d.folded == nil && len(d.at.Frames) <= most {
-		d.folded = render.Timeline([]*decode.Exchange{d.at.Exchange}, d.defs)
+		d.folded = render.Timeline(d.at.Exchange, d.defs)
 		d.findTools()
 	}
 	return d.folded

@@ -168,7 +168,7 @@ func answerFrames(ctx context.Context, q *request) (any, error) {
 func (d *document) single(i int) *contract.TimelineLine {
 	ex := *d.at.Exchange
 	ex.Frames = d.at.Frames[i : i+1]
-	l := render.Timeline([]*decode.Exchange{&ex}, d.defs)[0]
+	l := render.Timeline(&ex, d.defs)[0]
 	l.Milliseconds = float64((d.at.Frames[i].T - d.at.Frames[0].T).Microseconds()) / 1000
 	return l
 }

@@ -129,7 +129,12 @@ func pathSecret(url []byte) (from, to int) {
 	}
 	for _, start := range secretHosts {
 		if bytes.HasPrefix(url, start) {
-			return max(slash, len(start)-1) + 1, len(bytes.TrimRight(url, "/."))
+			from, to = max(slash, len(start)-1)+1, len(bytes.TrimRight(url, "/."))
+			if to <= from {
+				// The URL ends with the host, or with the known beginning of the path.
+				return 0, 0
+			}
+			return from, to
 		}
 	}
 	isKeyed := false

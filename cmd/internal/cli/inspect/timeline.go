@@ -33,17 +33,22 @@ func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFla
 		return err
 	}
 
-	// A part that cannot be read completely is shown as far as possible, and reported at the end.
-	var exchanges []*decode.Exchange
+	// A part that cannot be read completely is shown as far as possible, and reported at the end. Frames are not kept, since
+	// an exchange may have 400,000.
+	frames := render.TimelineFrames{Definitions: defs}
+	options := decode.Options{Split: capture.Splitting, NoInner: true}.Bounded()
 	var unread []error
 	for _, id := range ids {
-		at, err := capture.Resolve(ctx, id, true)
-		if at.Exchange == nil {
+		ex, err := decode.EachFrame(ctx, capture, id, options, func(ex *decode.Exchange, f *decode.Frame) error {
+			frames.Add(ex, f)
+			return nil
+		})
+		if ex == nil {
 			return err
 		}
-		exchanges, unread = append(exchanges, at.Exchange), append(unread, err)
+		unread = append(unread, err)
 	}
-	lines := render.Timeline(exchanges, defs)
+	lines := frames.Lines()
 	if o.json {
 		for _, line := range lines {
 			if err := a.Print(line); err != nil {
