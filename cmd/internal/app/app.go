@@ -112,6 +112,9 @@ type App struct {
 	// nil for a server, which creates a budget for each request.
 	Budget *budget.Budget
 
+	// redacted is true once a placeholder of a secret was written to stdout; see NoticePlaceholders.
+	redacted bool
+
 	// Reflection fetches protobuf definitions from servers by gRPC server reflection, for --proto
 	// reflect:URL.
 	Reflection reflected.Asker

@@ -46,6 +46,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 				err = unknown
 			}
 		}
+		a.ExplainPlaceholders()
 		return a.Report(ctx, cmd, err)
 	})
 	if abandoned {
@@ -99,6 +100,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 			return err
 		}
 		completeCaptures(cmd, a, args)
+		a.NoticePlaceholders(cmd)
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
