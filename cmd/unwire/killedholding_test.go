@@ -64,7 +64,7 @@ func TestKilledWhileHolding(t *testing.T) {
 		t.Errorf("the client got %q", got)
 	}
 	text := show()
-	if _, down, ok := strings.Cut(text, "\n↓ 0 "); !ok || !strings.Contains(down, "mark: [held]\n    {\"a\":1}\n") {
+	if _, down, ok := strings.Cut(text, "\n↓ frame 0 "); !ok || !strings.Contains(down, "mark: [held]\n    {\"a\":1}\n") {
 		t.Errorf("the capture has\n%s", text)
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"unwire/captures/atomicfile"
 	"unwire/captures/budget"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/project"
 	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/term"
@@ -111,6 +112,9 @@ type App struct {
 	// nil for a server, which creates a budget for each request.
 	Budget *budget.Budget
 
+	// redacted is true once a placeholder of a secret was written to stdout; see NoticePlaceholders.
+	redacted bool
+
 	// Reflection fetches protobuf definitions from servers by gRPC server reflection, for --proto
 	// reflect:URL.
 	Reflection reflected.Asker
@@ -140,16 +144,17 @@ func (a *App) Start(color string, stdout, stderr io.Writer) error {
 // Started reports whether the command line was parsed without an error.
 func (a *App) Started() bool { return a.started }
 
-// Report prints an error with a hint to stderr, and returns the exit status of the program for it.
-func (a *App) Report(ctx context.Context, err error) int {
+// Report prints an error of cmd with a hint to stderr, and returns the exit status of the program for it.
+func (a *App) Report(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitOK
 	}
 	f := a.failureOf(ctx, err)
-	if text := f.text(); text != "" {
+	typed := options.AsTyped(cmd.Flags(), f.text(), f.hint)
+	if text, hint := typed[0], typed[1]; text != "" {
 		a.Err.Sayf("unwire: %s %s\n", a.Err.Red("error:"), text)
-		if f.hint != "" {
-			a.Err.Sayf("unwire: hint: %s\n", f.hint)
+		if hint != "" {
+			a.Err.Sayf("unwire: hint: %s\n", hint)
 		}
 	}
 	return f.code

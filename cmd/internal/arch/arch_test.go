@@ -391,8 +391,8 @@ var table = map[string]row{
 		why:     "shows on the terminal how much of the captures was read",
 	},
 	"cmd/internal/app": {
-		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/progress", "cmd/internal/project", "cmd/internal/query", "cmd/internal/reflected", "cmd/internal/term", "decode", "decode/", "mitm/launch", "proto", "replay", "replay/", "schema", "schema/"},
-		why:     "what a run of the program has in common, independent of commands; signals count alike for the program and for the command that it launches",
+		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/options", "cmd/internal/progress", "cmd/internal/project", "cmd/internal/query", "cmd/internal/reflected", "cmd/internal/term", "decode", "decode/", "mitm/launch", "proto", "replay", "replay/", "schema", "schema/"},
+		why:     "what a run of the program has in common, independent of commands; an error names flags as they were typed; signals count alike for the program and for the command that it launches",
 	},
 	"cmd/internal/render/failure": {
 		imports: []string{"captures", "mitm/refusal"},

@@ -22,6 +22,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/completion"
 	"unwire/cmd/internal/help"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
@@ -39,13 +40,14 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		root.SetIn(stdin)
 		root.SetOut(stdout)
 		root.SetErr(stderr)
-		err := root.ExecuteContext(ctx)
+		cmd, err := root.ExecuteContextC(ctx)
 		if err != nil && !a.Started() {
 			if unknown := app.UnknownCommand(root, args); unknown != nil {
 				err = unknown
 			}
 		}
-		return a.Report(ctx, err)
+		a.ExplainPlaceholders()
+		return a.Report(ctx, cmd, err)
 	})
 	if abandoned {
 		sayAbandoned(stderr)
@@ -98,6 +100,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 			return err
 		}
 		completeCaptures(cmd, a, args)
+		a.NoticePlaceholders(cmd)
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -108,13 +111,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		return app.Fail(app.ExitUsage, err, app.UnknownFlag(cmd, name))
 	})
 	root.AddCommand(commands(a)...)
-	// --schema is how --proto was spelt before.
-	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "schema" {
-			name = "proto"
-		}
-		return pflag.NormalizedName(name)
-	})
+	keepSchema(root)
 	root.AddCommand(help.EnvironmentCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -127,6 +124,16 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		_ = help.NewPage(cmd).Text(out, out.Width, help.Style{Bold: out.Bold})
 	})
 	return root
+}
+
+// keepSchema adds --schema, as --proto was called before, to all commands below cmd that have --proto.
+func keepSchema(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if c.Flags().Lookup("proto") != nil {
+			options.Alias(c.Flags(), "schema", "proto")
+		}
+		keepSchema(c)
+	}
 }
 
 // completeCaptures completes the captures that args name if their recorder ('capture --passive') was

@@ -42,8 +42,8 @@ func runner(a *app.App) workbench.Runner {
 		root.SetIn(bytes.NewReader(nil))
 		root.SetOut(&out)
 		root.SetErr(&said)
-		err := root.ExecuteContext(ctx)
-		status = inner.Report(ctx, err)
+		cmd, err := root.ExecuteContextC(ctx)
+		status = inner.Report(ctx, cmd, err)
 		return out.Bytes(), said.Bytes(), status
 	}
 }

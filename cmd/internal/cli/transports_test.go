@@ -93,7 +93,7 @@ func TestTransportsAreShown(t *testing.T) {
 		{"show --hex F#2/down/2", []string{"61 20 6e 65"}},
 		{"show F 3", []string{"exchange 3 · tls · ok", "220 mail.example ready", "00 ff 01 02"}},
 		{"show --json F#3/down/1", []string{`"raw":"AP8BAiBiaW5hcnk="`, `"off":24`}},
-		{"show --as delimited F 4", []string{"↓ 11", "quote of the feed"}},
+		{"show --as delimited F 4", []string{"↓ frame 11", "quote of the feed"}},
 		{"show --as delimited F#4/down/3", []string{"1: int64 4"}},
 		{"decode --as delimited F#4/down/3", []string{"1: 4"}},
 		{"decode F#2/down/2", []string{"needle"}},
@@ -155,9 +155,9 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"grep --as delimited --path 1 F#4", 0, "#4/down/11"},
 		{"grep --as words x F", 2, "--as"},
 		{"diff F F", 0, "0 differences"},
-		{"diff F#2 F#3", 1, "@up/0"},
+		{"diff F#2 F#3", 1, "client frame 0"},
 		{"diff F#2/down/2 F#3/down/0", 1, ""},
-		{"diff --as delimited F#4/down/0 F#4/down/1", 1, "~ 1"},
+		{"diff --as delimited F#4/down/0 F#4/down/1", 1, "~ field 1"},
 		{"diff --series F#2 F#2", 0, ""},
 		{"chat --empty F", 0, "needle"},
 		{"chat --empty F#2", 0, "needle"},
@@ -174,7 +174,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"schema history D/ev.json", 3, "does not name the version of the client"},
 		{"schema check F", 1, "ignores 1 WebSocket and 2 connections without HTTP, which are not RPC calls"},
 		{"schema check F#2", 3, refused},
-		{"schema match --profile cursor F#2", -1, "websocket /ws/42:down"},
+		{"schema match --profile cursor F#2", -1, "messages that the server sends in websocket /ws/42"},
 		{"schema match --profile cursor F#3", 1, "nothing to match"},
 		{"schema match --profile cursor --as delimited F#4", -1, "tcp feed.example:7000:down"},
 		{"schema update --proto D/inferred --from F", 0, "schema update ignores 1 WebSocket and 2 connections"},
@@ -236,7 +236,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 	// The copy without secrets has all messages, and knows what opened what.
 	clean := filepath.Join(dir, "clean.uwc")
 	for args, want := range map[string]string{
-		"ls": "opened by #1", "show 2": "close 1000: bye", "show 3": "AUTH redacted-", "show --as delimited 4": "↓ 11",
+		"ls": "opened by #1", "show 2": "close 1000: bye", "show 3": "AUTH redacted-", "show --as delimited 4": "↓ frame 11",
 	} {
 		words := strings.Fields(args)
 		if len(words) > 1 {

@@ -6,7 +6,11 @@
 // that write help and documents.
 package options
 
-import "github.com/spf13/pflag"
+import (
+	"regexp"
+
+	"github.com/spf13/pflag"
+)
 
 // aliasOf is the annotation of a hidden flag whose value is the name of the flag that replaces it.
 const aliasOf = "unwire_alias_of"
@@ -42,6 +46,32 @@ func (a *alias) Set(s string) error {
 		a.flag.Changed = true
 	}
 	return err
+}
+
+// AsTyped returns texts, which a user reads, with the flags as the user typed them: where the command line has
+// an alias, the alias replaces the flag's name. The first replacement of each flag also has the name.
+func AsTyped(set *pflag.FlagSet, texts ...string) []string {
+	set.VisitAll(func(f *pflag.Flag) {
+		a, old := f.Value.(*alias)
+		if !old || !f.Changed {
+			return
+		}
+		named := regexp.MustCompile(`--` + regexp.QuoteMeta(a.flag.Name) + `\b(-?)`)
+		first := true
+		for i, text := range texts {
+			texts[i] = named.ReplaceAllStringFunc(text, func(found string) string {
+				switch {
+				case found[len(found)-1] == '-':
+					return found // the beginning of a longer name
+				case first:
+					first = false
+					return "--" + f.Name + " (now called --" + a.flag.Name + ")"
+				}
+				return "--" + f.Name
+			})
+		}
+	})
+	return texts
 }
 
 // Hide hides the flag old, which existing scripts may still use, from help. Unlike with Alias, its value

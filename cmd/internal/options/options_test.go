@@ -38,3 +38,21 @@ func TestAlias(t *testing.T) {
 		t.Error("a wrong value is taken")
 	}
 }
+
+// A message names a flag as the user typed it, and once what it is called now.
+func TestAsTyped(t *testing.T) {
+	t.Parallel()
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	set.String("proto", "", "")
+	set.String("bytes", "", "")
+	options.Alias(set, "schema", "proto")
+	options.Alias(set, "hex", "bytes")
+	if err := set.Parse([]string{"--schema=x", "--bytes", "0a"}); err != nil {
+		t.Fatal(err)
+	}
+	got := options.AsTyped(set, "--proto needs --type; --proto-dir, --bytes", "name a folder with --proto")
+	want := []string{"--schema (now called --proto) needs --type; --proto-dir, --bytes", "name a folder with --schema"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

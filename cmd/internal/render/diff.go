@@ -2,6 +2,7 @@ package render
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -39,6 +40,9 @@ type DiffOptions struct {
 	// Format is "inline", "side" or "tsv". Default: "inline".
 	Format string
 
+	// A and B name the compared sides in words such as "only in A". Default: "A" and "B".
+	A, B string
+
 	// All also prints differences that are ignored by default.
 	All bool
 
@@ -52,6 +56,7 @@ type DiffOptions struct {
 
 // Differences prints the differences of a list of comparisons.
 func Differences(out *term.Output, list []query.Comparison, o DiffOptions) error {
+	o.A, o.B = cmp.Or(o.A, "A"), cmp.Or(o.B, "B")
 	p := diffPrinter{o: o, w: bufio.NewWriter(out), out: out}
 	for i := range list {
 		titled := o.Format == "tsv" || list[i].Call == ""
@@ -68,6 +73,22 @@ func Differences(out *term.Output, list []query.Comparison, o DiffOptions) error
 	}
 	return p.finish()
 }
+
+// opText returns a kind of difference in words.
+func (o *DiffOptions) opText(op diff.Op) string {
+	switch op {
+	case diff.Add:
+		return "only in " + o.B
+	case diff.Remove:
+		return "only in " + o.A
+	case diff.Move:
+		return "moved"
+	}
+	return "changed"
+}
+
+// InlineMarks explains the marks in the format "inline".
+const InlineMarks = "marks: - only in A, + only in B, ~ changed, > moved"
 
 // DifferenceCount returns a phrase with the number of differences, such as "2 differences".
 func DifferenceCount(list []query.Comparison) string {
@@ -119,10 +140,10 @@ func (p *diffPrinter) finish() error {
 		return nil
 	}
 	return p.out.Table(term.Table{Rows: p.rows, Columns: []term.Column{
-		{Name: "PATH", Shorten: term.Middle, Min: 16},
-		{Name: "CHANGE"},
-		{Name: "OLD", Shorten: term.End, Min: 16},
-		{Name: "NEW", Shorten: term.End, Min: 16},
+		{Name: "PLACE", Shorten: term.Middle, Min: 16},
+		{Name: "DIFFERENCE"},
+		{Name: "IN " + strings.ToUpper(p.o.A), Shorten: term.End, Min: 16},
+		{Name: "IN " + strings.ToUpper(p.o.B), Shorten: term.End, Min: 16},
 		{Name: "IGNORED", Drop: 2},
 		{Name: "NAME", Shorten: term.Name, Min: 12, Drop: 1},
 	}})
@@ -142,8 +163,8 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	c, fd, name := of.Describe(c)
 	def := definition{fd, of.Message(&c)}
 	if p.o.Format == "tsv" {
-		path := strings.TrimSpace(of.Call + " " + c.Path)
-		p.rows = append(p.rows, []string{path, string(c.Op), ValueText(c.Old), ValueText(c.New), c.Ignored, name})
+		path := strings.TrimSpace(of.Call + " " + placeText(c.Path))
+		p.rows = append(p.rows, []string{path, p.o.opText(c.Op), ValueText(c.Old), ValueText(c.New), c.Ignored, name})
 		return
 	}
 	p.heading(c, name)
@@ -161,9 +182,9 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 // heading prints the line above a difference: a mark for its kind, its path, and the field name.
 func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
-	line := mark + " " + p.out.Bold(term.Clean(orWhole(&c)))
+	line := mark + " " + p.out.Bold(term.Clean(p.o.placeText(&c)))
 	if c.To != "" {
-		line += p.out.Dim(" → " + term.Clean(c.To))
+		line += p.out.Dim(" → " + term.Clean(placeText(c.To)))
 	}
 	if name != "" {
 		line += "  " + p.out.Dim(name)
@@ -179,17 +200,17 @@ func isWholeCall(c *diff.Change) bool {
 	return c.Path == "" && (c.Op == diff.Add || c.Op == diff.Remove) && c.Old == nil && c.New == nil
 }
 
-// orWhole returns the path of a change or, if it is empty or ends in a dot, a phrase for the changed
-// part.
-func orWhole(c *diff.Change) string {
+// placeText returns the place of a change in words; see placeText. If its path is empty or ends in a dot, it is a
+// phrase for the changed part.
+func (o *DiffOptions) placeText(c *diff.Change) string {
 	if in, ok := strings.CutSuffix(c.Path, "."); ok {
-		return in + " (bytes that do not parse as a field)"
+		return placeText(in) + " (bytes that do not parse as a field)"
 	}
 	if c.Path != "" {
-		return c.Path
+		return placeText(c.Path)
 	}
 	if isWholeCall(c) {
-		return map[diff.Op]string{diff.Add: "only in B", diff.Remove: "only in A"}[c.Op]
+		return o.opText(c.Op)
 	}
 	if _, isBytes := c.Old.([]byte); isBytes || c.Old == nil {
 		if _, isBytes = c.New.([]byte); isBytes || c.New == nil {

@@ -26,26 +26,26 @@ func TestDifferences(t *testing.T) {
 		want string
 	}{
 		{DiffOptions{Context: 8}, `a.B/C[0]
-~ 1
+~ field 1
     the quick [-brown-]{+red+} fox
-+ 2
++ field 2
     + 7
-> 4 → 4[1]
+> field 4 → field 4[1]
     moved from 0 to 1
 `},
 		{DiffOptions{Format: "side", Context: 8}, `a.B/C[0]
-~ 1
+~ field 1
   the quick [-brown-] fox                                  | the quick {+red+} fox
-+ 2
++ field 2
                                                            | 7
-> 4 → 4[1]
+> field 4 → field 4[1]
   at 0                                                     | at 1
 `},
-		{DiffOptions{Format: "tsv", All: true}, "PATH\tCHANGE\tOLD\tNEW\tIGNORED\tNAME\n" +
-			"a.B/C[0] 1\tchange\tthe quick brown fox\tthe quick red fox\t\t\n" +
-			"a.B/C[0] 2\tadd\t\t7\t\t\n" +
-			"a.B/C[0] 3\tchange\tx\ty\tvolatile\t\n" +
-			"a.B/C[0] 4\tmove\t0\t1\t\t\n"},
+		{DiffOptions{Format: "tsv", All: true}, "PLACE\tDIFFERENCE\tIN A\tIN B\tIGNORED\tNAME\n" +
+			"a.B/C[0] field 1\tchanged\tthe quick brown fox\tthe quick red fox\t\t\n" +
+			"a.B/C[0] field 2\tonly in B\t\t7\t\t\n" +
+			"a.B/C[0] field 3\tchanged\tx\ty\tvolatile\t\n" +
+			"a.B/C[0] field 4\tmoved\t0\t1\t\t\n"},
 	} {
 		var b strings.Builder
 		if err := Differences(&term.Output{Writer: &b}, list, c.o); err != nil {
@@ -110,5 +110,16 @@ enum Kind { NONE = 0; BOOK = 1; }`)}})
 	want := "1 title: " + strconv.Quote(strings.Repeat("tea ", 24)) + "\n2 kind: 1 (BOOK)\n3 more:\n  1 title: \"pot\"\n9: 5"
 	if got := strings.Join(valueLines(fields, def, mostValue), "\n"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestPlaceText(t *testing.T) {
+	for path, want := range map[string]string{
+		"@up/0": "client frame 0", "@down/3 1.2": "server frame 3, field 1.2", "@down 1[0]": "server frames, field 1[0]",
+		"@up/0 room": "client frame 0, room", "1.2": "field 1.2", "status": "status", "": "",
+	} {
+		if got := placeText(path); got != want {
+			t.Errorf("%q: %q", path, got)
+		}
 	}
 }

@@ -21,6 +21,10 @@ import (
 // pieces of text joined. Errors, notes and irregularities are printed below the line of their frame.
 func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes func(*decode.Frame) []*contract.PlaceNote) {
 	read := func(f *decode.Frame) iter.Seq[*field.Field] { return v.Of(at.Call, f.Dir).Each(f.Tree) }
+	if len(frames) > 0 {
+		heading := "Frame numbers, time since the request began, and content (×N: N similar frames in a row):"
+		fmt.Fprint(w, out.Wrap(out.Dim(heading)+"\n"))
+	}
 	var groups []frameGroup
 	flush := func() {
 		for i := range groups {

@@ -36,6 +36,7 @@ func folded(t *testing.T, out *term.Output, at conversation.Resolved, notes map[
 func TestDeltasOfATextAreOneLine(t *testing.T) {
 	at := streamed("\n\x06The wo", "\n\x06rld is", "\n\x08 \x1b[2Jbig", "\x10\x05", "\n\x05again")
 	want := []string{
+		"Frame numbers, time since the request began, and content (×N: N similar frames in a row):",
 		`↓ 0–2          0.0 ms  1 ×3 "The world is \x1b[2Jbig"`,
 		`↓ 3            3.0 ms  2 5`,
 		`↓ 4            4.0 ms  1 "again"`,
@@ -56,7 +57,7 @@ func TestDeltasOfATextAreOneLine(t *testing.T) {
 func TestANoteStandsBelowItsFrame(t *testing.T) {
 	at := streamed("\n\x06The wo", "\n\x06rld is", "\n\x04 big")
 	got := folded(t, &term.Output{}, at, map[int][]*contract.PlaceNote{1: {{Kind: captures.TextNote, Value: "here"}}})
-	if len(got) != 3 || !strings.HasPrefix(got[0], "↓ 0–1 ") || got[1] != "    note: here" || !strings.HasPrefix(got[2], "↓ 2 ") {
+	if len(got) != 4 || !strings.HasPrefix(got[1], "↓ 0–1 ") || got[2] != "    note: here" || !strings.HasPrefix(got[3], "↓ 2 ") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 }

@@ -44,7 +44,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	}
 
 	view := v.Of(at.Call, f.Dir)
-	fmt.Fprintf(w, "%s  %s\n", out.Bold(fmt.Sprintf("%s %d", Arrow(f.Dir), f.Seq)), out.Dim(frameFacts(f, view)))
+	fmt.Fprintf(w, "%s  %s\n", out.Bold(fmt.Sprintf("%s frame %d", Arrow(f.Dir), f.Seq)), out.Dim(frameFacts(f, view)))
 	if f.Err != nil {
 		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(app.PlainText(f.Err)))
 	}
@@ -95,7 +95,7 @@ func frameFacts(f *decode.Frame, view decode.View) string {
 		facts = append(facts, "compressed on the wire")
 	}
 	if f.Encoding != "" {
-		facts = append(facts, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
+		facts = append(facts, fmt.Sprintf("%s-compressed, %s decompressed", f.Encoding, app.Counted(len(f.Data), "byte")))
 	}
 	if flags := f.Flags &^ envelope.Compressed; f.Framed && flags != 0 {
 		facts = append(facts, flags.String())

@@ -205,6 +205,17 @@ func Arrow(d captures.Direction) string {
 	return "↓"
 }
 
+// arrows explains the arrows of Arrow.
+const arrows = "↑ from the client to the server, ↓ from the server to the client"
+
+// Sender returns who sends in a direction: "client" or "server".
+func Sender(d captures.Direction) string {
+	if d == captures.Up {
+		return "client"
+	}
+	return "server"
+}
+
 // CutLine truncates s to a width in terminal columns, with "…" at the end.
 func CutLine(s string, width int) string {
 	if len(s) <= width || term.Cells(s) <= width {

@@ -33,11 +33,11 @@ var listed = []struct {
 	{term.Column{Name: "STATUS", Drop: 10}, false, statusText},
 	{term.Column{Name: "CODE"}, false, Ending},
 	{term.Column{Name: "FRAMES", On: term.Drawn, Drop: 1}, false, framesText},
-	{term.Column{Name: "FRAMES↑", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesUp) }},
-	{term.Column{Name: "FRAMES↓", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesDown) }},
+	{term.Column{Name: "FRAMES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesUp) }},
+	{term.Column{Name: "FRAMES RECEIVED", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesDown) }},
 	{term.Column{Name: "BYTES", On: term.Drawn, Right: true, Drop: 2}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp + l.BytesDown) }},
-	{term.Column{Name: "BYTES↑", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp) }},
-	{term.Column{Name: "BYTES↓", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesDown) }},
+	{term.Column{Name: "BYTES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp) }},
+	{term.Column{Name: "BYTES RECEIVED", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesDown) }},
 	{term.Column{Name: "TIME", Right: true, Drop: 4}, false, func(l *contract.Exchange) string { return fmt.Sprintf("%.1f ms", l.DurationMS) }},
 	{term.Column{Name: "STREAM", Drop: 6}, true, joinedText},
 	{term.Column{Name: "CERTIFICATE", Shorten: term.End, Min: 12, Drop: 5}, true, certificateText},
@@ -51,7 +51,7 @@ var listed = []struct {
 // Exchanges prints exchanges as a table.
 func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	processes := haveSeveralProcesses(lines)
-	t := term.Table{Rows: make([][]string, len(lines))}
+	t := term.Table{Rows: make([][]string, len(lines)), Legend: "(" + arrows + ")"}
 	for _, c := range listed {
 		switch {
 		case c.Name == "PROCESS" && !processes:

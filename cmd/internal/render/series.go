@@ -29,14 +29,14 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 			examples[i] = shownValue(e, def, 40)
 		}
 		rows = append(rows, []string{
-			v.Path, string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
+			placeText(v.Path), string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
 		})
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
-		{Name: "PATH", Shorten: term.Middle, Min: 16},
+		{Name: "PLACE", Shorten: term.Middle, Min: 16},
 		{Name: "VARIATION"},
 		{Name: "PRESENT IN", Drop: 3},
 		{Name: "DISTINCT VALUES", Right: true, Drop: 2},

@@ -161,8 +161,12 @@ func summariseJSON(v jsontree.Value, depth int) string {
 	return string(v.Raw())
 }
 
-// WriteTimeline prints the lines of a timeline, truncated to the width of the terminal.
+// WriteTimeline prints the lines of a timeline below a heading, truncated to the width of the terminal.
 func WriteTimeline(out *term.Output, lines []*contract.TimelineLine) error {
+	heading := "Time, exchange, arrow, frame numbers, bytes and content of each frame. Arrows: " + arrows + "."
+	if _, err := fmt.Fprint(out, out.Wrap(out.Dim(heading)+"\n")); err != nil {
+		return err
+	}
 	for _, l := range lines {
 		arrow, frames := Arrow(captures.Up), fmt.Sprint(l.First)
 		if l.Direction == captures.Down.String() {

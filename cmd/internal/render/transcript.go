@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,12 +27,9 @@ const (
 // Transcript prints the conversation that was found in an exchange, and then the top candidates: the
 // texts that were considered, with their scores and roles.
 func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract.Transcript, top int) {
-	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(ex.CallName()))))
+	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("Exchange %d: %s", ex.ID, term.Clean(ex.CallName()))))
 	if tr.Continues != 0 {
 		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("continues the conversation of exchange %d, whose messages are not repeated here", tr.Continues)))
-	}
-	if len(tr.Turns) > 0 {
-		fmt.Fprint(w, out.Wrap(out.Dim("Each heading names the source of the text: ↑ client or ↓ server, field, frames.")+"\n"))
 	}
 	for _, t := range tr.Turns {
 		if !t.Earlier {
@@ -64,16 +62,16 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 		fmt.Fprintf(w, "%s\n", out.Bold("Candidates: the texts of the exchange, best score first"))
 	}
 	if top > 0 && len(tr.Candidates) > 0 {
-		fmt.Fprint(w, out.Wrap("  "+out.Dim("Each has its probable role, a score from 0 to 1, its source, and the reasons: + supports the role, - contradicts it.")+"\n"))
+		fmt.Fprint(w, out.Wrap("  "+out.Dim("The score, from 0 to 1, says how certain the role is. Each reason adds to the score (+) or reduces it (-).")+"\n"))
 	}
 	for i, c := range tr.Candidates {
 		if i == top {
 			fmt.Fprintf(w, "  … and %s (--top prints more)\n", app.Counted(len(tr.Candidates)-top, "more candidate"))
 			break
 		}
-		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
-			frameSpan(c.Frames), term.Cut(strconv.Quote(term.Clean(c.Text)), 60))))
-		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      "+Reasons(c.Reasons, 4)+"\n"), "\n")))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. %s, score %.2f, %s: %s\n", c.Rank, c.Role, c.Score, Source(c.Dir, c.Path, c.Frames),
+			term.Cut(strconv.Quote(term.Clean(c.Text)), 60))))
+		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      reasons: "+Reasons(c.Reasons, 4)+"\n"), "\n")))
 	}
 	fmt.Fprintln(w)
 }
@@ -115,14 +113,14 @@ func turnName(r transcript.Role) string {
 
 // turn prints one turn of a conversation: a text, or a tool call with its result.
 func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.Turn) {
-	place := out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
+	place := out.Dim(Source(t.Dir, t.Path, t.Frames))
 	if t.Tool == 0 {
 		fmt.Fprintf(w, "%s  %s\n%s", out.Bold(turnName(t.Role)), place, out.Wrap(indent(shorten(t.Text, maxShownTurn), "  ")+"\n"))
 		return
 	}
 	tool := tools[t.Tool-1]
 	if len(tool.Frames) == 0 {
-		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result without a tool call"), out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
+		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result without a tool call"), out.Dim(Source(tool.ResultDir, tool.ResultPath, tool.ResultFrames)))
 	} else {
 		name := ""
 		if tool.Name != "" {
@@ -136,9 +134,9 @@ func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.T
 			how = " (matched by order)"
 		}
 		if tool.ResultExchange != 0 {
-			how += fmt.Sprintf(" in #%d", tool.ResultExchange)
+			how += fmt.Sprintf(" in exchange %d", tool.ResultExchange)
 		}
-		fmt.Fprintf(w, "  %s\n%s\n", out.Dim(fmt.Sprintf("→ result%s  %s %s  %s", how, DirArrow(tool.ResultDir), term.Clean(tool.ResultPath), frameSpan(tool.ResultFrames))),
+		fmt.Fprintf(w, "  %s\n%s\n", out.Dim(fmt.Sprintf("result%s  %s", how, Source(tool.ResultDir, tool.ResultPath, tool.ResultFrames))),
 			indent(shorten(tool.Result, maxShownResult), "    "))
 	}
 }
@@ -158,7 +156,7 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	if !u.Named {
 		note = "\n  The traffic does not name these numbers: unwire recognized them by their position and size."
 	}
-	place := out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note))
+	place := out.Dim(Source(captures.Down.String(), u.Path, []int{u.Frame}) + note)
 	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Tokens used"), strings.Join(parts, " · "), place)))
 }
 
@@ -204,10 +202,15 @@ func indent(s, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
 }
 
-// DirArrow returns the arrow for the direction "up" or "down".
-func DirArrow(dir string) string {
+// Source says where a text comes from: who sent it, the path of its field, and its frames.
+func Source(dir, path string, frames []int) string {
+	sender := Sender(captures.Down)
 	if dir == captures.Up.String() {
-		return Arrow(captures.Up)
+		sender = Sender(captures.Up)
 	}
-	return Arrow(captures.Down)
+	parts := []string{sender, "field " + term.Clean(path), frameSpan(frames)}
+	if path == "" {
+		parts = slices.Delete(parts, 1, 2)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -123,8 +123,8 @@ func cutName(s string, width int) string {
 	if Cells(last) <= width {
 		return last
 	}
-	// The name of a type alone is better than parts of it and of its package.
-	if _, name, ok := strings.Cut(last, "."); ok && !strings.Contains(last, "/") && Cells(ellipsis+name) <= width {
+	// The name of a type or method alone is better than parts of it and of its package or service.
+	if name := last[strings.LastIndexAny(last, nameBreaks)+1:]; name != "" && name != last && Cells(ellipsis+name) <= width {
 		return ellipsis + name
 	}
 	return cutMiddle(last, width)

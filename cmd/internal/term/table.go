@@ -28,6 +28,9 @@ type Table struct {
 	// Indent is written before each line of a drawn table.
 	Indent string
 
+	// Legend explains short forms in the cells. It is printed below a drawn table; "" prints nothing.
+	Legend string
+
 	// NoHeader draws the table without its header line.
 	NoHeader bool
 }
@@ -128,7 +131,7 @@ func (o *Output) writeTSV(t Table) error {
 		b.WriteString(strings.Join(row, "\t"))
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(o.Writer, b.String())
+	_, err := io.WriteString(o, b.String())
 	return err
 }
 
@@ -162,13 +165,16 @@ func (o *Output) draw(t Table) error {
 	for _, line := range lines {
 		b.WriteString(t.Indent + line + "\n")
 	}
-	// Details and the names of dropped columns follow the table.
+	// Details, the names of dropped columns and the legend follow the table.
 	o.writeDetails(&b, t, l)
 	if len(l.dropped) > 0 {
 		note := fmt.Sprintf("(hidden at this width: %s)", strings.Join(l.dropped, ", "))
 		b.WriteString(t.Indent + o.Dim(End.apply(note, width)) + "\n")
 	}
-	_, err = io.WriteString(o.Writer, b.String())
+	if t.Legend != "" && len(t.Rows) > 0 {
+		b.WriteString(t.Indent + o.Dim(End.apply(t.Legend, width)) + "\n")
+	}
+	_, err = io.WriteString(o, b.String())
 	return err
 }
 

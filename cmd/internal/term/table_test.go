@@ -179,7 +179,7 @@ func TestShorten(t *testing.T) {
 		{Name, 30, "agent.v1.AgentService/Run", "agent.v1.AgentService/Run"},
 		{Name, 19, "agent.v1.AgentService/Run", "…AgentService/Run"},
 		{Name, 16, "agent.v1.AgentService/Run", "AgentService/Run"},
-		{Name, 12, "agent.v1.AgentService/Run", "Agen…ice/Run"},
+		{Name, 12, "agent.v1.AgentService/Run", "…Run"},
 		{Name, 19, "shop.v1.PlaceOrderRequest", "…PlaceOrderRequest"},
 		{Name, 12, "POST http://127.0.0.1:8080/x", "POST …/x"},
 		{Name, 26, "GET https://api.example/v1/items?page=2", "GET api.example/v1/items?…"},

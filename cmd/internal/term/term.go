@@ -36,6 +36,17 @@ type Output struct {
 
 	// Height is the number of lines of the terminal; 0 if the output is not a terminal.
 	Height int
+
+	// Notice, if set, is called with all data before it is written.
+	Notice func([]byte)
+}
+
+// Write writes data to the stream.
+func (o *Output) Write(b []byte) (int, error) {
+	if o.Notice != nil {
+		o.Notice(b)
+	}
+	return o.Writer.Write(b)
 }
 
 // New returns the Output for w, which is examined for a terminal. color is "auto", "always" or "never".

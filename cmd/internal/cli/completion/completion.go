@@ -141,7 +141,7 @@ func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 		return methods
 	case "type", "root":
 		return types
-	case "proto", "into":
+	case "proto", "schema", "into":
 		return suffixes("proto", "binpb", "pb", "desc", "uwc")
 	case "like", "traffic", "default-capture":
 		return address

@@ -115,7 +115,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 		l := contract.NewExchange(&list.Exchanges[i], nil)
 		rows[i] = []string{
 			fmt.Sprintf("#%d", l.ID), render.CallName(l), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, render.Ending(l),
-			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
+			fmt.Sprintf("%d sent, %d received", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
 		}
 	}
 	err = r.table([]term.Column{
@@ -203,7 +203,7 @@ func (r *demoReport) extracted(context.Context) error {
 			continue
 		}
 		seen[c.Role] = true
-		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, render.DirArrow(c.Dir), c.Path, render.Reasons(c.Reasons, 3)))
+		r.line(r.app.Out, fmt.Sprintf("%s, score %.2f, %s: %s", c.Role, c.Score, render.Source(c.Dir, c.Path, c.Frames), render.Reasons(c.Reasons, 3)))
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ func diffCommand(a *app.App) *cobra.Command {
 		Short: "Compare two frames, exchanges or captures by structure",
 		Long: `diff compares messages by field path, not by byte. A and B are two frames, two exchanges,
 two captures, or two files. A file contains JSON or protobuf (also in hex, base64 or
-gzip). If a file contains several messages, diff numbers them @up/0, @up/1, and so on.
+gzip). If a file contains several messages, diff prints them as client frame 0, client
+frame 1, and so on.
 Between two captures, diff pairs the exchanges by method, order and similarity.
 
 diff pairs the elements of a repeated field by their content, or by a field that is
@@ -118,7 +119,7 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences, and with --series also paths with a constant value")
 	options.Alias(cmd.Flags(), "all", "show-ignored")
 	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values (IDs, times, tokens) as differences")
-	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path (without indexes) and all paths below it; can be repeated")
+	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore the field at this path, such as 1.2 (without indexes), and all fields in it; can be repeated")
 	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "print A in a left column and B in a right column")
 	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline, side, tsv or json")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of differing values")
@@ -205,8 +206,12 @@ func runDiff(ctx context.Context, a *app.App, args []string, f diffFlags) error 
 
 	// The exit status depends on the counted differences only; ignored ones are printed but do not
 	// fail.
+	found, _ := query.CountChanges(list)
+	if f.format == "inline" && found > 0 {
+		a.Say("%s", render.InlineMarks)
+	}
 	a.Say("%s", render.DifferenceCount(list))
-	if found, _ := query.CountChanges(list); found > 0 {
+	if found > 0 {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil

@@ -50,7 +50,8 @@ func lsCommand(a *app.App) *cobra.Command {
 		Use:   "ls F.uwc…",
 		Short: "List the exchanges of captures",
 		Long: `ls lists the exchanges of captures, ordered by start time. With several captures, each
-line includes the name of the capture. ↑ means client to server, ↓ server to client.
+line includes the name of the capture. On a terminal, ↑ marks what the client sent, and ↓
+what it received from the server.
 
 ` + filterHelp + `
 
@@ -225,6 +226,7 @@ func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, a
 	if asJSON {
 		return a.Print(l)
 	}
+	a.Err.Sayf("%s", lines.Heading())
 	_, err := a.Out.Write([]byte(lines.Line(l, a.Out.Width) + "\n"))
 	return err
 }

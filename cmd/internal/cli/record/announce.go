@@ -166,5 +166,6 @@ func (n *announcer) report(e endedExchange) {
 		_ = n.app.Print(contract.NewExchangeEnded(line))
 		return
 	}
+	n.app.Err.Sayf("%s", n.lines.Heading())
 	_, _ = n.app.Err.Write([]byte(n.lines.Line(line, n.app.Err.Columns()) + "\n"))
 }

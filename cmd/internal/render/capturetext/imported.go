@@ -33,8 +33,8 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 		{Name: "TLS", Drop: 4},
 		{Name: "PROTOCOL"},
 		{Name: "EXCHANGES", Right: true, Drop: 2},
-		{Name: "BYTES↑", Right: true, Drop: 3},
-		{Name: "BYTES↓", Right: true, Drop: 3},
+		{Name: "BYTES SENT", Right: true, Drop: 3},
+		{Name: "BYTES RECEIVED", Right: true, Drop: 3},
 		{Name: "NOT DECODED", Shorten: term.End, Min: 16},
 	}, Detail: func(i int) bool { return rows[i][9] != "" }})
 }

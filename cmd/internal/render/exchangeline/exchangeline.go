@@ -36,10 +36,22 @@ type Printer struct {
 
 	// code is the current width of the column with the code, in cells.
 	code int
+
+	// headed means that Heading has returned the heading.
+	headed bool
 }
 
 // NewPrinter returns a Printer for an output.
 func NewPrinter(out *term.Output) *Printer { return &Printer{out: out, code: len("ok")} }
+
+// Heading returns a line that explains the columns of the lines below it. Later calls return "".
+func (p *Printer) Heading() string {
+	if p.headed {
+		return ""
+	}
+	p.headed = true
+	return "Each line is a finished exchange: number, time, program, call, result, bytes that the client sent (↑) and received (↓), and duration.\n"
+}
 
 // Line formats an exchange as a line for a terminal with a width in columns; 0 means no limit.
 func (p *Printer) Line(l *contract.Exchange, width int) string {

@@ -28,6 +28,9 @@ func TestLine(t *testing.T) {
 	if got != want {
 		t.Errorf("\n%s, want\n%s", got, want)
 	}
+	if !strings.Contains(p.Heading(), "sent (↑)") || p.Heading() != "" {
+		t.Error("the columns are not explained once")
+	}
 	for _, width := range []int{40, 60, 80, 100, 120, 200} {
 		for _, url := range []string{long, "https://h/x", "http://例え.example/パス/" + strings.Repeat("長い", 60), "https://h/\x1b[2J" + strings.Repeat("y", 300)} {
 			line := p.Line(sample(url, "deadline_exceeded_by_far"), width)

@@ -20,7 +20,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
 	}
 	for _, h := range p.Headers {
-		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
+		fmt.Fprintf(out, "header %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
 		fmt.Fprintf(out, "headers with a new value: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
@@ -43,7 +43,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
 	}
 	for _, fr := range p.Frames {
-		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		fmt.Fprintf(out, "client frame %d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
 		for _, b := range fr.Live {
 			fmt.Fprintf(out, "  field %s gets %s\n", term.Clean(b.Path), term.Clean(liveSource(&b)))
 		}

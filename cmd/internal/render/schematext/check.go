@@ -2,7 +2,6 @@ package schematext
 
 import (
 	"fmt"
-	"strconv"
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
@@ -15,10 +14,10 @@ import (
 func Check(out *term.Output, r *check.Report) error {
 	methods := term.Table{Rows: methodRows(r), Columns: []term.Column{
 		{Name: "METHOD", Shorten: term.Name, Min: 20},
-		{Name: "DIR"},
-		{Name: "TYPE", Shorten: term.Name, Min: 16, Drop: 1},
-		{Name: "DECODED"},
-		{Name: "BYTES EXPLAINED", Right: true},
+		{Name: "SENT BY"},
+		{Name: "MESSAGE TYPE", Shorten: term.Name, Min: 16},
+		{Name: "DECODED", Right: true},
+		{Name: "DESCRIBED", Right: true, Drop: 1},
 	}}
 	if err := out.Table(methods); err != nil {
 		return err
@@ -29,7 +28,7 @@ func Check(out *term.Output, r *check.Report) error {
 		fmt.Fprintln(out)
 		types := term.Table{Rows: typeRows(r), Columns: []term.Column{
 			{Name: "MESSAGE", Shorten: term.Name, Min: 20},
-			{Name: "TIMES SEEN", Right: true},
+			{Name: "SEEN", Right: true},
 			{Name: "FIELDS SEEN", Right: true},
 			{Name: "FIELDS NEVER SEEN", Shorten: term.End, Min: 12, Drop: 1},
 		}}
@@ -47,7 +46,7 @@ func Check(out *term.Output, r *check.Report) error {
 		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
 		{Name: "FIELD", Shorten: term.Name, Min: 12},
 		{Name: "DETAILS", Shorten: term.End, Min: 12, Drop: 1},
-		{Name: "TIMES SEEN", Right: true, Drop: 3},
+		{Name: "SEEN", Right: true, Drop: 3},
 		{Name: "FRAMES", Shorten: term.End, Min: 18, Drop: 2},
 	}, Detail: func(i int) bool { return i >= len(r.Unknown) && i < len(r.Unknown)+len(r.Contradicted) }})
 }
@@ -62,8 +61,8 @@ func methodRows(r *check.Report) [][]string {
 			typ = "(unknown method)"
 		}
 		rows[i] = []string{
-			m.Service + "/" + m.RPC, render.Arrow(direction(m.Dir)), typ,
-			fmt.Sprintf("%d of %d", m.Decoded, m.Frames), percent(m.BytesExplained, m.Bytes),
+			m.Service + "/" + m.RPC, render.Sender(direction(m.Dir)), typ,
+			fmt.Sprintf("%d of %s", m.Decoded, app.Counted(m.Frames, "frame")), percent(m.BytesExplained, m.Bytes) + " of bytes",
 		}
 	}
 	return rows
@@ -81,7 +80,7 @@ func direction(word string) captures.Direction {
 func typeRows(r *check.Report) [][]string {
 	rows := make([][]string, len(r.Messages))
 	for i, m := range r.Messages {
-		rows[i] = []string{m.Message, strconv.Itoa(m.Seen), fmt.Sprintf("%d of %d", m.FieldsSeen, m.Fields), firstNumbers(m.NeverSeen)}
+		rows[i] = []string{m.Message, app.Counted(m.Seen, "time"), fmt.Sprintf("%d of %s", m.FieldsSeen, app.Counted(m.Fields, "field")), firstNumbers(m.NeverSeen)}
 	}
 	return rows
 }
@@ -91,13 +90,13 @@ func typeRows(r *check.Report) [][]string {
 func findingRows(r *check.Report) [][]string {
 	var rows [][]string
 	for _, u := range r.Unknown {
-		rows = append(rows, []string{findingWord("unknown", u.Allowed), u.Message, fieldLabel(u.Number, u.Name), kindWithP(&u), strconv.Itoa(u.Seen), firstFrames(u.Frames)})
+		rows = append(rows, []string{findingWord("unknown", u.Allowed), u.Message, fieldLabel(u.Number, u.Name), kindWithP(&u), app.Counted(u.Seen, "time"), firstFrames(u.Frames)})
 	}
 	for _, c := range r.Contradicted {
-		rows = append(rows, []string{findingWord("contradicted", c.Allowed), c.Message, fieldLabel(c.Number, c.Name), c.Reason, strconv.Itoa(c.Seen), firstFrames(c.Frames)})
+		rows = append(rows, []string{findingWord("contradicted", c.Allowed), c.Message, fieldLabel(c.Number, c.Name), c.Reason, app.Counted(c.Seen, "time"), firstFrames(c.Frames)})
 	}
 	for _, m := range r.UnknownMethods {
-		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", strconv.Itoa(m.Count), firstFrames(m.Frames)})
+		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", app.Counted(m.Count, "time"), firstFrames(m.Frames)})
 	}
 	return rows
 }

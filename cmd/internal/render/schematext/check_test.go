@@ -20,12 +20,12 @@ func TestCheck(t *testing.T) {
 	if err := Check(term.New(&b, "never"), r); err != nil {
 		t.Fatal(err)
 	}
-	const want = "METHOD\tDIR\tTYPE\tDECODED\tBYTES EXPLAINED\n" +
-		"a.B/C\t↑\t(unknown method)\t2 of 3\t99.9 %\n\n" +
-		"FINDING\tMESSAGE\tFIELD\tDETAILS\tTIMES SEEN\tFRAMES\n" +
-		"unknown\ta.M\t7\tvarint (probability 0.50)\t2\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
-		"(accepted) contradicted\ta.M\ta.M\ttruncated\t1\t\n" +
-		"unknown method\ta.B\tD\t\t1\t\n"
+	const want = "METHOD\tSENT BY\tMESSAGE TYPE\tDECODED\tDESCRIBED\n" +
+		"a.B/C\tclient\t(unknown method)\t2 of 3 frames\t99.9 % of bytes\n\n" +
+		"FINDING\tMESSAGE\tFIELD\tDETAILS\tSEEN\tFRAMES\n" +
+		"unknown\ta.M\t7\tvarint (probability 0.50)\t2 times\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
+		"(accepted) contradicted\ta.M\ta.M\ttruncated\t1 time\t\n" +
+		"unknown method\ta.B\tD\t\t1 time\t\n"
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}

@@ -22,9 +22,12 @@ func firstFrames(addresses []string) string {
 	return strings.Join(addresses, " ")
 }
 
-// firstNumbers lists the first twelve numbers, separated by spaces.
+// firstNumbers lists the first twelve field numbers, separated by commas; "none" for an empty list.
 func firstNumbers(list []int32) string {
 	const most = 12
+	if len(list) == 0 {
+		return "none"
+	}
 	words := make([]string, min(len(list), most))
 	for i := range words {
 		words[i] = strconv.Itoa(int(list[i]))
@@ -32,7 +35,11 @@ func firstNumbers(list []int32) string {
 	if len(list) > most {
 		words = append(words, "…")
 	}
-	return strings.Join(words, " ")
+	what := "number "
+	if len(list) > 1 {
+		what = "numbers "
+	}
+	return what + strings.Join(words, ", ")
 }
 
 // percent formats part/whole as a percentage. It is "100 %" only if both are equal, and "-" if whole is

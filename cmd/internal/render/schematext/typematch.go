@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/schema/match"
 )
@@ -15,11 +17,17 @@ import (
 // messages, and the conclusion.
 func MatchSummary(t *match.Target, r *match.Result) string {
 	where := cmp.Or(t.In, "the input")
+	if method, dir, ok := strings.Cut(where, ":"); ok && (dir == captures.Up.String() || dir == captures.Down.String()) {
+		where = fmt.Sprintf("messages that the %s sends in %s", render.Sender(direction(dir)), method)
+	}
 	if t.Path != "" {
 		where = "field " + t.Path + " of " + where
 	}
-	return fmt.Sprintf("%s, %s (%d distinct, %s): %s", where,
-		app.Counted(r.Samples, "message"), r.Distinct, app.Counted(r.Bytes, "byte"), verdictWords(r))
+	distinct := ""
+	if r.Distinct < r.Samples {
+		distinct = fmt.Sprintf("%d different ones, ", r.Distinct)
+	}
+	return fmt.Sprintf("%s: %s (compared %s, %s%s)", where, verdictWords(r), app.Counted(r.Samples, "value"), distinct, app.Counted(r.Bytes, "byte"))
 }
 
 // verdictWords returns the conclusion of the search in words.

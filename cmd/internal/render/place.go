@@ -1,0 +1,35 @@
+package render
+
+import (
+	"strings"
+
+	"unwire/captures"
+)
+
+// placeText returns the path of a difference in words: "server frame 3, field 1.2" for @down/3 1.2, "server frames,
+// field 1" for the joined text of several frames (@down 1), and "field 1.2" for a field of a message. Other paths,
+// such as "status", are unchanged.
+func placeText(path string) string {
+	frame, field, _ := strings.Cut(path, " ")
+	if !strings.HasPrefix(frame, "@") {
+		frame, field = "", path
+	}
+	if field != "" && field[0] >= '0' && field[0] <= '9' {
+		field = "field " + field
+	}
+	if frame == "" {
+		return field
+	}
+	dir, number, single := strings.Cut(frame[1:], "/")
+	place := "client"
+	if dir == captures.Down.String() {
+		place = "server"
+	}
+	if place += " frames"; single {
+		place = strings.TrimSuffix(place, "s") + " " + number
+	}
+	if field == "" {
+		return place
+	}
+	return place + ", " + field
+}
