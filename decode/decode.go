@@ -234,7 +234,11 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 		last = append(last, fed...)
 	}
 
-	frames := slices.Concat(append(batches, last, s.Close())...)
+	// If the frames are complete only at the end, as those of a unary body, they need not be copied.
+	frames := s.Close()
+	if len(batches)+len(last) > 0 {
+		frames = slices.Concat(append(batches, last, frames)...)
+	}
 	// An unframed body is complete only after everything was read, but its frame belongs to an earlier position.
 	slices.SortStableFunc(frames, func(a, b Frame) int {
 		switch {

@@ -221,11 +221,20 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 // newLinks is NewLinks for either side of the exchange; r names the sides.
 func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r roles) *Links {
 	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
+	ups := 0
 	for i := range ex.Frames {
-		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
+		f := &ex.Frames[i]
+		if len(f.Data) <= heartbeatBytes {
 			l.times[string(f.Data)]++
 		}
+		if f.Dir == captures.Up {
+			ups++
+		}
 	}
+
+	// Parsed messages are large, so that the lists of 400,000 of them must not grow step by step.
+	l.up, l.down = make([]parsedMessage, 0, ups), make([]parsedMessage, 0, len(ex.Frames)-ups+1)
+	l.before, l.inside = make([]int, 0, ups), slices.Grow(l.inside, ups)
 	heads := parseHeaders(ex.ResponseHeaders)
 	if heads != nil && r.headersFirst {
 		l.addServerMessage(*heads)
