@@ -1,12 +1,15 @@
 package h1
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
 const (
@@ -257,10 +260,221 @@ func (b *body) stepTrailer(c byte) error {
 	return nil
 }
 
+// betweenChunks reports whether no part of the current chunk has arrived, so that a new chunk may be inserted here. For
+// a body without chunks, it is always true.
+func (b *body) betweenChunks() bool {
+	return b.kind != bodyChunked || b.done || b.state == chunkSize && b.digits == 0
+}
+
 // incomplete returns the error for a body that has ended too early.
 func (b *body) incomplete() error {
 	if b.kind == bodyLength {
 		return fmt.Errorf("the body ended %d bytes before its declared length", b.left)
 	}
 	return errors.New("the body ended before its last chunk")
+}
+
+// errClientGone ends a relay or an exchange whose client has left.
+var errClientGone = errors.New("the client closed the connection")
+
+// A bodyEnd connects a received body with the relay: it reads more of it, and records and forwards it.
+type bodyEnd interface {
+	// scratch returns the memory for body content that arrives in several chunks, which is as large as the buffer.
+	scratch() []byte
+
+	// fill reads more bytes into the buffer.
+	fill() error
+
+	// note records body content that has arrived, and that the body is complete if body.done is set.
+	note(content []byte)
+
+	// forward writes p as it was received. Its first bytes, head of them, are the head of the message, and content is
+	// the length of the body content behind it.
+	forward(p []byte, head, content int) error
+}
+
+// A received is a body that rules may change, as it was received. It reads the content of the body, without the
+// chunked encoding.
+type received struct {
+	// in is the buffer into which the body arrives.
+	in *input
+	// body finds the end of the body.
+	body *body
+	// end reads, records and forwards the body.
+	end bodyEnd
+
+	// left are bytes of the body that were received but not returned by Read yet.
+	left []byte
+	// err is the error that ended reading, returned after left; nil before.
+	err error
+}
+
+// Read returns the next received content, and records it.
+func (r *received) Read(p []byte) (int, error) {
+	for len(r.left) == 0 {
+		switch {
+		case r.err == io.EOF:
+			// The client ended its direction within the body, so the body is not complete.
+			return 0, errClientGone
+		case r.err != nil:
+			return 0, r.err
+		case r.body.done:
+			return 0, io.EOF
+		case len(r.in.buffered()) == 0:
+			if r.err = r.end.fill(); r.err != nil {
+				continue
+			}
+		}
+		// Rules get the content without the chunked encoding. The capture stores it before any change.
+		n, content, bad := r.body.scan(r.in.buffered(), r.end.scratch())
+		r.end.note(content)
+		r.left, r.err = content, bad
+		r.in.consume(n)
+	}
+	n := copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// apply forwards the rest of the body to out, as changed by rules.
+//
+// Errors: *rewrite.Stop; the error that ended reading; those of out.
+func (r *received) apply(ctx context.Context, rules *rewrite.Body, out rewrite.Sink) error {
+	err := rules.Run(ctx, r, out)
+	if r.err == nil || errors.As(err, new(*rewrite.Stop)) {
+		return err
+	}
+	return r.err
+}
+
+// A watch forwards a body as it was received, while no frame matches a rule, so that it costs little that rules match
+// nothing. The relay examines each frame in the buffer. The first frame that a rule matches, or that cannot be examined
+// at once, ends the watch: the bytes that were not forwarded, and all that follow, go through received.apply.
+//
+// An incomplete frame is withheld, and so is a body that is a single frame, together with its head. The buffer grows for
+// that by twice rewrite.MaxWatched at most.
+type watch struct {
+	*received
+
+	// rules are the rules for the body.
+	rules *rewrite.Body
+	// how is the way in which frames are examined.
+	how rewrite.Watch
+
+	// head is the length of the head of the message in bytes, which precedes the body in the buffer; 0 when it was
+	// forwarded.
+	head int
+	// headFirst means that the head does not wait for body content.
+	headFirst bool
+
+	// raw is the number of buffered bytes of the body behind the head that were recorded and not forwarded yet.
+	raw int
+	// content is the body content in these bytes.
+	content []byte
+	// copied means that content is a copy, and not a part of the buffer.
+	copied bool
+}
+
+// run forwards the body until the watch ends. over is false if the rest goes through received.apply: then head and raw
+// are the lengths of what was not forwarded.
+//
+// Errors: *Malformed; those of bodyEnd.
+func (w *watch) run() (over bool, err error) {
+	if w.how == rewrite.WatchNot {
+		return false, nil
+	}
+	for {
+		n, content, bad := w.body.scan(w.in.buffered()[w.head+w.raw:], w.end.scratch())
+		w.end.note(content)
+		w.add(n, content)
+		mark := w.rules.Mark()
+		passes, ok := w.examine()
+		switch {
+		case bad != nil && w.head > 0 && w.rules.Dir == captures.Up:
+			// Nothing of a malformed request was forwarded.
+			return true, bad
+		case !ok || bad != nil && w.how != rewrite.WatchNothing:
+			w.rules.Reset(mark)
+			w.left, w.received.err = w.content, bad
+			return false, nil
+		case passes:
+			if err := w.forward(w.raw, len(w.content)); err != nil {
+				w.rules.Reset(mark)
+				return true, err
+			}
+			if bad != nil || w.body.done {
+				return true, bad
+			}
+		case w.head > 0 && w.headFirst:
+			if err := w.forward(0, 0); err != nil {
+				return true, err
+			}
+		}
+
+		// More bytes may move the buffer.
+		w.keep()
+		switch err := w.end.fill(); {
+		case err != nil && w.how == rewrite.WatchNothing:
+			return true, err
+		case err != nil:
+			w.left, w.received.err = w.content, err
+			return false, nil
+		}
+	}
+}
+
+// add appends n bytes of the body, with content in them, to those that are examined next.
+func (w *watch) add(n int, content []byte) {
+	w.raw += n
+	if len(w.content) == 0 {
+		w.content, w.copied = content, false
+		return
+	}
+	w.content = append(w.content, content...)
+}
+
+// keep copies the content that is not forwarded yet, so that it stays when the buffer changes.
+func (w *watch) keep() {
+	if len(w.content) > 0 && !w.copied {
+		w.content, w.copied = append(make([]byte, 0, 2*len(w.content)), w.content...), true
+	}
+}
+
+// examine reports whether everything that has arrived is forwarded as it is (passes), or waits for more. ok is false if
+// the watch must end.
+func (w *watch) examine() (passes, ok bool) {
+	switch {
+	case w.how == rewrite.WatchNothing:
+		w.rules.Skip(len(w.content))
+		return true, true
+	case w.how == rewrite.WatchBody && w.body.done:
+		ok = w.rules.ExamineBody(w.content)
+		return ok, ok
+	case w.how == rewrite.WatchBody:
+		return false, w.raw <= 2*rewrite.MaxWatched
+	}
+
+	// A frame that has arrived must not wait for the rest of another one.
+	passed, ok := w.rules.ExamineFrames(w.content)
+	switch {
+	case ok && passed == len(w.content) && w.body.betweenChunks():
+		return true, true
+	case passed == 0 && !w.body.done:
+		return false, ok && w.raw <= 2*rewrite.MaxWatched
+	}
+	return false, false
+}
+
+// forward forwards the head, unless it was forwarded before, and raw buffered bytes behind it, with content bytes of
+// content.
+func (w *watch) forward(raw, content int) error {
+	n := w.head + raw
+	if err := w.end.forward(w.in.buffered()[:n], w.head, content); err != nil {
+		return err
+	}
+	w.in.consume(n)
+	if w.head, w.raw = 0, w.raw-raw; w.raw == 0 {
+		w.content = nil
+	}
+	return nil
 }

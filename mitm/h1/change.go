@@ -101,14 +101,15 @@ func (x *exchange) changesRequest() bool {
 // serveChanged relays an exchange whose bodies rules may change. s is an open connection to the server; if it is nil,
 // a new one is opened.
 func (r *Relay) serveChanged(x *exchange, s *server) error {
-	r.client.consume(len(x.request.raw))
 	if v := x.change.exchange.Request(); v.Action != rewrite.Pass {
+		r.client.consume(len(x.request.raw))
 		close(x.change.requestOver)
 		return r.stopChanged(x, &rewrite.Stop{Verdict: v})
 	}
 	if s == nil {
 		var err error
 		if s, err = r.connect(x); err != nil {
+			r.client.consume(len(x.request.raw))
 			return r.failUnreached(x, err, 0)
 		}
 	}
@@ -117,7 +118,8 @@ func (r *Relay) serveChanged(x *exchange, s *server) error {
 		err = r.sendChanged(x, s)
 	} else {
 		r.noteBody(x)
-		if _, err = s.conn.Write(appendHead(nil, x.request, x.route)); err != nil {
+		r.client.consume(len(x.request.raw))
+		if _, err = s.conn.Write(r.headOf(x, 0)); err != nil {
 			err = &sendError{err}
 		}
 	}
@@ -133,7 +135,10 @@ func (r *Relay) serveChanged(x *exchange, s *server) error {
 //
 // Errors: *rewrite.Stop; those of sendBody.
 func (r *Relay) sendChanged(x *exchange, s *server) error {
-	if x.request.expects && !x.request.chunked {
+	c, out := x.change, &requestSink{exchange: x, server: s}
+	in := &received{in: &r.client, body: &x.body, end: out}
+	how := c.up.Watch()
+	if how != rewrite.WatchNothing && x.request.expects && !x.request.chunked {
 		// The head may have to wait for the body, so unwire asks the client to send it.
 		if _, err := r.client.conn.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n")); err != nil {
 			return err
@@ -141,58 +146,20 @@ func (r *Relay) sendChanged(x *exchange, s *server) error {
 		r.mu.Lock()
 		x.continued = true
 		r.mu.Unlock()
+		how = rewrite.WatchNot
 	}
-	in := &requestBody{relay: r, exchange: x}
-	out := &requestSink{exchange: x, server: s}
-	if err := x.change.up.Run(x.change.ctx, in, out); err != nil {
-		if in.err != nil {
-			return in.err
-		}
+
+	// The server may decide by the head whether it wants a body of unknown length.
+	w := watch{received: in, rules: &c.up, how: how, head: len(x.request.raw), headFirst: how != rewrite.WatchBody || x.request.chunked}
+	if over, err := w.run(); over {
+		return err
+	}
+	out.headSent = w.head == 0
+	r.client.consume(w.head + w.raw)
+	if err := in.apply(c.ctx, &c.up, out); err != nil {
 		return err
 	}
 	return out.finish(x.body.trailers)
-}
-
-// A requestBody reads the content of a request's body.
-type requestBody struct {
-	// relay is the relayed connection, whose client sends the body.
-	relay *Relay
-	// exchange is the exchange of the request.
-	exchange *exchange
-
-	// left are bytes of the body that were received but not returned by Read yet.
-	left []byte
-	// err is the error that ended reading, returned after left; nil before.
-	err error
-}
-
-// Read returns the next received content, and records it.
-func (b *requestBody) Read(p []byte) (int, error) {
-	r, x := b.relay, b.exchange
-	for len(b.left) == 0 {
-		switch {
-		case b.err != nil:
-			return 0, b.err
-		case x.body.done:
-			return 0, io.EOF
-		case len(r.client.buffered()) == 0:
-			if b.err = r.readAhead(); b.err != nil {
-				return 0, b.err
-			}
-		}
-		n, content, bad := x.body.scan(r.client.buffered(), r.contentBuffer())
-		r.record(x, captures.Up, content)
-		x.change.receivedUp += int64(len(content))
-		b.left = append(b.left[:0], content...)
-		r.client.consume(n)
-		if bad != nil {
-			b.err = bad
-		}
-		r.noteBody(x)
-	}
-	n := copy(p, b.left)
-	b.left = b.left[n:]
-	return n, nil
 }
 
 // A requestSink forwards a request whose body rules may change.
@@ -201,10 +168,36 @@ type requestSink struct {
 	exchange *exchange
 	// server is the connection to which the request is forwarded.
 	server *server
+	// headSent means that the head was forwarded before Begin is called.
+	headSent bool
 	// framing is the way in which the forwarded body is delimited.
 	framing outFraming
 	// head is the head of a request with a known length, which is written together with the body; nil otherwise.
 	head []byte
+}
+
+// scratch returns the memory for body content that arrives in several chunks.
+func (w *requestSink) scratch() []byte { return w.server.relay.contentBuffer() }
+
+// fill reads more bytes from the client.
+func (w *requestSink) fill() error { return w.server.relay.readAhead() }
+
+// note records body content that has arrived.
+func (w *requestSink) note(content []byte) {
+	r := w.server.relay
+	r.record(w.exchange, captures.Up, content)
+	w.exchange.change.receivedUp += int64(len(content))
+	r.noteBody(w.exchange)
+}
+
+// forward writes received bytes to the server, with the changes to the head that the route demands.
+func (w *requestSink) forward(p []byte, head, _ int) error {
+	if head > 0 && !w.exchange.route.isVerbatim() {
+		r := w.server.relay
+		r.head = append(appendHead(r.head[:0], w.exchange.request, w.exchange.route), p[head:]...)
+		p = r.head
+	}
+	return w.write(p)
 }
 
 // Begin forwards the head of the request. length is the length of the body in bytes, or one of the special
@@ -219,6 +212,8 @@ func (w *requestSink) Begin(length int64) error {
 		w.framing = chunkedBody
 	}
 	switch {
+	case w.headSent:
+		return nil
 	case x.request.chunked || length == rewrite.Unchanged:
 	case length == rewrite.Unknown:
 		to.Drop = append([]string{"content-length"}, to.Drop...)
@@ -282,21 +277,25 @@ func appendEnd(dst []byte, trailers captures.Headers) []byte {
 //
 // Errors: *rewrite.Stop; those of forwardBody.
 func (s *server) forwardChanged(x *exchange, a *response) error {
-	b := &a.body
-	c := x.change
-	head := bytes.Clone(s.in.buffered()[:a.size])
-	s.in.consume(a.size)
+	b, c := &a.body, x.change
 	c.exchange.Response(a.status, a.header)
 	c.down.Declared = -1
 	if b.kind == bodyLength {
 		c.down.Declared = a.length
 	}
-	in := &answerBody{server: s, exchange: x, body: b}
-	out := &answerSink{server: s, exchange: x, head: head, body: b}
-	if err := c.down.Run(c.ctx, in, out); err != nil {
-		if in.err != nil {
-			return in.err
-		}
+	out := &answerSink{server: s, exchange: x, body: b}
+	in := &received{in: &s.in, body: b, end: out}
+	how := c.down.Watch()
+	if b.kind == bodyUntilClose {
+		how = rewrite.WatchNot
+	}
+	w := watch{received: in, rules: &c.down, how: how, head: a.size, headFirst: how != rewrite.WatchBody}
+	if over, err := w.run(); over {
+		return err
+	}
+	out.headSent, out.head = w.head == 0, bytes.Clone(s.in.buffered()[:w.head])
+	s.in.consume(w.head + w.raw)
+	if err := in.apply(c.ctx, &c.down, out); err != nil {
 		return err
 	}
 	return out.finish()
@@ -318,63 +317,6 @@ func (s *server) forwardBodiless(x *exchange, a *response) error {
 	return s.forwardBody(x, a)
 }
 
-// An answerBody reads the content of a response body, without its chunked encoding.
-type answerBody struct {
-	// server is the connection from which the response is received.
-	server *server
-	// exchange is the exchange of the response.
-	exchange *exchange
-	// body finds the end of the received body.
-	body *body
-
-	// left are bytes of the body that were received but not returned by Read yet.
-	left []byte
-	// err is the error that ended reading, returned after left; nil before.
-	err error
-}
-
-// Read returns the next received content, and records it.
-func (r *answerBody) Read(p []byte) (int, error) {
-	s := r.server
-	for len(r.left) == 0 {
-		switch {
-		case r.err != nil:
-			return 0, r.err
-		case r.body.done:
-			return 0, io.EOF
-		// A body without a length ends where the connection ends; for any other, that is an error.
-		case len(s.in.buffered()) == 0:
-			switch err := s.in.fill(); {
-			case err == io.EOF && r.body.kind == bodyUntilClose:
-				r.body.done = true
-				return 0, io.EOF
-			case err == io.EOF:
-				r.err = r.body.incomplete()
-				return 0, r.err
-			case err != nil:
-				r.err = err
-				return 0, err
-			}
-		}
-
-		// Rules get the content without the chunked encoding. The capture stores it before any change.
-		if len(s.content) < len(s.in.buf) {
-			s.content = make([]byte, len(s.in.buf))
-		}
-		n, content, bad := r.body.scan(s.in.buffered(), s.content)
-		s.relay.record(r.exchange, captures.Down, content)
-		r.exchange.change.received += int64(len(content))
-		r.left = append(r.left[:0], content...)
-		s.in.consume(n)
-		if bad != nil {
-			r.err = bad
-		}
-	}
-	n := copy(p, r.left)
-	r.left = r.left[n:]
-	return n, nil
-}
-
 // An answerSink forwards a response whose body rules may change.
 type answerSink struct {
 	// server is the connection from which the response is received.
@@ -382,6 +324,8 @@ type answerSink struct {
 	// exchange is the exchange of the response.
 	exchange *exchange
 
+	// headSent means that the head was forwarded before Begin is called.
+	headSent bool
 	// head is the head of the response as received, until it was forwarded.
 	head []byte
 	// body finds the end of the received body; after it, it has the trailers.
@@ -390,6 +334,57 @@ type answerSink struct {
 	framing outFraming
 	// begun is the head of a response with a known length, which is written together with the body; nil otherwise.
 	begun []byte
+}
+
+// scratch returns the memory for body content that arrives in several chunks.
+func (w *answerSink) scratch() []byte {
+	if s := w.server; len(s.content) < len(s.in.buf) {
+		s.content = make([]byte, len(s.in.buf))
+	}
+	return w.server.content
+}
+
+// fill reads more bytes from the server. A body without a length ends where the connection ends; for any other, that is
+// an error.
+func (w *answerSink) fill() error {
+	err := w.server.in.fill()
+	switch {
+	case err == io.EOF && w.body.kind == bodyUntilClose:
+		w.body.done = true
+		return nil
+	case err == io.EOF:
+		return w.body.incomplete()
+	}
+	return err
+}
+
+// note records body content that has arrived.
+func (w *answerSink) note(content []byte) {
+	w.server.relay.record(w.exchange, captures.Down, content)
+	w.exchange.change.received += int64(len(content))
+}
+
+// forward writes received bytes to the client.
+func (w *answerSink) forward(p []byte, head, content int) error {
+	c := w.exchange.change
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return errEnded
+	}
+	if head > 0 {
+		c.begun, c.left = true, c.down.Declared
+		if w.body.kind == bodyChunked {
+			c.downFraming = chunkedBody
+		}
+	}
+	switch {
+	case w.body.done:
+		c.left = 0
+	case c.left > 0:
+		c.left -= int64(content)
+	}
+	return w.send(p, w.body.done)
 }
 
 // Begin forwards the head of the response. length is the length of the body in bytes, or one of the special
@@ -415,6 +410,9 @@ func (w *answerSink) Begin(length int64) error {
 		return errEnded
 	}
 	c.begun, c.left, c.downFraming = true, left, w.framing
+	if w.headSent {
+		return nil
+	}
 	if length > 0 {
 		w.begun = w.head
 		return nil

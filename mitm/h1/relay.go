@@ -19,7 +19,6 @@ var (
 	// request.
 	errEnded         = errors.New("the connection has ended")
 	errHandedOver    = errors.New("the connection was switched to another protocol")
-	errClientGone    = errors.New("the client closed the connection")
 	errServerGone    = errors.New("the server closed the connection without a response")
 	errNotRepeated   = errors.New("the server closed the connection without a response; unwire did not send the request again")
 	errServerStopped = errors.New("the server closed the connection before its response was complete")

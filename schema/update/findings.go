@@ -76,36 +76,43 @@ func (f *finding) mayBeList() bool {
 
 // comment returns the comment on a field that says what the probe did not find out about it, or "".
 func (f *finding) comment() string {
-	var parts []string
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	values := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return !protoreflect.Name(v).IsValid() })
-	values = values[:min(len(values), maxListedValues)]
-	switch {
-	case f.isEnum() && len(values) > 0:
-		add("an enum; the server accepted the values %s", strings.Join(values, ", "))
-	case f.isEnum():
-		add("an enum")
-	case f.Type != "" && f.Type != f.Class:
-		// the type is known
-	case f.Class == "varint" && (f.Kind == "" || f.Kind == "varint"):
-		add("a varint of unknown width and sign; bool, enum, (u|s)int32 or (u|s)int64")
-	case f.Class == "fixed32" && (f.Kind == "" || f.Kind == f.Class):
-		add("4 bytes; fixed32, sfixed32 or float")
-	case f.Class == "fixed64" && (f.Kind == "" || f.Kind == f.Class):
-		add("8 bytes; fixed64, sfixed64 or double")
-	}
-	switch {
-	case f.Label == "map" && protoreflect.FullName(f.MapValue).IsValid():
-		add("a map with values of type %s", f.MapValue)
-	case f.Label == "map":
-		add("a map")
-	case f.Label == "" && (f.Class == "len" || f.Class == "message"):
-		add("may be repeated")
-	}
+	parts := slices.DeleteFunc([]string{f.typeRemark(), f.labelRemark()}, func(s string) bool { return s == "" })
 	if len(parts) == 0 {
 		return ""
 	}
 	return "guess: " + strings.Join(parts, "; ")
+}
+
+// typeRemark returns what the probe found out about a type that it does not know; "" if it knows the type.
+func (f *finding) typeRemark() string {
+	if f.isEnum() {
+		values := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return !protoreflect.Name(v).IsValid() })
+		if len(values) == 0 {
+			return "an enum"
+		}
+		return "an enum; the server accepted the values " + strings.Join(values[:min(len(values), maxListedValues)], ", ")
+	}
+	if _, known := scalars[f.Type]; known || f.Type != "" && f.Type != f.Class || f.Kind != "" && f.Kind != f.Class {
+		return ""
+	}
+	return map[string]string{
+		"varint":  "a varint of unknown width and sign; bool, enum, (u|s)int32 or (u|s)int64",
+		"fixed32": "4 bytes; fixed32, sfixed32 or float",
+		"fixed64": "8 bytes; fixed64, sfixed64 or double",
+	}[f.Class]
+}
+
+// labelRemark returns what the probe found out about a label that the declaration does not show, or "".
+func (f *finding) labelRemark() string {
+	switch {
+	case f.Label == "map" && protoreflect.FullName(f.MapValue).IsValid():
+		return "a map with values of type " + f.MapValue
+	case f.Label == "map":
+		return "a map"
+	case f.Label == "" && (f.Class == "len" || f.Class == "message"):
+		return "may be repeated"
+	}
+	return ""
 }
 
 // isEnum reports whether a probe found that the field is an enum.
@@ -156,27 +163,37 @@ func ParseFindings(ctx context.Context, data []byte, have *schema.Schema) (*Sour
 	if !probe && (len(doc.Fields) == 0 || doc.Fields[0].Message == "") {
 		return nil, fmt.Errorf("update: %w", ErrNoFindings)
 	}
-	if set := doc.Reflection.Definitions; probe && len(set) > 0 {
+	if !probe {
+		return sourceOfFields(doc.Fields, "")
+	}
+	if set := doc.Reflection.Definitions; len(set) > 0 {
 		s, err := schema.FromStored(ctx, nil, map[string][]byte{"the definitions from server reflection": set})
 		if err != nil {
 			return nil, fmt.Errorf("update: %w", err)
 		}
 		return &Source{Name: "probe", Certainty: "reported", Schema: s}, nil
 	}
-	if probe {
-		doc.RequestType = requestType(doc.RequestType, doc.Method, have)
-	}
-	if probe && !protoreflect.FullName(doc.RequestType).IsValid() {
+	doc.RequestType = requestType(doc.RequestType, doc.Method, have)
+	if !protoreflect.FullName(doc.RequestType).IsValid() {
 		return nil, fmt.Errorf("update: neither the probe nor the .proto files name the request type of %q", doc.Method)
 	}
 
-	// The path "" is the request itself.
-	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": doc.RequestType}, comments: map[string]string{}}
-	var left []string
-	if probe && have != nil && have.Message(doc.RequestType) == nil {
-		left = append(left, fmt.Sprintf("all of them: the .proto files have neither the method %s nor the message type %s; declare the method first", doc.Method, doc.RequestType))
+	src, err := sourceOfFields(doc.Fields, doc.RequestType)
+	if err == nil && have != nil && have.Message(doc.RequestType) == nil {
+		src.Left = append(src.Left, fmt.Sprintf("all of them: the .proto files have neither the method %s nor the message type %s; declare the method first", doc.Method, doc.RequestType))
 	}
-	for i, field := range doc.Fields {
+	return src, err
+}
+
+// sourceOfFields returns the source for the fields in the result of a probe for a request of the type request, or in
+// that of an inference, for which request is "".
+func sourceOfFields(fields []finding, request string) (*Source, error) {
+	probe := request != ""
+
+	// The path "" is the request itself.
+	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": request}, comments: map[string]string{}}
+	var left []string
+	for i, field := range fields {
 		if probe {
 			if !field.isDeclarable() {
 				left = append(left, field.describeLeft())
