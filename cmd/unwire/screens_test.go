@@ -324,8 +324,8 @@ func TestPager(t *testing.T) {
 		t.Errorf("exit status %s after the pager was quit (%v):\n%s", code, err, strings.Join(x.screen(pane), "\n"))
 	}
 	for _, line := range x.screen(pane) {
-		if strings.Contains(line, "unwire: ") {
-			t.Errorf("quitting is reported: %s", line)
+		if strings.Contains(line, "unwire: error") {
+			t.Errorf("quitting is an error: %s", line)
 		}
 	}
 
