@@ -265,6 +265,16 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return FromFiles(files...), nil
 }
 
+// WellKnownMessage returns the definition of a message type of google.protobuf by its full name, or nil.
+func WellKnownMessage(full string) protoreflect.MessageDescriptor {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(full))
+	if err != nil || !IsWellKnown(d.ParentFile().Path()) {
+		return nil
+	}
+	md, _ := d.(protoreflect.MessageDescriptor)
+	return md
+}
+
 // IsWellKnown reports whether a file with this path ships with protobuf: the well-known types and the
 // compiler's plugin interface.
 func IsWellKnown(file string) bool {

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"unwire/decode/wire"
+	"unwire/schema"
 	"unwire/schema/infer"
 )
 
@@ -57,12 +57,8 @@ func (k *Checker) resolveType(url string) protoreflect.MessageDescriptor {
 		return md
 	}
 	// The well-known types need not be in the definitions.
-	if strings.HasPrefix(name, "google.protobuf.") {
-		if d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name)); err == nil {
-			if md, ok := d.(protoreflect.MessageDescriptor); ok {
-				return md
-			}
-		}
+	if md := schema.WellKnownMessage(name); md != nil {
+		return md
 	}
 	recordFinding(k.unknownTypes, name[:min(len(name), infer.MaxName)], k)
 	return nil

@@ -14,7 +14,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema"
@@ -310,7 +309,7 @@ func (f *findings) addFinding(in finding, probe bool) error {
 		in.Name = "field_" + strconv.Itoa(int(in.Number))
 	}
 
-	if wellKnownFile(full) != "" {
+	if schema.WellKnownMessage(full) != nil {
 		return nil
 	}
 
@@ -374,7 +373,7 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 	if probe {
 		f.types[below] = full
 	}
-	if wellKnownFile(full) == "" {
+	if schema.WellKnownMessage(full) == nil {
 		f.message(full)
 	}
 	fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String("."+full)
@@ -392,15 +391,6 @@ var scalars = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"bool": descriptorpb.FieldDescriptorProto_TYPE_BOOL, "string": descriptorpb.FieldDescriptorProto_TYPE_STRING,
 	"bytes": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "varint": descriptorpb.FieldDescriptorProto_TYPE_INT64,
 	"len": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "enum": descriptorpb.FieldDescriptorProto_TYPE_INT32,
-}
-
-// wellKnownFile returns the path of the file of google/protobuf that declares a message type, or "".
-func wellKnownFile(full string) string {
-	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(full))
-	if err != nil || !schema.IsWellKnown(d.ParentFile().Path()) {
-		return ""
-	}
-	return d.ParentFile().Path()
 }
 
 // schema returns the messages as definitions, with one file for each package.
@@ -432,8 +422,10 @@ func (f *findings) schema() (*schema.Schema, error) {
 					continue
 				}
 				full := protoreflect.FullName(fd.GetTypeName()[1:])
-				name := wellKnownFile(string(full))
-				if other := files[string(full.Parent())]; name == "" && other != nil {
+				name := ""
+				if md := schema.WellKnownMessage(string(full)); md != nil {
+					name = md.ParentFile().Path()
+				} else if other := files[string(full.Parent())]; other != nil {
 					name = other.GetName()
 				}
 				if name != "" && !seen[name] {

@@ -58,7 +58,7 @@ func (a *App) NoticePlaceholders(cmd *cobra.Command) {
 	if json, err := flags.GetBool("json"); err == nil && json {
 		return
 	}
-	// Only the format "text" is for people alone, and the formats of differences.
+	// The output in these formats is read by programs, which know the placeholders.
 	if format, err := flags.GetString("format"); err == nil && (strings.Contains(format, "json") || strings.HasPrefix(format, "proto")) {
 		return
 	}

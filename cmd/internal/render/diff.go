@@ -182,7 +182,7 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 // heading prints the line above a difference: a mark for its kind, its path, and the field name.
 func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
-	line := mark + " " + p.out.Bold(term.Clean(p.o.placeText(&c)))
+	line := mark + " " + p.out.Bold(term.Clean(p.o.subject(&c)))
 	if c.To != "" {
 		line += p.out.Dim(" → " + term.Clean(placeText(c.To)))
 	}
@@ -200,9 +200,9 @@ func isWholeCall(c *diff.Change) bool {
 	return c.Path == "" && (c.Op == diff.Add || c.Op == diff.Remove) && c.Old == nil && c.New == nil
 }
 
-// placeText returns the place of a change in words; see placeText. If its path is empty or ends in a dot, it is a
-// phrase for the changed part.
-func (o *DiffOptions) placeText(c *diff.Change) string {
+// subject returns what has changed in words: the place of the change (see placeText) or, if its path is empty or ends
+// in a dot, a phrase.
+func (o *DiffOptions) subject(c *diff.Change) string {
 	if in, ok := strings.CutSuffix(c.Path, "."); ok {
 		return placeText(in) + " (bytes that do not parse as a field)"
 	}

@@ -32,7 +32,7 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	if folded {
 		list = headerCount
 	}
-	fmt.Fprintf(w, "%s\n", out.Dim("Arrows: "+arrows+"."))
+	fmt.Fprintf(w, "%s\n", out.Dim(arrowLegend))
 	list(out, w, "↑", "", at.RequestHeaders)
 	list(out, w, "↑", "trailer ", at.RequestTrailers)
 	list(out, w, "↓", "", at.ResponseHeaders)
@@ -128,7 +128,7 @@ func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call de
 	if ex.HTTP != "" || ex.Transport == captures.HTTP {
 		fmt.Fprintf(w, " · HTTP/%s", term.Clean(ex.HTTP))
 	}
-	fmt.Fprintf(w, "\n%s\n", out.Dim("Arrows: "+arrows+"."))
+	fmt.Fprintf(w, "\n%s\n", out.Dim(arrowLegend))
 	Headers(out, w, "↑", "", ex.RequestHeaders)
 }
 

@@ -34,11 +34,17 @@ type frameGroup struct {
 	Summary frameSummary
 }
 
-// FrameGroups divides the frames of an exchange into groups of consecutive frames with similar content.
-func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
-	read := func(f *decode.Frame) iter.Seq[*field.Field] {
+// fieldsBy returns a function that reads the fields of a message in a frame of ex. defs describe the messages; nil for
+// none.
+func fieldsBy(defs *schema.Schema, ex *decode.Exchange) func(*decode.Frame) iter.Seq[*field.Field] {
+	return func(f *decode.Frame) iter.Seq[*field.Field] {
 		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Each(f.Tree)
 	}
+}
+
+// FrameGroups divides the frames of an exchange into groups of consecutive frames with similar content.
+func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
+	read := fieldsBy(defs, ex)
 	var out []frameGroup
 	for i := range ex.Frames {
 		out = appendToGroups(out, &ex.Frames[i], summariseFrame(&ex.Frames[i], read))
@@ -205,12 +211,16 @@ func Arrow(d captures.Direction) string {
 	return "↓"
 }
 
-// arrows explains the arrows of Arrow.
-const arrows = "↑ from the client to the server, ↓ from the server to the client"
+const (
+	// arrows explains the arrows of Arrow.
+	arrows = "↑ from the client to the server, ↓ from the server to the client"
+	// arrowLegend explains them in a sentence of its own.
+	arrowLegend = "Arrows: " + arrows + "."
+)
 
-// Sender returns who sends in a direction: "client" or "server".
-func Sender(d captures.Direction) string {
-	if d == captures.Up {
+// Sender returns who sends in a direction, which is "up" or "down": "client" or "server".
+func Sender(direction string) string {
+	if direction == captures.Up.String() {
 		return "client"
 	}
 	return "server"

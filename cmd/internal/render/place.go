@@ -1,10 +1,6 @@
 package render
 
-import (
-	"strings"
-
-	"unwire/captures"
-)
+import "strings"
 
 // placeText returns the path of a difference in words: "server frame 3, field 1.2" for @down/3 1.2, "server frames,
 // field 1" for the joined text of several frames (@down 1), and "field 1.2" for a field of a message. Other paths,
@@ -21,12 +17,9 @@ func placeText(path string) string {
 		return field
 	}
 	dir, number, single := strings.Cut(frame[1:], "/")
-	place := "client"
-	if dir == captures.Down.String() {
-		place = "server"
-	}
-	if place += " frames"; single {
-		place = strings.TrimSuffix(place, "s") + " " + number
+	place := Sender(dir) + " frames"
+	if single {
+		place = Sender(dir) + " frame " + number
 	}
 	if field == "" {
 		return place

@@ -52,9 +52,7 @@ type timelineFrame struct {
 
 // Add adds a frame of an exchange, which may be reused afterwards.
 func (l *TimelineFrames) Add(ex *decode.Exchange, f *decode.Frame) {
-	summary := summariseFrame(f, func(f *decode.Frame) iter.Seq[*field.Field] {
-		return decode.View{Type: app.FrameType(l.Definitions, ex.Call, f.Dir)}.Each(f.Tree)
-	})
+	summary := summariseFrame(f, fieldsBy(l.Definitions, ex))
 	e := timelineFrame{ex.Started.Add(f.T), ex.ID, f.Chunk(), f.Dir, f.Seq, len(f.Raw), &summary}
 	if n := len(l.frames); n > 0 && l.frames[n-1].summary.equal(&summary) {
 		e.summary = l.frames[n-1].summary
@@ -163,7 +161,7 @@ func summariseJSON(v jsontree.Value, depth int) string {
 
 // WriteTimeline prints the lines of a timeline below a heading, truncated to the width of the terminal.
 func WriteTimeline(out *term.Output, lines []*contract.TimelineLine) error {
-	heading := "Time, exchange, arrow, frame numbers, bytes and content of each frame. Arrows: " + arrows + "."
+	heading := "Time, exchange, arrow, frame numbers, bytes and content of each frame. " + arrowLegend
 	if _, err := fmt.Fprint(out, out.Wrap(out.Dim(heading)+"\n")); err != nil {
 		return err
 	}

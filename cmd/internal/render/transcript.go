@@ -204,11 +204,7 @@ func indent(s, by string) string {
 
 // Source says where a text comes from: who sent it, the path of its field, and its frames.
 func Source(dir, path string, frames []int) string {
-	sender := Sender(captures.Down)
-	if dir == captures.Up.String() {
-		sender = Sender(captures.Up)
-	}
-	parts := []string{sender, "field " + term.Clean(path), frameSpan(frames)}
+	parts := []string{Sender(dir), "field " + term.Clean(path), frameSpan(frames)}
 	if path == "" {
 		parts = slices.Delete(parts, 1, 2)
 	}

@@ -35,8 +35,8 @@ func showCommand(a *app.App) *cobra.Command {
 		Use:   "show F.uwc ID",
 		Short: "Show one exchange: headers and decoded frames",
 		Long: `show prints an exchange's headers and its frames in order. ↑ marks what the client sent
-to the server, ↓ what the server sent to the client. Field names are printed if the definitions describe the method.
-Ambiguous types are printed with their probability.
+to the server, ↓ what the server sent to the client. Field names are printed if the
+definitions describe the method. Ambiguous types are printed with their probability.
 
 On a terminal, similar consecutive frames are combined into one line, and streamed text
 is joined. --full prints every header and every field; this is the default if stdout

@@ -3,7 +3,6 @@ package schematext
 import (
 	"fmt"
 
-	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
@@ -61,19 +60,11 @@ func methodRows(r *check.Report) [][]string {
 			typ = "(unknown method)"
 		}
 		rows[i] = []string{
-			m.Service + "/" + m.RPC, render.Sender(direction(m.Dir)), typ,
+			m.Service + "/" + m.RPC, render.Sender(m.Dir), typ,
 			fmt.Sprintf("%d of %s", m.Decoded, app.Counted(m.Frames, "frame")), percent(m.BytesExplained, m.Bytes) + " of bytes",
 		}
 	}
 	return rows
-}
-
-// direction returns the direction with a name, "up" or "down".
-func direction(word string) captures.Direction {
-	if word == captures.Up.String() {
-		return captures.Up
-	}
-	return captures.Down
 }
 
 // typeRows returns the table rows about message types: how often each was seen, and which fields never.

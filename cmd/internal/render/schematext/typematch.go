@@ -18,7 +18,7 @@ import (
 func MatchSummary(t *match.Target, r *match.Result) string {
 	where := cmp.Or(t.In, "the input")
 	if method, dir, ok := strings.Cut(where, ":"); ok && (dir == captures.Up.String() || dir == captures.Down.String()) {
-		where = fmt.Sprintf("messages that the %s sends in %s", render.Sender(direction(dir)), method)
+		where = fmt.Sprintf("messages that the %s sends in %s", render.Sender(dir), method)
 	}
 	if t.Path != "" {
 		where = "field " + t.Path + " of " + where
