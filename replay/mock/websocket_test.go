@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -218,13 +220,15 @@ func TestWebSocketChromium(t *testing.T) {
 		defer report.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
+		profile := filepath.Join(t.TempDir(), "profile")
 		cmd := exec.CommandContext(ctx, "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-			"--user-data-dir="+t.TempDir(), "http://"+addr+"/page#"+report.URL)
+			"--user-data-dir="+profile, "http://"+addr+"/page#"+report.URL)
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = 5 * time.Second
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		defer removeProfile(t, profile)
 		defer cmd.Wait() //nolint:errcheck // it is ended by a signal
 		defer cancel()
 		select {
@@ -238,6 +242,19 @@ func TestWebSocketChromium(t *testing.T) {
 			return ""
 		}
 	})
+}
+
+// removeProfile removes the profile of a browser that has ended. Its helper processes may still write to it for a
+// moment.
+func removeProfile(t *testing.T, dir string) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if err = os.RemoveAll(dir); err == nil {
+			return
+		}
+	}
+	t.Error(err)
 }
 
 // TestWebSocketOrigin: a page of another site cannot read the capture through a WebSocket.
