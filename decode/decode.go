@@ -183,7 +183,7 @@ type Options struct {
 	MaxInflated int64
 
 	// MaxFrames is the maximum number of frames of an exchange. Further frames are omitted, and Err reports
-	// that. The default is 400,000.
+	// that. The default is 200,000.
 	MaxFrames int
 
 	// MaxTotal is the maximum number of bytes of an exchange's frames after decompression. Further compressed

@@ -39,7 +39,7 @@ func (t *fieldTree) MarshalJSON() ([]byte, error) {
 }
 
 // fields returns the fields, of which none is decoded yet; nil for none. What they need is allocated here and not before,
-// because an exchange may have a Line for each of 400,000 frames.
+// because an exchange may have a Line for each of 200,000 frames.
 func (t *fieldTree) fields() *undecoded {
 	if t.message == nil {
 		return nil

@@ -23,7 +23,7 @@ const maxErrors = 20
 
 const (
 	// defaultMaxFrames and the constants below are the defaults of Options.
-	defaultMaxFrames = 400_000
+	defaultMaxFrames = 200_000
 	defaultMaxTotal  = 128 << 20
 	defaultMaxNodes  = 1_000_000
 	defaultMaxFrame  = 64 << 20

@@ -29,6 +29,9 @@ type ExportOptions struct {
 	// Name is the name of the capture that a pcapng file contains.
 	Name string
 
+	// MaxFiles is the maximum number of files of an export that writes one file per frame.
+	MaxFiles int
+
 	// Type returns the protobuf message type of the frames of a call in one direction, or nil if unknown. If
 	// Type is nil, exported fields have no names.
 	Type func(decode.Call, captures.Direction) protoreflect.MessageDescriptor
@@ -141,8 +144,8 @@ func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o Expo
 }
 
 // exportRaw writes the bodies and frames of a capture as files in the folder dir.
-func exportRaw(ctx context.Context, dir string, src transfer.Source, _ ExportOptions) (ExportResult, error) {
-	done, err := raw.Export(ctx, dir, src)
+func exportRaw(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error) {
+	done, err := raw.Export(ctx, dir, src, o.MaxFiles)
 	return ExportResult{Exchanges: done.Exchanges, Frames: done.Frames}, err
 }
 

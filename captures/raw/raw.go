@@ -15,7 +15,7 @@
 // For a connection without HTTP, each direction is one file (0003-up.bin); the line also has "transport" and
 // "chunks", which lists the runs of bytes in order of arrival.
 //
-//	done, err := raw.Export(ctx, "frames", src) // src is a transfer.Source, such as a *store.Store
+//	done, err := raw.Export(ctx, "frames", src, 10_000) // src is a transfer.Source, such as a *store.Store
 package raw
 
 import (
@@ -38,6 +38,25 @@ const indexName = "index.jsonl"
 
 // ErrNotEmpty is wrapped by the error for a folder that contains files already.
 var ErrNotEmpty = errors.New("is not empty")
+
+// A TooManyError reports that a capture has more frames than an export may write as files.
+type TooManyError struct {
+	// Exchange is the number of the exchange whose frames exceed the limit.
+	Exchange int64
+	// Frames is the number of frames of that exchange, and Before the number of files of the exchanges before it.
+	Frames, Before int
+	// Most is the maximum number of files.
+	Most int
+}
+
+// Error names the exchange and the numbers.
+func (e *TooManyError) Error() string {
+	before := ""
+	if e.Before > 0 {
+		before = fmt.Sprintf(", and the exchanges before it have %d", e.Before)
+	}
+	return fmt.Sprintf("exchange %d has %d frames%s; the format raw writes one file per frame, and the maximum number of files is %d", e.Exchange, e.Frames, before, e.Most)
+}
 
 // An indexLine describes one exported file as a line of JSON in the index. Times are in milliseconds since the
 // exchange began.
@@ -118,10 +137,10 @@ type Result struct {
 
 // Export writes the frames of a capture into dir, which it creates; an existing folder must be empty.
 //
-// Shape: file names contain only numbers and directions, nothing from the traffic. Limits: the frames of one
-// exchange at a time are in memory; see decode.Options. Errors: ErrNotEmpty, and those of src and of the file
-// system. Files written before an error stay.
-func Export(ctx context.Context, dir string, src transfer.Source) (Result, error) {
+// Shape: file names contain only numbers and directions, nothing from the traffic. Limits: most files, besides the
+// index; the frames of one exchange at a time are in memory; see decode.Options. Errors: ErrNotEmpty, a *TooManyError,
+// and those of src and of the file system. Files written before an error stay.
+func Export(ctx context.Context, dir string, src transfer.Source, most int) (Result, error) {
 	var done Result
 	if err := createDir(dir); err != nil {
 		return done, fmt.Errorf("raw: %w", err)
@@ -131,7 +150,7 @@ func Export(ctx context.Context, dir string, src transfer.Source) (Result, error
 		return done, fmt.Errorf("raw: %w", err)
 	}
 	index := bufio.NewWriter(f)
-	err = done.writeAll(ctx, dir, index, src)
+	err = done.writeAll(ctx, dir, index, src, most)
 	if err := errors.Join(err, index.Flush(), f.Close()); err != nil {
 		return done, fmt.Errorf("raw: the export failed after %d frames: %w", done.Frames, err)
 	}
@@ -153,8 +172,8 @@ func createDir(dir string) error {
 }
 
 // writeAll writes the frames of all exchanges to files in dir, adds their lines to index, and counts them in
-// done.
-func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
+// done. It fails before an exchange with which there would be more than most files.
+func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source, most int) error {
 	enc := json.NewEncoder(index)
 	enc.SetEscapeHTML(false)
 	relations, err := transfer.LoadRelations(ctx, src)
@@ -174,31 +193,52 @@ func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Write
 			continue
 		}
 
-		// Trees are not needed, since only the bytes of frames are written.
-		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{NoTrees: true})
+		// Frames are counted first, so that no time is spent on files that would not be kept. Trees are not needed, since
+		// only the bytes of frames are written.
+		frames := 0
+		if _, err := decode.EachFrame(ctx, src, rec.ID, decode.Options{NoTrees: true}, func(*decode.Exchange, *decode.Frame) error {
+			frames++
+			return nil
+		}); err != nil {
+			return err
+		}
+		if frames > most-done.Frames {
+			return &TooManyError{Exchange: rec.ID, Frames: frames, Before: done.Frames, Most: most}
+		}
+		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{NoTrees: true, MaxFrames: frames})
 		if err != nil {
 			return err
 		}
-		rewritten, err := src.Rewritten(ctx, rec.ID)
-		if err != nil {
+		if err := done.writeFrames(ctx, dir, enc, src, ex, relations.Handshake(rec.ID)); err != nil {
 			return err
 		}
-		for i := range ex.Frames {
-			l := newIndexLine(ex, &ex.Frames[i])
-			l.Rewritten = rewritten
-			if l.Transport = rec.Transport; rec.Transport == captures.WebSocket {
-				l.Opcode, l.Handshake = decode.OpcodeName(ex.Frames[i].Opcode), relations.Handshake(rec.ID)
-			}
-			if err := createFile(filepath.Join(dir, l.File), ex.Frames[i].Data); err != nil {
-				return err
-			}
-			if err := enc.Encode(l); err != nil {
-				return err
-			}
-			done.Frames++
-		}
-		done.Exchanges++
 	}
+	return nil
+}
+
+// writeFrames writes the frames of an HTTP exchange or a WebSocket to files in dir, and adds their lines to the
+// index. handshake is the number of the exchange that opened the WebSocket.
+func (done *Result) writeFrames(ctx context.Context, dir string, enc *json.Encoder, src transfer.Source, ex *decode.Exchange, handshake int64) error {
+	rewritten, err := src.Rewritten(ctx, ex.ID)
+	if err != nil {
+		return err
+	}
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		l := newIndexLine(ex, f)
+		l.Rewritten = rewritten
+		if l.Transport = ex.Transport; ex.Transport == captures.WebSocket {
+			l.Opcode, l.Handshake = decode.OpcodeName(f.Opcode), handshake
+		}
+		if err := createFile(filepath.Join(dir, l.File), f.Data); err != nil {
+			return err
+		}
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+		done.Frames++
+	}
+	done.Exchanges++
 	return nil
 }
 

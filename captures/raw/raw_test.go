@@ -27,7 +27,7 @@ func TestExport(t *testing.T) {
 	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 5, 20)
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	done, err := raw.Export(ctx, dir, from)
+	done, err := raw.Export(ctx, dir, from, 10_000)
 	if err != nil || done.Exchanges != 20 || done.Frames < 20 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -81,8 +81,31 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
 		}
 	}
-	if _, err := raw.Export(ctx, dir, from); !errors.Is(err, raw.ErrNotEmpty) {
+	if _, err := raw.Export(ctx, dir, from, 10_000); !errors.Is(err, raw.ErrNotEmpty) {
 		t.Errorf("into a folder with files: %v", err)
+	}
+}
+
+// TestTooMany: an export that would write too many files fails before it writes those of the exchange.
+func TestTooMany(t *testing.T) {
+	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
+	samples.Record(t, from, 1, 20)
+	dir := filepath.Join(t.TempDir(), "out")
+	all, err := raw.Export(t.Context(), dir, from, 10_000)
+	if err != nil || all.Frames < 20 {
+		t.Fatal(all, err)
+	}
+	if done, err := raw.Export(t.Context(), filepath.Join(t.TempDir(), "out"), from, all.Frames); err != nil || done != all {
+		t.Errorf("as many files as allowed: %+v, %v", done, err)
+	}
+	dir = filepath.Join(t.TempDir(), "out")
+	done, err := raw.Export(t.Context(), dir, from, all.Frames-1)
+	var many *raw.TooManyError
+	if !errors.As(err, &many) || many.Before+many.Frames != all.Frames || many.Before != done.Frames {
+		t.Errorf("one file more than allowed: %+v, %v", done, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != done.Frames+1 {
+		t.Errorf("%d files, %v; want the index and the files of the exchanges before", len(files), err)
 	}
 }
 
@@ -92,7 +115,7 @@ func BenchmarkExport(b *testing.B) {
 	dir := b.TempDir()
 	frames := 0
 	for i := 0; b.Loop(); i++ {
-		done, err := raw.Export(context.Background(), filepath.Join(dir, strconv.Itoa(i)), from)
+		done, err := raw.Export(context.Background(), filepath.Join(dir, strconv.Itoa(i)), from, 10_000)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -128,7 +151,7 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	done, err := raw.Export(context.Background(), dir, from)
+	done, err := raw.Export(context.Background(), dir, from, 10_000)
 	if err != nil || done.Exchanges != 3 || done.Frames != 3 {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -232,7 +232,7 @@ func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r ro
 		}
 	}
 
-	// Parsed messages are large, so that the lists of 400,000 of them must not grow step by step.
+	// Parsed messages are large, so that the lists of 200,000 of them must not grow step by step.
 	l.up, l.down = make([]parsedMessage, 0, ups), make([]parsedMessage, 0, len(ex.Frames)-ups+1)
 	l.before, l.inside = make([]int, 0, ups), slices.Grow(l.inside, ups)
 	heads := parseHeaders(ex.ResponseHeaders)

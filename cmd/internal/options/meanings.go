@@ -122,6 +122,7 @@ var Meanings = map[string]Meaning{
 	"quiet":           {Topic: topicOutput, Types: []string{"bool"}, Text: "Do not print a line for each exchange."},
 	"verbose":         {Topic: topicOutput, Types: []string{"bool"}, Text: "Print more about each exchange or field."},
 	"max-size":        {Topic: topicKept, Value: "SIZE"},
+	"max-files":       {Topic: topicKept, Value: "N", Types: []string{"int"}, Text: "The maximum number of files to write."},
 	"rotate":          {Topic: topicKept, Value: "SIZE|TIME"},
 	"write-keylog":    {Topic: topicKept, Value: "FILE"},
 	"keep-secrets":    {Topic: topicKept, Types: []string{"bool"}, Text: "Record tokens, cookies and keys without redaction."},

@@ -34,7 +34,7 @@ func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFla
 	}
 
 	// A part that cannot be read completely is shown as far as possible, and reported at the end. Frames are not kept, since
-	// an exchange may have 400,000.
+	// an exchange may have 200,000.
 	frames := render.TimelineFrames{Definitions: defs}
 	options := decode.Options{Split: capture.Splitting, NoInner: true}.Bounded()
 	var unread []error

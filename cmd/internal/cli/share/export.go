@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/formats"
+	"unwire/captures/raw"
 	"unwire/captures/redact"
 	"unwire/captures/store"
 	"unwire/captures/transfer"
@@ -31,6 +32,9 @@ type exportFlags struct {
 
 	// out is the file or folder to write.
 	out string
+
+	// maxFiles is the maximum number of files of the format raw.
+	maxFiles int
 
 	// proto names definitions for field names; "" for the default.
 	proto string
@@ -65,7 +69,8 @@ func exportCommand(a *app.App) *cobra.Command {
   har      HTTP Archive 1.2; members named _unwire contain frames and other additions
   jsonl    one exchange per line, with every chunk of its bodies; the only loss is
            forwarded data that differs from received data
-  raw      a folder with one file per decompressed frame, and index.jsonl
+  raw      a folder with one file per decompressed frame, and index.jsonl; at most 10,000
+           files, unless --max-files allows more
   parquet  a folder with frames.parquet and fields.parquet
   pcapng   packets generated from the exchanges, with TLS keys to decrypt them, for
            Wireshark and tshark; these are not the original packets
@@ -101,6 +106,7 @@ other protocols; --keep-unsearched keeps them. --as-recorded turns all redaction
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of unknown headers, and replace only known secrets")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "redact nothing: export all data as recorded, including secrets")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "keep payloads that cannot be searched for secrets, such as those of other protocols")
+	cmd.Flags().IntVar(&f.maxFiles, "max-files", 10_000, "with --format raw: the maximum number of files to write")
 	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for data that rules changed, write what unwire forwarded (default: what unwire received)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.upload, "upload", "", "also copy the result to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
@@ -150,7 +156,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 		return err
 	}
 	done, err := writeExport(ctx, a.Out, &e, f.out, src, formats.ExportOptions{
-		Creator: app.Version(), Name: name,
+		Creator: app.Version(), Name: name, MaxFiles: f.maxFiles,
 		Type: func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 			return app.FrameType(defs, call, dir)
 		},
@@ -262,6 +268,9 @@ func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out
 			done, err = e.WriteFolder(ctx, temp, src, o)
 			return err
 		})
+		if many := (*raw.TooManyError)(nil); errors.As(err, &many) {
+			return done, app.Fail(app.ExitUsage, err, fmt.Sprintf("--max-files %d allows them; --format jsonl writes a single file, and F.uwc#7 selects exchange 7", 2*(many.Before+many.Frames)))
+		}
 		return done, err
 	case out == "" || out == "-":
 		return e.Write(ctx, stdout, src, o)
