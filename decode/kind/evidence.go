@@ -15,7 +15,7 @@ import (
 // order of samples.
 const (
 	// maxFields is the maximum number of fields in total.
-	maxFields = 100_000
+	maxFields = 50_000
 
 	// MaxDepth is the maximum number of levels of nesting below the root message.
 	MaxDepth = 48
@@ -30,7 +30,7 @@ const (
 // A length-delimited payload is recorded under every hypothesis that it does not refute by itself: text, bytes,
 // packed numbers, and a message, whose fields are recorded in turn. JudgeField chooses among them.
 //
-// Limits: 100,000 fields (temporarily twice as many), 48 levels, 4,096 roots. Beyond that, the fields with the
+// Limits: 50,000 fields (temporarily twice as many), 48 levels, 4,096 roots. Beyond that, the fields with the
 // greatest depth and numbers are dropped, and Truncated reports it. Only then may the result depend on the
 // order, because of fields that were kept for a while below a payload that a later sample proves not to be a
 // message.

@@ -18,7 +18,7 @@ import (
 )
 
 // maxKindFields is how many fields a kind.Evidence keeps.
-const maxKindFields = 100_000
+const maxKindFields = 50_000
 
 // fieldsGen draws message bytes: mostly valid fields, nested, at times text.
 func fieldsGen(depth int) *rapid.Generator[[]byte] {

@@ -17,7 +17,7 @@ import (
 // Inferred.WriteEvidence writes, too (FieldEvidence), has a version of its own.
 const evidenceFormat = 2
 
-// maxEvidenceBytes is the maximum size in bytes of stored evidence. Evidence of 100,000 fields needs a tenth of
+// maxEvidenceBytes is the maximum size in bytes of stored evidence. Evidence of 50,000 fields needs a twentieth of
 // it.
 const maxEvidenceBytes = 512 << 20
 

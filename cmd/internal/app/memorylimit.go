@@ -9,7 +9,7 @@ import (
 // decoded frames: it runs less often than by default, but never lets the process exceed a limit.
 const (
 	inferGarbage = 400 // percent of what lives
-	InferMemory  = 320 << 20
+	InferMemory  = 512 << 20
 )
 
 // LimitMemory lowers the memory limit of the Go runtime to most bytes, which makes the garbage collector
