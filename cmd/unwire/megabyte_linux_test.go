@@ -14,6 +14,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/cmd/internal/app"
 )
 
 // megabyte is the size of the files of TestMegabytesAreCheap, and what each command may use to read one.
@@ -58,6 +59,8 @@ type megabytes struct {
 	long bool
 	// folder is where commands run; "" is the folder of the test.
 	folder string
+	// wrong means that a command may end with the status for wrong usage, since its file is an argument that is wrong.
+	wrong bool
 }
 
 // write writes a file under the first word of its name, by which the program may detect its format.
@@ -195,7 +198,9 @@ func (m *megabytes) settings(t *testing.T) {
 			case "a.patch":
 				m.measure(t, "replay", "--dry-run", "--omit-secrets", "--patch", path, file, "1")
 			case "a.replay":
+				m.wrong = true
 				m.measure(t, "replay", "--dry-run", "--omit-secrets", path)
+				m.wrong = false
 			}
 		})
 	}
@@ -245,7 +250,7 @@ func (m *megabytes) measure(t *testing.T, args ...string) {
 	switch code := cmd.ProcessState.ExitCode(); {
 	case ctx.Err() != nil:
 		t.Errorf("%s did not end within %v", name, megabyteDeadline)
-	case code != 0 && code != 1 && code != 3 && code < 64 || code > 64+16 || strings.Contains(stderr.String(), "goroutine "):
+	case code != 0 && code != 1 && code != 3 && (code != app.ExitUsage || !m.wrong) && code < 64 || code > 64+16 || strings.Contains(stderr.String(), "goroutine "):
 		t.Errorf("%s: %v: %.2000s", name, cmd.ProcessState, stderr.String())
 	}
 	mostMemory := int64(busyMemory)

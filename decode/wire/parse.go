@@ -38,7 +38,8 @@ func (t *Tree) Reset(data []byte, o Options) {
 		p.maxNodes = defaultNodes
 	}
 	if p.nodes == nil {
-		p.nodes = make([]Node, 0, min(len(data)/32+8, 1<<12))
+		// A node has at least a byte, except for the root.
+		p.nodes = make([]Node, 0, min(len(data)+1, len(data)/32+8, 1<<12))
 	}
 	// The root has no tag: all of data is its value.
 	p.addNode(Node{Type: Message, End: len(data), Parent: None, First: None, Next: None})

@@ -10,6 +10,9 @@ import (
 const (
 	inferGarbage = 400 // percent of what lives
 	InferMemory  = 512 << 20
+
+	// CompareMemory is for commands that decode two inputs at once and release one tree of fields after the other.
+	CompareMemory = 320 << 20
 )
 
 // LimitMemory lowers the memory limit of the Go runtime to most bytes, which makes the garbage collector
