@@ -58,7 +58,7 @@ var (
 	Name = of(digits + letters + "_-.")
 
 	// Member contains the characters of names of JSON members.
-	Member = of(digits + letters + "_-. [:$/]")
+	Member = of(digits + letters + "_-. [:$/]#")
 
 	// User contains the characters of the user information in a URL.
 	User = of(digits + letters + "_-.~!$&'()*+%=")

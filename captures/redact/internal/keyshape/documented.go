@@ -74,6 +74,9 @@ var documentedShapes = []Shape{
 	// RunPod
 	{Prefix: "rpa_", chars: charset.Alnum, min: 40, digit: true},
 	{Prefix: "sk_", chars: charset.Hex, min: 48},
+	// Solidgate, and others whose keys have the product before "sk"
+	{Prefix: "_sk_", chars: charset.Alnum, min: 24, digit: true},
+	{Prefix: "pckey_", chars: charset.Word, min: 30, digit: true},
 	// JFrog
 	{Prefix: "AKCp", chars: charset.Alnum, min: 60, digit: true},
 	{Prefix: "AGE-SECRET-KEY-", chars: charset.Upper, min: 50},

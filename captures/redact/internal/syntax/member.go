@@ -41,7 +41,8 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	if (kind == names.Other || kind == names.Parameter) && isOwnedName(name) {
 		kind = f.ownerKind(b, i, name)
 	}
-	if !kind.MayTell() {
+	beside := needsSiblings(kind, name)
+	if !kind.MayTell() && !beside {
 		return match.Match{}, match.Nothing
 	}
 	if p, v = skipSpace(b, p); v != match.Found {
@@ -49,6 +50,13 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	}
 	if p, v = expect(b, p, quote); v != match.Found {
 		return orNothing(v, final)
+	}
+	if beside {
+		end := min(valueEnd(b, p, len(quote)-1), len(b))
+		if v = withSiblings(b, i, p, end, name, final, flush); v != match.Found {
+			return match.Match{}, v
+		}
+		kind = names.Secret
 	}
 	m, v := f.memberValue(b, p, quote, kind, final, flush)
 	if v == match.Found {

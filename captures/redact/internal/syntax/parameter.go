@@ -24,7 +24,16 @@ func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, 
 	if b[p] != '=' || p-from < 2 {
 		return match.Match{}, match.Nothing
 	}
-	kind := f.names.Kind(unbracket(b[from:p]))
+	name := unbracket(b[from:p])
+	kind := f.names.Kind(name)
+	if needsSiblings(kind, name) {
+		switch v := withSiblings(b, from, p+1, parameterEnd(b, p+1), name, final, flush); v {
+		case match.Undecided:
+			return match.Match{}, v
+		case match.Found:
+			kind = names.Secret
+		}
+	}
 	if kind == names.Other {
 		return match.Match{}, match.Nothing
 	}
@@ -45,13 +54,20 @@ func unbracket(name []byte) []byte {
 	return bytes.ReplaceAll(name, []byte("%5d"), []byte("]"))
 }
 
-// parameterValue finds the parameter's value that begins at index from, if it is a secret by the kind of its
-// name. final and flush are as for Finder.At.
-func parameterValue(b []byte, from int, kind names.Kind, final, flush bool) (match.Match, match.State) {
+// parameterEnd returns the index at which the value of a parameter that begins at index from ends, or after
+// match.MaxSecret bytes.
+func parameterEnd(b []byte, from int) int {
 	end := from
 	for end < len(b) && end-from < match.MaxSecret && charset.Token.Has(b[end]) {
 		end++
 	}
+	return end
+}
+
+// parameterValue finds the parameter's value that begins at index from, if it is a secret by the kind of its
+// name. final and flush are as for Finder.At.
+func parameterValue(b []byte, from int, kind names.Kind, final, flush bool) (match.Match, match.State) {
+	end := parameterEnd(b, from)
 	if end == len(b) && end-from < match.MaxSecret && !final {
 		return match.Match{}, match.Undecided
 	}

@@ -182,5 +182,5 @@ func (f *Finder) quotedOther(b []byte, i, p int) int {
 // mayTell reports whether a JSON member of this name may contain a secret.
 func (f *Finder) mayTell(name []byte) bool {
 	kind := f.names.Kind(name)
-	return kind.MayTell() || isOwnedName(name)
+	return kind.MayTell() || isOwnedName(name) || siblingsOf(name) != nil
 }

@@ -1,0 +1,87 @@
+package syntax
+
+import (
+	"bytes"
+
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+)
+
+// lookAhead is how many bytes after a member or parameter are searched for its siblings.
+const lookAhead = 256
+
+// keySiblings are names beside which a signature signs a request, as the messages of exchanges do: {"key":"…",
+// "passphrase":"…", "signature":"…"}. Elsewhere a signature is data.
+var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_code accessKey access_key accessId access_id clientKey client_key nonce merchant_id merchantId")
+
+// paySiblings are names beside which a hash authenticates a payment. Elsewhere a hash names content.
+var paySiblings = namesOf("merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount")
+
+// personSiblings are names beside which a code of digits is one that was sent to a person.
+var personSiblings = namesOf("email phone phone_number phoneNumber mobile username user_name msisdn verification_id verificationId verification_sid request_id challenge_id challengeId challenge state_token stateToken mfa_token grant_type")
+
+// namesOf returns the names in a list that is separated by spaces.
+func namesOf(list string) [][]byte { return bytes.Fields([]byte(list)) }
+
+// siblingsOf returns the names that decide about a value with such a name; nil if none do.
+func siblingsOf(name []byte) [][]byte {
+	switch string(name) {
+	case "signature", "sign", "sig", "Signature", "signatureHash":
+		return keySiblings
+	case "hash", "hashExtended", "Hash":
+		return paySiblings
+	case "code":
+		return personSiblings
+	}
+	return nil
+}
+
+// withSiblings decides about the value b[from:end] of a name that siblingsOf knows by the members or parameters beside
+// it. at is the index of the name. final and flush are as for Finder.At.
+func withSiblings(b []byte, at, from, end int, name []byte, final, flush bool) match.State {
+	switch {
+	case end == len(b) && !final && !flush && end-from < match.MaxSecret:
+		return match.Undecided
+	case end-from >= match.MaxSecret || !mayHaveSiblings(name, b[from:end]):
+		return match.Nothing
+	}
+	before, after := b[max(0, at-lookBack):at], b[end:min(len(b), end+lookAhead)]
+	for _, sibling := range siblingsOf(name) {
+		if hasName(before, sibling) || hasName(after, sibling) {
+			return match.Found
+		}
+	}
+	if !final && !flush && len(after) < lookAhead {
+		return match.Undecided
+	}
+	return match.Nothing
+}
+
+// mayHaveSiblings reports whether a value looks as one of a name that siblingsOf knows does if it is a secret.
+func mayHaveSiblings(name, value []byte) bool {
+	if string(name) == "code" {
+		return len(value) >= 4 && len(value) <= 8 && len(bytes.Trim(value, "0123456789")) == 0
+	}
+	return len(value) >= 32 && charset.LooksRandom(value)
+}
+
+// hasName reports whether a piece of JSON or of a form has a member or parameter of a name.
+func hasName(b, name []byte) bool {
+	for {
+		i := bytes.Index(b, name)
+		if i < 0 {
+			return false
+		}
+		end := i + len(name)
+		if i > 0 && end < len(b) && (b[i-1] == '"' && b[end] == '"' || b[i-1] == '&' && b[end] == '=') || i == 0 && end < len(b) && b[end] == '=' {
+			return true
+		}
+		b = b[end:]
+	}
+}
+
+// needsSiblings reports whether the siblings of a name decide about its value, because its kind does not.
+func needsSiblings(kind names.Kind, name []byte) bool {
+	return (kind == names.Other || kind == names.Parameter) && siblingsOf(name) != nil
+}
