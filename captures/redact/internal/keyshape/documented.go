@@ -77,6 +77,8 @@ var documentedShapes = []Shape{
 	// Solidgate, and others whose keys have the product before "sk"
 	{Prefix: "_sk_", chars: charset.Alnum, min: 24, digit: true},
 	{Prefix: "pckey_", chars: charset.Word, min: 30, digit: true},
+	// Alfresco
+	{Prefix: "TICKET_", chars: charset.Hex, min: 40},
 	// JFrog
 	{Prefix: "AKCp", chars: charset.Alnum, min: 60, digit: true},
 	{Prefix: "AGE-SECRET-KEY-", chars: charset.Upper, min: 50},

@@ -9,12 +9,12 @@ import (
 var headerNames = setOf("token apikey api-key x-auth authentication x-authentication x-authorization jwt dpop signature x-amzn-oidc-data " +
 	"x-ms-client-principal x-wsse set-cookie2 authentication-info proxy-authentication-info session key " +
 	"cst scnt verif-hash x-modhash x-honeycomb-team x-ovh-consumer x-pull x-jfrog-art-api x-ha-access x-identity-header x-wp-nonce " +
-	"x-ig-www-claim x-2fa-approval accesslicensenumber")
+	"x-ig-www-claim x-2fa-approval accesslicensenumber x-verify ipn_hash ipn-hash")
 
 // headerWords are words that denote a secret at the end of a header field's name.
 var headerWords = setOf("token secret password passwd passcode passphrase pwd credential credentials jwt authorization assertion sid " +
 	"session sessionid sessiontoken accesskey apikey apitoken accesstoken hmac otp cookie signature sig bearer sas authkey appkey " +
-	"auth sign crumb macaroon apikeys credentialstring")
+	"auth sign crumb csrf xsrf macaroon apikeys credentialstring")
 
 // anywhereWords are words that denote a secret wherever they are in the name of a header field, if it does not end in one
 // of aboutWords.

@@ -12,12 +12,12 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
 		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
 	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig",
-	perhapsKey:     "key1 key2 keysbase64 seed",
+	perhapsKey:     "key1 key2 keysbase64 seed ticket",
 	code:           "pin",
 	parameterOrKey: "key",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"accesskey samlart ticket",
-	perhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
+		"accesskey samlart pw",
+	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k appid",
 })
 
@@ -42,11 +42,11 @@ var families = [...]struct {
 	{"token", []string{
 		"access", "refresh", "id", "session", "auth", "api", "bearer", "security", "csrf", "xsrf", "user", "device", "oauth", "jwt", "login",
 		"reset", "invite", "verification", "verify", "bot", "deploy", "service", "webhook", "admin", "bootstrap", "vault", "sas", "remember", "secret",
-		"authenticity", "mfa", "otp", "totp", "twofactor", "2fa", "factor", "github", "gitlab", "slack", "npm", "discord", "telegram", "registry", "identity", "personal", "app", "private", "gh",
+		"authenticity", "mfa", "otp", "totp", "twofactor", "2fa", "factor", "github", "gitlab", "slack", "npm", "discord", "telegram", "registry", "identity", "personal", "app", "private", "gh", "websocket", "ws", "authenticator",
 	}},
 	{"key", []string{
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
-		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session",
+		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry",
 	}},
 	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth"}},
 	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
@@ -54,6 +54,7 @@ var families = [...]struct {
 	{"password", []string{""}},
 	{"passwd", []string{""}},
 	{"passphrase", []string{""}},
+	{"passcode", []string{""}},
 	{"authorization", []string{""}},
 }
 
@@ -66,7 +67,7 @@ var codeFamily = strings.Fields("oob activation confirmation confirm pairing use
 var endWords = []string{"pass", "pwd", "otp", "totp", "psk", "cvc", "cvv"}
 
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
-var afterWords = []string{"confirmation", "confirm", "again", "repeat", "1", "2"}
+var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2"}
 
 // hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
 var hashWords = []string{"hash", "digest", "data"}

@@ -13,7 +13,7 @@ import (
 // content: that of the enclosing object, or the value of its member "name".
 func isOwnedName(name []byte) bool {
 	switch string(name) {
-	case "value", "Value", "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash":
+	case "value", "Value", "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher":
 		return true
 	}
 	return false

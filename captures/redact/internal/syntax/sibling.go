@@ -13,10 +13,11 @@ const lookAhead = 256
 
 // keySiblings are names beside which a signature signs a request, as the messages of exchanges do: {"key":"…",
 // "passphrase":"…", "signature":"…"}. Elsewhere a signature is data.
-var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_code accessKey access_key accessId access_id clientKey client_key nonce merchant_id merchantId")
+var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_code accessKey access_key accessId access_id clientKey client_key apiToken api_token nonce merchant_id merchantId " +
+	"amount orderId order_id orderCode order_code")
 
 // paySiblings are names beside which a hash authenticates a payment. Elsewhere a hash names content.
-var paySiblings = namesOf("merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount")
+var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount")
 
 // personSiblings are names beside which a code of digits is one that was sent to a person.
 var personSiblings = namesOf("email phone phone_number phoneNumber mobile username user_name msisdn verification_id verificationId verification_sid request_id challenge_id challengeId challenge state_token stateToken mfa_token grant_type")
@@ -29,7 +30,7 @@ func siblingsOf(name []byte) [][]byte {
 	switch string(name) {
 	case "signature", "sign", "sig", "Signature", "signatureHash":
 		return keySiblings
-	case "hash", "hashExtended", "Hash":
+	case "hash", "hashExtended", "Hash", "mac":
 		return paySiblings
 	case "code":
 		return personSiblings
