@@ -196,7 +196,9 @@ func (m *megabytes) settings(t *testing.T) {
 			case "keys.txt":
 				m.measure(t, "import", m.write(t, recordings()[0]), "--keylog", path, "-o", filepath.Join(t.TempDir(), "a.uwc"))
 			case "a.patch":
+				m.wrong = true
 				m.measure(t, "replay", "--dry-run", "--omit-secrets", "--patch", path, file, "1")
+				m.wrong = false
 			case "a.replay":
 				m.wrong = true
 				m.measure(t, "replay", "--dry-run", "--omit-secrets", path)

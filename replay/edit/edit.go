@@ -85,7 +85,7 @@ func Parse(flagKind, text string) (Edit, error) {
 		return e, fmt.Errorf("replay: %q is not an edit", flagKind)
 	}
 	if err := e.parse(text); err != nil {
-		return e, fmt.Errorf("replay: --%s %q: %w", flagKind, text, err)
+		return e, fmt.Errorf("replay: --%s %q: %w", flagKind, excerpt(text), err)
 	}
 	return e, nil
 }
@@ -137,7 +137,7 @@ func CutFrame(text string) (frame int, rest string, err error) {
 	rest = strings.TrimLeft(after, "0123456789")
 	n, err := strconv.ParseUint(after[:len(after)-len(rest)], 10, 31)
 	if err != nil || rest != "" && !strings.ContainsRune(" :=", rune(rest[0])) {
-		return FirstFrame, text, fmt.Errorf("%q must begin with the number of a frame, as in @2", text)
+		return FirstFrame, text, fmt.Errorf("%q must begin with the number of a frame, as in @2", excerpt(text))
 	}
 	return int(n), strings.TrimLeft(rest, " "), nil
 }
@@ -185,7 +185,18 @@ func (e Edit) CheckValue() error {
 		return nil
 	}
 	if _, err := encodeValue(e.Kind, e.Value, nil); err != nil {
-		return fmt.Errorf("%q: %w", e.String(), err)
+		return fmt.Errorf("%q: %w", excerpt(e.String()), err)
 	}
 	return nil
+}
+
+// maxExcerpt is the number of bytes of an edit's text that an error repeats.
+const maxExcerpt = 100
+
+// excerpt returns the text of an edit for an error, shortened if it is long: a patch file may have a line of a megabyte.
+func excerpt(text string) string {
+	if len(text) <= maxExcerpt {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxExcerpt], "") + "…"
 }

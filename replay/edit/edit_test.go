@@ -86,3 +86,15 @@ func FuzzParseEdit(f *testing.F) {
 		_, _ = e.applyJSON(data, nil)
 	})
 }
+
+// TestLongEditError: an error repeats only the beginning of a long edit.
+func TestLongEditError(t *testing.T) {
+	_, err := Parse("set", strings.Repeat("1.", 1<<19))
+	if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), `--set "1.1.`) {
+		t.Errorf("%d bytes: %.400v", len(err.Error()), err)
+	}
+	e := Edit{Op: opSet, Kind: "sint32", Value: strings.Repeat("x", 1<<20)}
+	if err := e.CheckValue(); err == nil || len(err.Error()) > 400 {
+		t.Errorf("%d bytes: %.400v", len(err.Error()), err)
+	}
+}

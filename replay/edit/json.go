@@ -199,7 +199,7 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 		return []byte(text), nil
 	case k == kindMessage, k == kindJSON:
 		if !json.Valid([]byte(text)) {
-			return nil, fmt.Errorf("the value %q is not valid JSON", text)
+			return nil, fmt.Errorf("the value %q is not valid JSON", excerpt(text))
 		}
 		return []byte(text), nil
 	case k != "":
@@ -211,7 +211,7 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 	switch was := old.Kind(); {
 	case err == nil:
 		if was != now.Kind() && (was == jsontree.String || was == jsontree.Bool || was == jsontree.Number) {
-			return nil, fmt.Errorf("the current value is a %s, but %q is not; to change the type, name it, as in PATH:json=", was, text)
+			return nil, fmt.Errorf("the current value is a %s, but %q is not; to change the type, name it, as in PATH:json=", was, excerpt(text))
 		}
 		return []byte(text), nil
 	case was != 0 && was != jsontree.Null:

@@ -55,7 +55,7 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 	case kindBool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return nil, fmt.Errorf("the value %q is not a bool: use true or false", value)
+			return nil, fmt.Errorf("the value %q is not a bool: use true or false", excerpt(value))
 		}
 		return []byte{byte(boolNumber(b))}, nil
 	}
@@ -226,7 +226,7 @@ func numberError(k valueKind, err error) error {
 		if errors.Is(n.Err, strconv.ErrRange) {
 			return fmt.Errorf("the value %s is out of the range of %s", n.Num, k)
 		}
-		return fmt.Errorf("the value %q is not a valid %s", n.Num, k)
+		return fmt.Errorf("the value %q is not a valid %s", excerpt(n.Num), k)
 	}
 	return err
 }

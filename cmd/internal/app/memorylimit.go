@@ -11,8 +11,8 @@ const (
 	inferGarbage = 400 // percent of what lives
 	InferMemory  = 512 << 20
 
-	// CompareMemory is for commands that decode two inputs at once and release one tree of fields after the other.
-	CompareMemory = 320 << 20
+	// WholeMemory is for commands that hold whole decoded inputs and release their parts one after the other.
+	WholeMemory = 320 << 20
 )
 
 // LimitMemory lowers the memory limit of the Go runtime to most bytes, which makes the garbage collector

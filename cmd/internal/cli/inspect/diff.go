@@ -178,7 +178,7 @@ func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (qu
 
 // runDiff executes 'unwire diff A B'. The exit status is 1 if there are differences.
 func runDiff(ctx context.Context, a *app.App, args []string, f diffFlags) error {
-	defer app.LimitMemory(app.CompareMemory)()
+	defer app.LimitMemory(app.WholeMemory)()
 	o, err := f.options(ctx, a, args...)
 	if err != nil {
 		return err

@@ -119,6 +119,7 @@ If a capture has the same name as a subcommand, write it as a path: ./fit.`,
 
 // runExtract executes 'unwire chat' with its arguments and flags.
 func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) error {
+	defer app.LimitMemory(app.WholeMemory)()
 	if f.top < 1 {
 		return app.Usagef("--top must be at least 1")
 	}
