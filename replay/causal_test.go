@@ -292,12 +292,12 @@ func TestNoStaleIdentifier(t *testing.T) {
 
 // The same of identifiers that the client spells in another way, and of short ones.
 func TestNoStaleSpelling(t *testing.T) {
-	transports := causalTransports()
-	if os.Getenv("UNWIRE_LONG") == "" {
-		transports = transports[:2]
-	}
-	for _, transport := range transports {
+	for i, transport := range causalTransports() {
 		for _, f := range spelledForms() {
+			// Texts in pieces, of which the number differs, matter most where the client ends the connection.
+			if os.Getenv("UNWIRE_LONG") == "" && i >= 2 && f.pieces == nil {
+				continue
+			}
 			t.Run(transport.name+"/"+f.name, func(t *testing.T) {
 				t.Parallel()
 				recordAndReplay(t, transport, f)

@@ -128,15 +128,21 @@ func recordWebSocket(t testing.TB, s *toolLoopServer, out *store.Store, binary b
 		if err := conn.Write(ctx, kind, data); err != nil {
 			t.Fatal(err)
 		}
-		if _, data, err = conn.Read(ctx); err != nil {
-			t.Fatal(err)
+		// A question may come in pieces, which nothing answers.
+		for m = nil; m == nil; {
+			if _, data, err = conn.Read(ctx); err != nil {
+				t.Fatal(err)
+			}
+			rec.Message(captures.Down, op|captures.OpFinal, data)
+			q, err := decodeMessage(data, binary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q.GetTool() == "done" {
+				break
+			}
+			m = s.form.answer(q, resp.Header.Get(conversationHeader))
 		}
-		rec.Message(captures.Down, op|captures.OpFinal, data)
-		q, err := decodeMessage(data, binary)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m = s.form.answer(q, resp.Header.Get(conversationHeader))
 	}
 	rec.Message(captures.Up, captures.OpClose|captures.OpFinal, []byte{3, 0xe8})
 	_ = conn.Close(websocket.StatusNormalClosure, "")

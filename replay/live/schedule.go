@@ -214,7 +214,7 @@ func (c *Schedule) actInSilence(down []*parsedMessage, finished bool) (acted, ov
 		return true, false, err
 	}
 	switch {
-	case len(c.waiters) == 0 && (finished || messages(down) >= c.links.Messages()):
+	case len(c.waiters) == 0 && (finished || c.links.haveEnded(down)):
 		return true, true, nil
 	case finished:
 		// Nothing more comes that the next frame could wait for.
