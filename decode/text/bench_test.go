@@ -36,6 +36,11 @@ func BenchmarkFormats(b *testing.B) {
 		})
 	}
 	run("text-write", func() error { return d.Text(io.Discard) })
+	plain, err := Decode(data, Options{In: "raw", As: "message", Plain: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	run("text-write-plain", func() error { return plain.Text(io.Discard) })
 	run("text-read", func() error { _, err := Parse(text.Bytes()); return err })
 	run("json-write", func() error { return d.JSON(io.Discard) })
 	run("json-read", func() error { _, err := ParseJSON(js.Bytes()); return err })

@@ -86,7 +86,7 @@ func (p *printer) available(data []byte, fd protoreflect.FieldDescriptor, depth 
 // text. base is the offset of data.
 func (p *printer) truncatedMessage(data []byte, base int, fd protoreflect.FieldDescriptor, depth int) bool {
 	md := messageOf(fd)
-	s := &printer{w: p.w, find: p.find, deep: p.deep, truncations: p.truncations + 1, base: base}
+	s := &printer{w: p.w, find: p.find, deep: p.deep, truncations: p.truncations + 1, base: base, plain: p.plain}
 	s.t.Reset(data, wire.Options{})
 	if md == nil {
 		if fd != nil || isPlain(data) || !s.t.OnlyTruncated() {
@@ -97,7 +97,9 @@ func (p *printer) truncatedMessage(data []byte, base int, fd protoreflect.FieldD
 		p.w.WriteString("  # " + string(fd.Name()) + ": " + declaration(fd))
 	}
 	p.w.WriteByte('\n')
-	s.r = Options{}.reader(&s.t, nil)
+	if !p.plain {
+		s.r = Options{}.reader(&s.t, nil)
+	}
 	s.fields(0, md, depth+1)
 	p.find = s.find
 	return true

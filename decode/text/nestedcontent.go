@@ -22,7 +22,7 @@ const (
 // inside prints the decoded content of a payload below its field: as a block (marked lines) if Parse can encode it
 // again, else as comments.
 func (p *printer) inside(data []byte, depth int) {
-	if p.deep >= maxInside {
+	if p.plain || p.deep >= maxInside {
 		return
 	}
 	c, ok := p.find.Find(data)

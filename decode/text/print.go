@@ -38,7 +38,7 @@ const (
 //
 // Limits: the text is written while it is produced, and only one frame's tree is in memory.
 func (d *Document) Text(w io.Writer) error {
-	p := &printer{w: bufio.NewWriterSize(w, 4<<10)}
+	p := &printer{w: bufio.NewWriterSize(w, 4<<10), plain: d.o.Plain}
 	words, err := d.source.words()
 	if err != nil {
 		return err
@@ -95,8 +95,11 @@ type printer struct {
 	// t is the parsed message that is being printed.
 	t wire.Tree
 
-	// r infers the types of the fields of t.
+	// r infers the types of the fields of t; nil if plain is set.
 	r *kind.Reader
+
+	// plain is Options.Plain.
+	plain bool
 
 	// find detects data that is encoded inside fields.
 	find nested.Finder
@@ -166,12 +169,20 @@ func (p *printer) piece(f envelopePiece, o Options) {
 	case f.flags&1 != 0 && f.encoding == "":
 		// The compression is unknown.
 		p.hex(f.data, 1)
-	case shapeOf(f.data, o, &p.t) == "text":
+	case p.isText(f.data, o):
 		p.quoted(f.data, 1)
 	default:
 		p.message(f.data, o, 1)
 	}
 	p.w.WriteString("}\n")
+}
+
+// isText reports whether the payload of an envelope is text that is not protobuf.
+func (p *printer) isText(data []byte, o Options) bool {
+	if p.plain {
+		return isPlain(data)
+	}
+	return shapeOf(data, o, &p.t) == "text"
 }
 
 // message prints data as the fields of a message.
@@ -190,9 +201,12 @@ func (p *printer) segments(data []byte, o Options, off, depth int) {
 			continue
 		}
 		p.t.Reset(part, o.Wire)
-		p.r, p.base = o.reader(&p.t, p.r), off
+		p.base = off
+		if !p.plain {
+			p.r = o.reader(&p.t, p.r)
+		}
 		// Describe the message as a whole only if all of it is in this segment.
-		if off == 0 && len(part) == len(data) && o.Type == nil {
+		if off == 0 && len(part) == len(data) && o.Type == nil && !p.plain {
 			if m := p.r.Remark(0, wire.KindMessage, ""); m.Shape != "" {
 				p.indent(depth)
 				p.w.WriteString("# looks like " + remarkText(m, false) + "\n")
@@ -216,8 +230,10 @@ func (p *printer) indent(depth int) {
 func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) {
 	// contained is the type of the message inside an Any.
 	var contained protoreflect.MessageDescriptor
-	if name, ok := p.r.AnyType(i); ok {
-		contained = known.Message(name)
+	if !p.plain {
+		if name, ok := p.r.AnyType(i); ok {
+			contained = known.Message(name)
+		}
 	}
 	for c := range p.t.Children(i) {
 		n := p.t.Node(c)
@@ -227,7 +243,7 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 		}
 		fd := fieldOf(md, n.Number)
 		if contained != nil && n.Number == anyValue && p.t.IsMessage(c) {
-			if chosen, _ := p.r.Chosen(c); !chosen {
+			if chosen, _ := p.chosen(c); !chosen {
 				p.anyContent(c, n, contained, depth)
 				continue
 			}
@@ -271,7 +287,7 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		p.remark(c, fd)
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
-		_, typ, _ := p.r.Best(c)
+		_, typ, _ := p.best(c)
 		v := p.t.Uint(c)
 		p.w.WriteString(p.chosenText(c, v, fixedText(v, n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd))))
 		p.remark(c, fd)
@@ -323,12 +339,12 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 
 	// Declared types take precedence over inferred ones, unless the bytes contradict them.
 	n := p.t.Node(c)
-	kind, typ, _ := p.r.Best(c)
+	kind, typ, _ := p.best(c)
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		kind, typ = k, t
 	}
 	p.w.WriteByte('{')
-	if (kind == wire.KindString || kind == wire.KindBytes) && fd == nil && p.almostMessage(c, data, n, depth) {
+	if (kind == wire.KindString || kind == wire.KindBytes) && fd == nil && !p.plain && p.almostMessage(c, data, n, depth) {
 		return
 	}
 	switch kind {

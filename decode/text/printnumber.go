@@ -13,7 +13,7 @@ import (
 // chosenText formats the number v of node c by the type that a user chose for it. Without a choice it returns
 // unchosen.
 func (p *printer) chosenText(c int32, v uint64, unchosen string) string {
-	if chosen, _ := p.r.Chosen(c); !chosen {
+	if chosen, _ := p.chosen(c); !chosen {
 		return unchosen
 	}
 	_, typ, _ := p.r.Best(c)

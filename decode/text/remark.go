@@ -17,13 +17,15 @@ import (
 const leastShown = 0.005
 
 // declaredKind returns the kind and the type that fd declares for a length-delimited node. It returns "" if the
-// bytes contradict fd, or if a user chose a type.
+// bytes contradict fd, or if a user chose a type. r may be nil.
 func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, typ string) {
 	if fd == nil || t.Node(c).Type != wire.Len || contradicts(t, c, fd) {
 		return "", ""
 	}
-	if chosen, _ := r.Chosen(c); chosen {
-		return "", ""
+	if r != nil {
+		if chosen, _ := r.Chosen(c); chosen {
+			return "", ""
+		}
 	}
 	switch fd.Kind() {
 	case protoreflect.MessageKind:
@@ -75,21 +77,19 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	}
 
 	// The declaration, and contradictions.
-	isChosen, mismatch := p.r.Chosen(c)
+	isChosen, mismatch := p.chosen(c)
 	if fd != nil {
-		s := string(fd.Name()) + ": " + declaration(fd)
-		if fd.Enum() != nil && n.Type == wire.Varint {
-			if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(p.t.Uint(c)))); v != nil {
-				s += " " + string(v.Name())
-			}
-		}
-		add(s)
+		add(p.declared(c, fd))
 		if !isChosen && contradicts(&p.t, c, fd) {
 			add("! but not so on the wire")
 		}
 	}
 	if n.Err != nil {
 		add("! " + printable(wire.ErrorText(n.Err, p.base)))
+	}
+	if p.plain {
+		p.w.WriteByte('\n')
+		return
 	}
 	if mismatch != nil {
 		add("! " + printable(mismatch.Error()))
@@ -118,6 +118,42 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 		add(s)
 	}
 	p.w.WriteByte('\n')
+}
+
+// chosen reports whether a user chose the type of node c, and why the choice does not fit the bytes.
+func (p *printer) chosen(c int32) (bool, error) {
+	if p.plain {
+		return false, nil
+	}
+	return p.r.Chosen(c)
+}
+
+// declared returns the name and the type that fd declares for node c, and the name of its enum value.
+func (p *printer) declared(c int32, fd protoreflect.FieldDescriptor) string {
+	s := string(fd.Name()) + ": " + declaration(fd)
+	if fd.Enum() != nil && p.t.Node(c).Type == wire.Varint {
+		if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(p.t.Uint(c)))); v != nil {
+			s += " " + string(v.Name())
+		}
+	}
+	return s
+}
+
+// best returns the kind and the type as which node c is printed, and their probability.
+func (p *printer) best(c int32) (wire.Kind, string, float64) {
+	if !p.plain {
+		return p.r.Best(c)
+	}
+	n := p.t.Node(c)
+	switch {
+	case n.Type != wire.Len:
+		return "", "", 1
+	case isPlain(p.t.Payload(c)) && (n.End-n.Val > 1 || p.t.Data[n.Val] >= ' '):
+		return wire.KindString, "", 1
+	case p.t.IsMessage(c):
+		return wire.KindMessage, "", 1
+	}
+	return wire.KindBytes, "", 1
 }
 
 // doubtText returns a comment with the possible types of node c if its type is ambiguous, or ""; typ and prob are

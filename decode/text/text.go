@@ -62,6 +62,10 @@ type Options struct {
 	// be nil.
 	Type protoreflect.MessageDescriptor
 
+	// Plain makes Text print what is on the wire, without comments on possible types and without content inside values: a
+	// payload is text if it consists of printable characters, else a message if it consists of fields, else bytes.
+	Plain bool
+
 	// Evidence are statistics of other messages of the same type, which improve type inference. It may be nil.
 	Evidence *kind.Pooled
 

@@ -46,21 +46,24 @@ func roundTrip(t failer, in []byte, o Options) {
 		}
 		t.Fatalf("%v", err)
 	}
-	var text, js bytes.Buffer
-	if err := d.Text(&text); err != nil {
-		t.Fatalf("%v", err)
+	for _, d.o.Plain = range []bool{true, false} {
+		var text bytes.Buffer
+		if err := d.Text(&text); err != nil {
+			t.Fatalf("%v", err)
+		}
+		got, err := Parse(text.Bytes())
+		if err != nil || !bytes.Equal(got, in) {
+			t.Fatalf("%+v %.200x:\n%.2000s\ngives %.200x, %v", d.o, in, text.String(), got, err)
+		}
 	}
-	got, err := Parse(text.Bytes())
-	if err != nil || !bytes.Equal(got, in) {
-		t.Fatalf("%+v %.200x:\n%.2000s\ngives %.200x, %v", o, in, text.String(), got, err)
-	}
+	var js bytes.Buffer
 	if err := d.JSON(&js); err != nil {
 		t.Fatalf("%v", err)
 	}
 	if !json.Valid(js.Bytes()) {
 		t.Fatalf("no JSON: %.2000s", js.String())
 	}
-	got, err = ParseJSON(js.Bytes())
+	got, err := ParseJSON(js.Bytes())
 	if err != nil || !bytes.Equal(got, in) {
 		t.Fatalf("%+v %.200x:\n%.2000s\ngives %.200x, %v", o, in, js.String(), got, err)
 	}
@@ -448,6 +451,34 @@ func TestAnyInputComesBack(t *testing.T) {
 		o.Wire.MaxNodes = rapid.SampledFrom([]int{0, 3, 10}).Draw(t, "nodes")
 		roundTrip(t, input(t), o)
 	})
+}
+
+// TestPlain: plain text has no comments but names, and decides by the bytes alone.
+func TestPlain(t *testing.T) {
+	in := unhex(t, "0a0568656c6c6f 1096 01 1a04 0a02 6869 2201 0a 2a03 ff00ff 3204 0a023a28 3dd0cc8c3f 4a10 65794a68624763694f694a49557a4931")
+	want := `1: {"hello"}
+2: 150
+3: {
+  1: {"hi"}
+}
+4: {` + "`0a`" + `}
+5: {` + "`ff00ff`" + `}
+6: {
+  1: {":("}
+}
+7: 1066192080i32
+9: {"eyJhbGciOiJIUzI1"}
+`
+	d := must(Decode(in, Options{In: "raw", As: "message", Plain: true}))
+	var text bytes.Buffer
+	if err := d.Text(&text); err != nil || text.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, text.String(), want)
+	}
+	d.o.Type = (&descriptorpb.FieldDescriptorProto{}).ProtoReflect().Descriptor()
+	text.Reset()
+	if err := d.Text(&text); err != nil || !strings.Contains(text.String(), `1: {"hello"}  # name: string`) {
+		t.Errorf("%v\n%s\nwant the names of fields", err, text.String())
+	}
 }
 
 // Packed varints that are longer than need be are not read as numbers, whoever says so.

@@ -263,6 +263,7 @@ var Meanings = map[string]Meaning{
 	"resume":       {Topic: topicOutput, Types: []string{"bool"}, Text: "Continue a journal: do not repeat the requests in it."},
 	"dry-run":      {Topic: topicOutput, Types: []string{"bool"}, Text: "Print the plan, and do nothing."},
 	"full":         {Topic: topicOutput, Types: []string{"bool"}, Text: "Print everything, without truncation."},
+	"plain":        {Topic: topicOutput, Types: []string{"bool"}, Text: "Print only what is on the wire."},
 	"hex":          {Topic: topicOutput, Types: []string{"bool"}, Text: "Also print the bytes."},
 	"show-ignored": {Topic: topicOutput, Types: []string{"bool"}, Text: "Also list ignored differences."},
 	"unmatched":    {Topic: topicOutput},

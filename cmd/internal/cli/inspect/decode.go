@@ -51,6 +51,9 @@ type decodeFlags struct {
 	// hex prints a hex dump next to the fields.
 	hex bool
 
+	// plain prints only what is on the wire.
+	plain bool
+
 	// full does not truncate values in the hex dump.
 	full bool
 
@@ -86,6 +89,10 @@ malformed, decode reports the offset and the reason, and decodes the rest.
 decode prints field names as comments, if it knows the message type. For a frame of a
 capture, the definitions of its method contain the type; for a file, --type names it.
 
+--plain prints only what is on the wire, which is several times faster: no comments on
+possible types, and no content inside values. A payload is printed as text if all its
+characters are printable, else as a message if it consists of fields, else as hex.
+
 --as 1.2:string makes decode read field 1.2 as a string. If the input is a frame of a
 capture, decode stores this choice in the capture, for all messages of the same method
 and direction. With --once, decode does not store the choice; --as 1.2:auto deletes a
@@ -109,6 +116,7 @@ connections without HTTP in a capture.`,
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type of --as PATH:TYPE only for this output, without storing it in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2: all candidate types with their evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, "print only what is on the wire, without inferring types: much faster for large files")
 	cmd.Flags().BoolVar(&f.full, "full", false, "with --hex, print long values completely")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
@@ -150,7 +158,10 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if f.explain != "" && f.hex {
 		return app.Usagef("--explain cannot be used with --hex or --follow")
 	}
-	opts := text.Options{In: f.in}
+	if f.plain && len(chosen) > 0 {
+		return app.Usagef("--plain cannot be used with --as PATH:TYPE")
+	}
+	opts := text.Options{In: f.in, Plain: f.plain}
 	if opts.Type, err = f.message(ctx, a); err != nil {
 		return err
 	}
@@ -204,6 +215,9 @@ func (f decodeFlags) check(framing string) error {
 	}
 	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
 		return err
+	}
+	if f.plain && (f.hex || f.format != "text" || f.explain != "" || f.follow) {
+		return app.Usagef("--plain cannot be used with --hex, --json, --format json, --explain or --follow")
 	}
 	if f.hex && f.format != "text" || f.full && !f.hex {
 		return app.Usagef("--hex cannot be used with --json or --format json, and --full requires --hex")
