@@ -69,9 +69,13 @@ type Exchange interface {
 	// Passes reports whether Frame would forward a frame unchanged at once. It has no effects.
 	Passes(f *Frame) bool
 
-	// PassesMessage reports quickly that Passes is true for a whole body, or for an envelope with flags, that has a
-	// message after decompression. If it returns false, Passes decides. There may be thousands of small envelopes, for
-	// each of which filling a Frame costs more than this.
+	// PassesEnvelopes examines complete, uncompressed envelopes at the beginning of p. It returns the number, and the
+	// total length in bytes, of those for which it finds quickly that Passes is true. For the next envelope, Passes
+	// decides. There may be thousands of small envelopes, for each of which filling a Frame costs more than this.
+	PassesEnvelopes(d captures.Direction, p []byte) (passed, frames int)
+
+	// PassesMessage is PassesEnvelopes for a whole body, or for an envelope with flags, that has a message after
+	// decompression. If it returns false, Passes decides.
 	PassesMessage(d captures.Direction, flags envelope.Flags, message []byte) bool
 
 	// Paces reports whether Pace may wait. The answer is constant.

@@ -58,8 +58,8 @@ func TestMatchesNone(t *testing.T) {
 			}
 		}
 	}
-	key := appendCallKey(nil, &captures.Exchange{Method: "GET", URL: "https://a.example/p.S/Get"})
-	if call, known := s.cache.get(key); !known || !call.matchesNone() {
+	key := keyOf(&captures.Exchange{Method: "GET", URL: "https://a.example/p.S/Get"})
+	if call := s.cache.get(key); call == nil || !call.matchesNone() {
 		t.Error("a call that no rule matches is not remembered")
 	}
 }

@@ -194,7 +194,7 @@ func (x *index) excludesFields(codec string, data []byte) bool {
 // excludesProto reports whether no rule can match a protobuf message. false means that the filters must be evaluated.
 func (x *index) excludesProto(data []byte) bool {
 	for len(data) > 0 {
-		tag, n := protowire.ConsumeVarint(data)
+		tag, n := consumeVarint(data)
 		number, typ := tag>>3, wire.Type(tag&7)
 		if n < 0 || number == 0 {
 			return false
@@ -206,14 +206,18 @@ func (x *index) excludesProto(data []byte) bool {
 		var value uint64
 		switch typ {
 		case wire.Len:
-			payload, n := protowire.ConsumeBytes(data)
-			if n < 0 || field != nil && field.mayBe(payload) {
+			size, n := consumeVarint(data)
+			if n < 0 || size > uint64(len(data)-n) {
 				return false
 			}
-			data = data[n:]
+			end := n + int(size)
+			if field != nil && field.mayHaveLength(int(size)) && field.mayBe(data[n:end]) {
+				return false
+			}
+			data = data[end:]
 			continue
 		case wire.Varint:
-			value, n = protowire.ConsumeVarint(data)
+			value, n = consumeVarint(data)
 		case wire.I64:
 			value, n = protowire.ConsumeFixed64(data)
 		case wire.I32:
@@ -229,6 +233,20 @@ func (x *index) excludesProto(data []byte) bool {
 		data = data[n:]
 	}
 	return true
+}
+
+// consumeVarint is protowire.ConsumeVarint, without a call for the most frequent varints, which have one byte.
+func consumeVarint(data []byte) (v uint64, n int) {
+	if len(data) > 0 && data[0] < 0x80 {
+		return uint64(data[0]), 1
+	}
+	return protowire.ConsumeVarint(data)
+}
+
+// mayHaveLength reports whether a length-delimited field value of n bytes may be one that a rule requires. false is
+// certain.
+func (f *neededField) mayHaveLength(n int) bool {
+	return f.any || f.someLengths&(lengthElement(n)|lengthElement(hex.EncodedLen(n))) != 0
 }
 
 // mayBe reports whether a length-delimited field value may be one that a rule requires, compared as text and in

@@ -175,18 +175,18 @@ func (p *Policy) Begin(ex captures.Exchange) rewrite.Exchange {
 	if onlyRules && len(s.rules) == 0 {
 		return nil
 	}
-	var space [256]byte
-	key := appendCallKey(space[:0], &ex)
-	call, known := s.cache.get(key)
-	if onlyRules && known && call.matchesNone() {
+	key := keyOf(&ex)
+	call := s.cache.get(key)
+	if onlyRules && call != nil && call.matchesNone() {
 		return nil
 	}
 
 	// The rules that may apply are usually known from an earlier exchange of the call.
 	x := &exchange{policy: p, ex: ex, typed: p.needsTypes(s)}
-	if !known {
+	if call == nil {
 		call = s.addCall(key, x.view())
 	}
+	x.known = call
 	x.call.Store(call.call)
 	if x.plan = call.plan; x.plan == nil {
 		x.plan = call.newPlan(x.view())
@@ -250,6 +250,8 @@ type exchange struct {
 
 	// plan lists the rules that may affect the exchange.
 	*plan
+	// known is what is known about the call that the exchange makes.
+	known *knownCall
 	// others are the conditions of Options.Intercept and Options.HookMatch; nil if neither is set.
 	others *others
 
@@ -275,7 +277,12 @@ type exchange struct {
 // goroutine uses the exchange yet.
 func (x *exchange) classified() *decode.Call {
 	c := x.call.Load()
-	if c == nil {
+	switch {
+	case c != nil:
+	case x.known != nil:
+		c = x.known.answeredCall(&x.ex)
+		x.call.Store(c)
+	default:
 		call := decode.Classify(&x.ex)
 		c = &call
 		x.call.Store(c)
