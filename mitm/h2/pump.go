@@ -297,7 +297,9 @@ func (p *pump) startCopying() {
 	if p.copying {
 		return
 	}
-	p.flush()
+	// What was processed before is written together with what follows, since each write costs more than the copy.
+	p.encoded = append(p.encoded[:0], p.buf[p.forwarded:p.parsed]...)
+	p.forwarded = p.parsed
 	p.copying = true
 }
 

@@ -18,10 +18,10 @@ import (
 // unchanged passes everything.
 type unchanged struct{ framing Framing }
 
-func (unchanged) Changes(captures.Direction) bool { return true }
-func (unchanged) Diverts(captures.Direction) bool { return true }
-func (unchanged) Request() Verdict                { return Verdict{} }
-func (unchanged) Response(int, captures.Headers)  {}
+func (unchanged) Changes(captures.Direction) bool      { return true }
+func (unchanged) Diverts(captures.Direction) bool      { return true }
+func (unchanged) Request() Verdict                     { return Verdict{} }
+func (unchanged) Response(int, captures.Headers)       {}
 func (u unchanged) Framing(captures.Direction) Framing { return u.framing }
 
 func (unchanged) Frame(context.Context, *Frame) Verdict                           { return Verdict{} }
