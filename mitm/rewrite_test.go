@@ -28,6 +28,8 @@ type testPolicy struct {
 func (p *testPolicy) Begin(ex captures.Exchange) rewrite.Exchange {
 	return &testExchange{policy: p, ex: ex}
 }
+func (p *testPolicy) Maps() bool { return false }
+
 func (p *testPolicy) Server(string, string) string { return "" }
 
 type testExchange struct {

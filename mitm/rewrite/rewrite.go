@@ -40,6 +40,9 @@ type Policy interface {
 	// Begin returns how an exchange is changed, or nil if it passes untouched. Only the request's head is known.
 	Begin(ex captures.Exchange) Exchange
 
+	// Maps reports whether Server replaces any server.
+	Maps() bool
+
 	// Server returns the URL of the server that replaces the one of a host (host:port), or "".
 	Server(scheme, host string) string
 }

@@ -153,6 +153,7 @@ func (p *parser) document(n *yaml.Node) {
 			}
 			names[r.Name] = item.Line
 			p.set.rules = append(p.set.rules, r)
+			p.set.maps = p.set.maps || r.mapTo != ""
 			p.set.ofCalls = p.set.ofCalls && (r.ofCall || !r.changesFrames())
 		}
 	}})

@@ -136,6 +136,9 @@ func (p *Policy) take(r *rule) bool {
 	return p.used[r] <= r.times
 }
 
+// Maps reports whether Server replaces any server.
+func (p *Policy) Maps() bool { return p.set.Load().maps }
+
 // Server returns the URL of the server that replaces the one of a host, or "".
 func (p *Policy) Server(scheme, host string) string {
 	if r := p.set.Load().server(scheme + "://" + host); r != nil {

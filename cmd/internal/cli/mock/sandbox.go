@@ -148,6 +148,9 @@ func (s *sandbox) runProxied(ctx context.Context, o launch.Options, home, addr s
 // An everyHost is a rewriting rule that sends the requests for all hosts to one server, whose URL it is.
 type everyHost string
 
+// Maps returns true.
+func (everyHost) Maps() bool { return true }
+
 // Server returns the URL of the server for a request, whatever its host.
 func (h everyHost) Server(string, string) string { return string(h) }
 
