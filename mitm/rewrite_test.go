@@ -70,6 +70,7 @@ func (x *testExchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verd
 
 func (x *testExchange) Passes(*rewrite.Frame) bool { return x.policy.frame == nil }
 
+func (*testExchange) ClientLeft()                                                     {}
 func (*testExchange) PassesEnvelopes(captures.Direction, []byte) (passed, frames int) { return 0, 0 }
 
 func (x *testExchange) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {

@@ -28,6 +28,7 @@ func (slowly) Framing(captures.Direction) rewrite.Framing {
 }
 func (slowly) Pace(context.Context, captures.Direction, int)                   {}
 func (slowly) Passes(*rewrite.Frame) bool                                      { return false }
+func (slowly) ClientLeft()                                                     {}
 func (slowly) PassesEnvelopes(captures.Direction, []byte) (passed, frames int) { return 0, 0 }
 func (slowly) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
 	return false

@@ -93,6 +93,10 @@ type Exchange interface {
 	// Passed reports a body that cannot be changed, with the reason.
 	Passed(d captures.Direction, reason string)
 
+	// ClientLeft is called when the client of an exchange on HTTP/1 has closed its connection, or at least the direction
+	// to the server. Nobody needs to decide about frames of its response any more, so that they are not held.
+	ClientLeft()
+
 	// End is called when the exchange has ended.
 	End()
 }

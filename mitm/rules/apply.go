@@ -346,6 +346,11 @@ func (c *change) hold(ctx context.Context, rule string) {
 	if o.Hold == nil {
 		return
 	}
+	ctx, end, held := c.exchange.beginHold(ctx, c.frame.Dir)
+	if !held {
+		return
+	}
+	defer end()
 	if messages, changed := o.Hold(ctx, c.held(rule)); changed {
 		c.messages, c.names = messages, append(c.names, rule)
 	}

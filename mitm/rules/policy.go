@@ -274,6 +274,11 @@ type exchange struct {
 
 	// shown is ex and call in the form that filters examine; nil if they have changed since it was made.
 	shown *filter.Exchange
+
+	// left means that ClientLeft was called.
+	left bool
+	// releases release the frame of each direction that is held at the moment; nil if none is.
+	releases [len(directions)]context.CancelFunc
 }
 
 // classified returns the RPC that the exchange calls, as far as it is known. The caller has locked mu, or no other
@@ -456,6 +461,36 @@ func (x *exchange) name() string {
 	}
 	u, _, _ := strings.Cut(x.ex.URL, "?")
 	return u
+}
+
+// ClientLeft releases held frames, and lets no more be held.
+func (x *exchange) ClientLeft() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.left = true
+	for _, release := range x.releases {
+		if release != nil {
+			release()
+		}
+	}
+}
+
+// beginHold returns the context for holding a frame of a direction, which ends when the frame must be released, and a
+// function to call after that. held is false if the client has left, so that the frame is not held.
+func (x *exchange) beginHold(ctx context.Context, d captures.Direction) (hold context.Context, end context.CancelFunc, held bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.left {
+		return nil, nil, false
+	}
+	hold, release := context.WithCancel(ctx)
+	x.releases[d] = release
+	return hold, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.releases[d] = nil
+		release()
+	}, true
 }
 
 // End does nothing: held frames end with their context.
