@@ -19,12 +19,10 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/gobwas/ws"
 
 	"unwire/captures"
 	"unwire/captures/need"
 	"unwire/captures/store"
-	capturedsocket "unwire/captures/websocket"
 	"unwire/decode/envelope"
 	"unwire/mitm"
 )
@@ -436,14 +434,17 @@ func TestWebSocketOfHTTP2(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	s := must(store.Create(f.path, store.Options{}))
-	rec := must(capturedsocket.NewRecorder(s).Begin(captures.Exchange{
+	handshake := must(s.Begin(captures.Exchange{
 		Method: http.MethodConnect, URL: "https://a.example/talk", HTTP: "2", Started: time.Now(),
 		RequestHeaders: captures.Headers{{Name: ":protocol", Value: "websocket"}, {Name: "sec-websocket-version", Value: "13"}},
 	}))
-	rec.Response(http.StatusOK, captures.Headers{{Name: "x-talk", Value: "recorded"}})
-	rec.Chunk(captures.Up, ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame([]byte("hello")))))
-	rec.Chunk(captures.Down, ws.MustCompileFrame(ws.NewTextFrame([]byte("re hello"))))
-	rec.Chunk(captures.Up, ws.MustCompileFrame(ws.MaskFrame(ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusNormalClosure, "")))))
+	handshake.Response(http.StatusOK, captures.Headers{{Name: "x-talk", Value: "recorded"}})
+	handshake.End(captures.Complete, "")
+	rec := must(s.Begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://a.example/talk", HTTP: "2", Started: time.Now()}))
+	rec.Relate(captures.HandshakeOf, handshake.ID())
+	rec.Message(captures.Up, captures.OpFinal|captures.OpText, []byte("hello"))
+	rec.Message(captures.Down, captures.OpFinal|captures.OpText, []byte("re hello"))
+	rec.Message(captures.Up, captures.OpFinal|captures.OpClose, []byte{3, 232})
 	rec.End(captures.Complete, "")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
