@@ -1,7 +1,7 @@
 // Package rewrite changes the bodies of running exchanges, frame by frame. The relays (packages h1, h2, raw) read a
 // body from one side, pass it to a Body, and send its result to the other side. A Policy decides what is changed:
 //
-//	exchange := policy.Begin(record)            // nil: the exchange passes untouched
+//	exchange := policy.Begin(connection, request) // nil: the exchange passes untouched
 //	body := rewrite.Body{Dir: captures.Down, Exchange: exchange, Recorder: recording, Declared: -1}
 //	err := body.Run(ctx, received, forwarded)
 //
@@ -22,6 +22,7 @@ package rewrite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"unwire/captures"
 	"unwire/decode/envelope"
@@ -37,14 +38,32 @@ const (
 
 // A Policy decides which exchanges are changed. It is safe for concurrent use.
 type Policy interface {
-	// Begin returns how an exchange is changed, or nil if it passes untouched. Only the request's head is known.
-	Begin(ex captures.Exchange) Exchange
+	// Begin returns how the exchange of a request is changed, or nil if it passes untouched. connection has what all
+	// exchanges of the connection have in common. It is kept, and must not be changed any more.
+	Begin(connection *captures.Exchange, q Request) Exchange
 
 	// Maps reports whether Server replaces any server.
 	Maps() bool
 
 	// Server returns the URL of the server that replaces the one of a host (host:port), or "".
 	Server(scheme, host string) string
+}
+
+// A Request is the head of a request.
+type Request struct {
+	// Method is the HTTP method.
+	Method string
+	// URL is the URL of the request.
+	URL string
+	// Header are the headers of the request.
+	Header captures.Headers
+	// Started is when the exchange began.
+	Started time.Time
+}
+
+// RequestOf returns the request of an exchange.
+func RequestOf(ex *captures.Exchange) Request {
+	return Request{Method: ex.Method, URL: ex.URL, Header: ex.RequestHeaders, Started: ex.Started}
 }
 
 // An Exchange decides about the frames of one exchange. Its methods may be called from one goroutine for each

@@ -11,6 +11,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/filter"
 	"unwire/decode/wire"
+	"unwire/mitm/rewrite"
 )
 
 const (
@@ -162,13 +163,14 @@ type answeredCall struct {
 	call *decode.Call
 }
 
-// answeredCall returns the RPC of an exchange of the call whose response has arrived.
-func (c *knownCall) answeredCall(ex *captures.Exchange) *decode.Call {
-	contentType := ex.ResponseHeaders.Get("content-type")
+// answeredCall returns the RPC of an exchange of the call whose response has arrived. The caller has locked x.mu, or no
+// other goroutine uses x yet.
+func (c *knownCall) answeredCall(x *exchange) *decode.Call {
+	contentType := x.response.Get("content-type")
 	if a := c.answered.Load(); a != nil && a.contentType == contentType {
 		return a.call
 	}
-	call := decode.Classify(ex)
+	call := decode.Classify(x.recorded())
 	c.answered.Store(&answeredCall{strings.Clone(contentType), &call})
 	return &call
 }
@@ -242,16 +244,16 @@ type callKey struct {
 	query string
 }
 
-// keyOf returns the key of the call that an exchange makes.
-func keyOf(ex *captures.Exchange) callKey {
-	u, query, _ := strings.Cut(ex.URL, "?")
-	h := ex.RequestHeaders
+// keyOf returns the key of the call that a request makes.
+func keyOf(connection *captures.Exchange, q *rewrite.Request) callKey {
+	u, query, _ := strings.Cut(q.URL, "?")
+	h := q.Header
 	k := callKey{
-		transport: ex.Transport, method: ex.Method, http: ex.HTTP, url: u, contentType: h.Get("content-type"),
+		transport: connection.Transport, method: q.Method, http: connection.HTTP, url: u, contentType: h.Get("content-type"),
 		connectVersion: h.Get("connect-protocol-version"), protocol: h.Get(":protocol"),
 	}
-	if ex.Method == http.MethodGet && query != "" {
-		c := decode.Classify(ex)
+	if q.Method == http.MethodGet && query != "" {
+		c := decode.Classify(&captures.Exchange{Transport: connection.Transport, Method: q.Method, URL: q.URL, RequestHeaders: h})
 		k.query = string(c.Protocol) + " " + c.Codec
 	}
 	return k

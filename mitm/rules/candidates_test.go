@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
 // Rules that depend on more than the call are evaluated for each exchange.
@@ -32,7 +33,7 @@ func TestCandidates(t *testing.T) {
 		} {
 			ex := &captures.Exchange{Method: "POST", URL: c.url, RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "x-id", Value: c.id}}}
 			var up, down int
-			if x, ok := p.Begin(*ex).(*exchange); ok {
+			if x, ok := p.Begin(ex, rewrite.RequestOf(ex)).(*exchange); ok {
 				up, down = len(x.rules[captures.Up]), len(x.rules[captures.Down])
 			}
 			if up != c.up || down != c.down {
@@ -53,12 +54,12 @@ func TestMatchesNone(t *testing.T) {
 		for url, want := range map[string]bool{
 			"https://a.example/p.S/Get": false, "https://a.example/p.S/Get?connect=v1&encoding=proto&message=": true, "https://a.example/p.S/Put?connect=v1&encoding=proto&message=": false,
 		} {
-			if got := p.Begin(captures.Exchange{Method: "GET", URL: url}) != nil; got != want {
+			if got := p.Begin(&captures.Exchange{}, rewrite.Request{Method: "GET", URL: url}) != nil; got != want {
 				t.Errorf("%s: %v", url, got)
 			}
 		}
 	}
-	key := keyOf(&captures.Exchange{Method: "GET", URL: "https://a.example/p.S/Get"})
+	key := keyOf(&captures.Exchange{}, &rewrite.Request{Method: "GET", URL: "https://a.example/p.S/Get"})
 	if call := s.cache.get(key); call == nil || !call.matchesNone() {
 		t.Error("a call that no rule matches is not remembered")
 	}

@@ -89,8 +89,8 @@ func TestIndex(t *testing.T) {
 		if r.IntN(2) == 0 {
 			options.Type = func(string, captures.Direction) protoreflect.MessageDescriptor { return request }
 		}
-		x := New(s, options).Begin(captures.Exchange{
-			Method: "POST", URL: "https://a.example/p.S/Run", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+" + codec}},
+		x := New(s, options).Begin(&captures.Exchange{}, rewrite.Request{
+			Method: "POST", URL: "https://a.example/p.S/Run", Header: captures.Headers{{Name: "content-type", Value: "application/connect+" + codec}},
 		}).(*exchange)
 		var body []byte
 		var matches []bool
@@ -148,11 +148,12 @@ func TestUnmatchedCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := New(s, Options{})
+	connection := &captures.Exchange{HTTP: "2"}
 	headers := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}}
 	body := envelope.Append(envelope.Append(nil, 0, []byte("\x0a\x05hello")), envelope.EndStream, []byte("{}"))
 	compressed := envelope.Append(body, envelope.Compressed, []byte("x"))
 	allocations := testing.AllocsPerRun(100, func() {
-		x := p.Begin(captures.Exchange{Method: "POST", URL: "https://a.example/a.S/M", HTTP: "2", RequestHeaders: headers})
+		x := p.Begin(connection, rewrite.Request{Method: "POST", URL: "https://a.example/a.S/M", Header: headers})
 		x.Response(200, headers)
 		for _, d := range directions {
 			if n, frames := x.PassesEnvelopes(d, compressed); n != len(body) || frames != 2 || x.Framing(d).Kind != rewrite.Envelopes {

@@ -155,7 +155,7 @@ func (everyHost) Maps() bool { return true }
 func (h everyHost) Server(string, string) string { return string(h) }
 
 // Begin returns nil: requests and responses are not changed.
-func (everyHost) Begin(captures.Exchange) rewrite.Exchange { return nil }
+func (everyHost) Begin(*captures.Exchange, rewrite.Request) rewrite.Exchange { return nil }
 
 // environment returns the environment variables for a client whose home and temporary folder is home.
 func environment(home string) []string {
