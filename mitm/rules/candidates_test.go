@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/mitm/rewrite"
 )
 
@@ -62,5 +63,27 @@ func TestMatchesNone(t *testing.T) {
 	key := keyOf(&captures.Exchange{}, &rewrite.Request{Method: "GET", URL: "https://a.example/p.S/Get"})
 	if call := s.cache.get(key); call == nil || !call.matchesNone() {
 		t.Error("a call that no rule matches is not remembered")
+	}
+}
+
+// TestAnsweredCalls: what is remembered of the responses of a call depends on their content type.
+func TestAnsweredCalls(t *testing.T) {
+	s, err := parse("r", []byte("rules:\n  - {match: path:1, drop: true}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(s, Options{})
+	for range 2 {
+		for _, request := range []string{"application/proto", "application/connect+json", "text/plain", ""} {
+			for _, response := range []string{"application/proto", "text/event-stream", "application/grpc+proto", "text/event-stream; charset=utf-8", ""} {
+				x := p.Begin(&captures.Exchange{}, rewrite.Request{
+					Method: "POST", URL: "https://a.example/p.S/Get", Header: captures.Headers{{Name: "content-type", Value: request}},
+				}).(*exchange)
+				x.Response(200, captures.Headers{{Name: "content-type", Value: response}})
+				if got, want := *x.callNow(), decode.Classify(x.recorded()); got != want {
+					t.Errorf("%q, %q: %+v, want %+v", request, response, got, want)
+				}
+			}
+		}
 	}
 }
