@@ -63,11 +63,12 @@ type Header struct {
 // Headers is a list of HTTP header or trailer fields in their original order.
 type Headers []Header
 
-// Get returns the first value of the HTTP field with a name, or "" if there is none. Names are
+// Get returns the first value of the HTTP field with a name, or "" if there is none. Names are ASCII, and
 // case-insensitive.
 func (h Headers) Get(name string) string {
-	for _, f := range h {
-		if strings.EqualFold(f.Name, name) {
+	for i := range h {
+		// Most names have another length.
+		if f := &h[i]; len(f.Name) == len(name) && strings.EqualFold(f.Name, name) {
 			return f.Value
 		}
 	}

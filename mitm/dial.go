@@ -79,7 +79,7 @@ func (d *dialer) spareKey(t target) string {
 
 // mapped returns the target to which a rewriting rule redirects t, or t itself.
 func (d *dialer) mapped(t target) target {
-	if d.rewrite == nil {
+	if d.rewrite == nil || !d.rewrite.Maps() {
 		return t
 	}
 	u, err := url.Parse(d.rewrite.Server(t.scheme, t.hostPort()))

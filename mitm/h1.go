@@ -236,11 +236,10 @@ func (p *Proxy) rewriteH1(c *clientConn) func(*h1.Request, *h1.Route) rewrite.Ex
 	if p.opts.Rewrite == nil {
 		return nil
 	}
+	// Rules apply only to this version.
+	connection := &captures.Exchange{HTTP: "1.1", Client: c.remote(), Source: p.opts.Source}
 	return func(q *h1.Request, to *h1.Route) rewrite.Exchange {
-		return p.opts.Rewrite.Begin(captures.Exchange{
-			Method: q.Method, URL: to.URL, HTTP: q.Version, RequestHeaders: q.Header, Started: time.Now(),
-			Client: c.remote(), Source: p.opts.Source,
-		})
+		return p.opts.Rewrite.Begin(connection, rewrite.Request{Method: q.Method, URL: to.URL, Header: q.Header, Started: time.Now()})
 	}
 }
 

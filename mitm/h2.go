@@ -76,7 +76,7 @@ func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.
 		ex := connection
 		ex.Method, ex.URL, ex.RequestHeaders, ex.Started = method, shown, header, time.Now()
 		if p.opts.Rewrite != nil {
-			change = p.opts.Rewrite.Begin(ex)
+			change = p.opts.Rewrite.Begin(&connection, rewrite.RequestOf(&ex))
 		}
 		if !p.hosts.RecordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
 			return nil, change

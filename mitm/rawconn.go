@@ -147,10 +147,8 @@ func (p *Proxy) rewriteRaw(c *clientConn, transport captures.Transport) func(raw
 		return nil
 	}
 	return func(rec raw.Recorder) rewrite.Exchange {
-		x := p.opts.Rewrite.Begin(captures.Exchange{
-			Transport: transport, URL: string(transport) + "://" + c.target.hostPort(), Started: time.Now(),
-			Client: c.RemoteAddr().String(), Source: p.opts.Source,
-		})
+		connection := &captures.Exchange{Transport: transport, Client: c.RemoteAddr().String(), Source: p.opts.Source}
+		x := p.opts.Rewrite.Begin(connection, rewrite.Request{URL: string(transport) + "://" + c.target.hostPort(), Started: time.Now()})
 		if r, ok := rec.(captures.Recording); ok && x != nil {
 			x.Recorded(r.ID())
 		}

@@ -25,14 +25,17 @@ type testPolicy struct {
 	passed []string
 }
 
-func (p *testPolicy) Begin(ex captures.Exchange) rewrite.Exchange {
-	return &testExchange{policy: p, ex: ex}
+func (p *testPolicy) Begin(_ *captures.Exchange, q rewrite.Request) rewrite.Exchange {
+	return &testExchange{policy: p, request: q}
 }
+func (p *testPolicy) Maps() bool { return false }
+
 func (p *testPolicy) Server(string, string) string { return "" }
 
 type testExchange struct {
-	policy *testPolicy
-	ex     captures.Exchange
+	policy   *testPolicy
+	request  rewrite.Request
+	response captures.Headers
 }
 
 func (x *testExchange) Changes(captures.Direction) bool { return true }
@@ -44,14 +47,14 @@ func (x *testExchange) Request() rewrite.Verdict {
 	return rewrite.Verdict{}
 }
 
-func (x *testExchange) Response(status int, h captures.Headers) {
-	x.ex.Status, x.ex.ResponseHeaders = status, h
+func (x *testExchange) Response(_ int, h captures.Headers) {
+	x.response = h
 }
 
 func (x *testExchange) Framing(d captures.Direction) rewrite.Framing {
-	h := x.ex.RequestHeaders
+	h := x.request.Header
 	if d == captures.Down {
-		h = x.ex.ResponseHeaders
+		h = x.response
 	}
 	if strings.HasPrefix(h.Get("content-type"), "application/connect+") {
 		return rewrite.Framing{Kind: rewrite.Envelopes, Encoding: h.Get("connect-content-encoding")}
@@ -67,6 +70,10 @@ func (x *testExchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verd
 }
 
 func (x *testExchange) Passes(*rewrite.Frame) bool { return x.policy.frame == nil }
+
+func (*testExchange) ClientLeft()                                                     {}
+func (*testExchange) PassesEnvelopes(captures.Direction, []byte) (passed, frames int) { return 0, 0 }
+
 func (x *testExchange) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
 	return false
 }

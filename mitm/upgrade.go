@@ -69,7 +69,7 @@ func (p *Proxy) beginUpgraded(x *exchange) rewrite.Exchange {
 	if p.opts.Rewrite == nil || x.upgraded == nil {
 		return nil
 	}
-	change := p.opts.Rewrite.Begin(*x.upgraded)
+	change := p.opts.Rewrite.Begin(x.upgraded, rewrite.RequestOf(x.upgraded))
 	if change != nil && x.rec != nil {
 		change.Recorded(x.rec.ID())
 	}

@@ -22,10 +22,14 @@ type change struct {
 	// exchange contains the rules that apply to the exchange.
 	exchange rewrite.Exchange
 
-	// ctx ends with the exchange.
+	// waits guards the fields up to canceled.
+	waits sync.Mutex
+	// ctx ends with the exchange. It is nil until a rule may have to wait.
 	ctx context.Context
-	// cancel ends ctx.
-	cancel context.CancelFunc
+	// cancelCtx ends ctx; nil as long as ctx.
+	cancelCtx context.CancelFunc
+	// canceled means that cancel was called.
+	canceled bool
 
 	// up applies the rules to the request body.
 	up rewrite.Body
@@ -77,7 +81,6 @@ func (r *Relay) newChange(x *exchange) *change {
 		return nil
 	}
 	c := &change{relay: r, exchange: e, requestOver: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancel(r.ctx)
 	c.up = rewrite.Body{Dir: captures.Up, Exchange: e, Declared: x.request.length}
 	c.down = rewrite.Body{Dir: captures.Down, Exchange: e, Declared: -1}
 	if x.rec != nil {
@@ -85,6 +88,27 @@ func (r *Relay) newChange(x *exchange) *change {
 		e.Recorded(x.rec.ID())
 	}
 	return c
+}
+
+// context returns the context that ends with the exchange.
+func (c *change) context() context.Context {
+	c.waits.Lock()
+	defer c.waits.Unlock()
+	if c.ctx == nil {
+		if c.ctx, c.cancelCtx = context.WithCancel(c.relay.ctx); c.canceled {
+			c.cancelCtx()
+		}
+	}
+	return c.ctx
+}
+
+// cancel ends context.
+func (c *change) cancel() {
+	c.waits.Lock()
+	defer c.waits.Unlock()
+	if c.canceled = true; c.cancelCtx != nil {
+		c.cancelCtx()
+	}
 }
 
 // end releases resources after the exchange has ended.
@@ -156,7 +180,7 @@ func (r *Relay) sendChanged(x *exchange, s *server) error {
 	}
 	out.headSent = w.head == 0
 	r.client.consume(w.head + w.raw)
-	if err := in.apply(c.ctx, &c.up, out); err != nil {
+	if err := in.apply(c.context(), &c.up, out); err != nil {
 		return err
 	}
 	return out.finish(x.body.trailers)
@@ -295,7 +319,7 @@ func (s *server) forwardChanged(x *exchange, a *response) error {
 	}
 	out.headSent, out.head = w.head == 0, bytes.Clone(s.in.buffered()[:w.head])
 	s.in.consume(w.head + w.raw)
-	if err := in.apply(c.ctx, &c.down, out); err != nil {
+	if err := in.apply(c.context(), &c.down, out); err != nil {
 		return err
 	}
 	return out.finish()

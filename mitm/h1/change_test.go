@@ -42,6 +42,8 @@ func (e endingRule) Passes(f *rewrite.Frame) bool {
 	return e.Frame(context.Background(), f).Action == rewrite.Pass
 }
 
+func (endingRule) ClientLeft()                                                     {}
+func (endingRule) PassesEnvelopes(captures.Direction, []byte) (passed, frames int) { return 0, 0 }
 func (endingRule) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
 	return false
 }

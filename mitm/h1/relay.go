@@ -321,6 +321,9 @@ func (r *Relay) endRequests() {
 		}
 	}
 	r.mu.Unlock()
+	if x != nil && x.change != nil {
+		x.change.exchange.ClientLeft()
+	}
 	if server != nil {
 		_ = closeWrite(server)
 	}

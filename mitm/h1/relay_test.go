@@ -259,9 +259,15 @@ func (b *testRelay) end() []*tape {
 	case <-time.After(testTimeout):
 		b.t.Fatal("the relay does not end")
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tapes
+	// The goroutine that reads from the server may end the last exchange afterwards.
+	for deadline := time.Now().Add(testTimeout); ; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		running, tapes := b.running, b.tapes
+		b.mu.Unlock()
+		if running == 0 || time.Now().After(deadline) {
+			return tapes
+		}
+	}
 }
 
 // write writes to the relay.

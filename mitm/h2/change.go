@@ -51,11 +51,22 @@ type change struct {
 	// nothing waits.
 	head []hpack.HeaderField
 
+	// status and header are those of the final response, once stream.answered is set. Only the pump that forwards
+	// responses uses them.
+	status int
+	header captures.Headers
+
+	// watches, by direction, are set while frames are only examined and forwarded as received, before any rule has
+	// matched; nil otherwise. The busy of the direction's pump guards each.
+	watches [2]*watch
+
+	// first is the memory for the first direction that rules can affect. Often it is the only one.
+	first directionState
+	// firstOpening is the memory for the request while it waits to be opened.
+	firstOpening opening
+
 	// mu guards the fields below.
 	mu sync.Mutex
-	// watches, by direction, are set while frames are only examined and forwarded as received, before any rule has
-	// matched; nil otherwise.
-	watches [2]*watch
 	// inboxes, by direction, buffer the received body bytes once a frame has matched a rule; nil before.
 	inboxes [2]*inbox
 	// over means that the exchange has ended and its resources were released.
@@ -70,24 +81,35 @@ type change struct {
 	cut bool
 }
 
+// A directionState is the memory for what a change has for each direction that rules can affect.
+type directionState struct {
+	// body applies the rules to the body.
+	body rewrite.Body
+	// watch examines the frames until one matches.
+	watch watch
+	// queue is the send queue of the stream in the direction.
+	queue sendQueue
+}
+
 // newChange returns the state of a new stream that rules may change, as exchange decides.
 func (r *Relay) newChange(s *stream, id uint32, exchange rewrite.Exchange) *change {
+	// Every call has these, so there is one allocation for all.
 	c := &change{relay: r, stream: s, id: id, exchange: exchange}
+	state := &c.first
 	for d := range c.bodies {
 		if !exchange.Diverts(captures.Direction(d)) {
 			continue
 		}
-		c.to(captures.Direction(d)).openQueue(id)
-		// Every call has these: one allocation for both.
-		var watched struct {
-			body  rewrite.Body
-			watch watch
+		if state == nil {
+			state = new(directionState)
 		}
-		c.bodies[d], c.watches[d] = &watched.body, &watched.watch
-		watched.body = rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
+		c.to(captures.Direction(d)).openQueue(id, &state.queue)
+		c.bodies[d], c.watches[d] = &state.body, &state.watch
+		state.body.Dir, state.body.Exchange, state.body.Declared = captures.Direction(d), exchange, -1
 		if s.rec != nil {
-			c.bodies[d].Recorder = s.rec
+			state.body.Recorder = s.rec
 		}
+		state = nil
 	}
 	if s.rec != nil {
 		exchange.Recorded(s.rec.ID())
@@ -315,9 +337,11 @@ func (c *change) interrupt(over bool) {
 // end frees the stream's buffers and send queues when its exchange has ended.
 func (c *change) end() {
 	c.interrupt(true)
-	for d := range c.bodies {
-		c.discard(captures.Direction(d))
-		c.to(captures.Direction(d)).endQueue(c.id)
+	for d, b := range c.bodies {
+		if b != nil {
+			c.discard(captures.Direction(d))
+			c.to(captures.Direction(d)).endQueue(c.id)
+		}
 	}
 	c.exchange.End()
 }
@@ -543,6 +567,7 @@ const maxCut = 16 << 10
 func (r *Relay) cutStream(id uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.hasCut.Store(true)
 	r.cut[id] = struct{}{}
 	if len(r.cutOrder) < maxCut {
 		r.cutOrder = append(r.cutOrder, id)
@@ -555,7 +580,7 @@ func (r *Relay) cutStream(id uint32) {
 
 // isCut reports whether a rule has ended the stream.
 func (r *Relay) isCut(id uint32) bool {
-	if !r.config.Rewrites {
+	if !r.hasCut.Load() {
 		return false
 	}
 	r.mu.Lock()

@@ -26,8 +26,10 @@ func (slowly) Response(int, captures.Headers)  {}
 func (slowly) Framing(captures.Direction) rewrite.Framing {
 	return rewrite.Framing{Kind: rewrite.Whole}
 }
-func (slowly) Pace(context.Context, captures.Direction, int) {}
-func (slowly) Passes(*rewrite.Frame) bool                    { return false }
+func (slowly) Pace(context.Context, captures.Direction, int)                   {}
+func (slowly) Passes(*rewrite.Frame) bool                                      { return false }
+func (slowly) ClientLeft()                                                     {}
+func (slowly) PassesEnvelopes(captures.Direction, []byte) (passed, frames int) { return 0, 0 }
 func (slowly) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
 	return false
 }

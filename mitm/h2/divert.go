@@ -2,7 +2,6 @@ package h2
 
 import (
 	"encoding/binary"
-	"strconv"
 
 	"golang.org/x/net/http2/hpack"
 
@@ -14,8 +13,9 @@ import (
 const maxDivertedFrame = 16 << 20
 
 // divert handles a frame if its stream may be changed by rules, was ended by a rule, or waits for the receiver's
-// window. diverted means that the caller does not forward the frame.
-func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) {
+// window. s is the stream of a DATA frame; nil if it is unknown. diverted means that the caller does not forward the
+// frame.
+func (p *pump) divert(s *stream, h frameHeader, payload []byte) (diverted bool, err error) {
 	if h.stream != 0 && p.relay.isCut(h.stream) {
 		p.divertCut(h, payload)
 		return true, nil
@@ -28,7 +28,7 @@ func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		return p.divertData(h, data), nil
+		return p.divertData(s, h, data), nil
 	case frameRSTStream:
 		return p.divertReset(h, payload), nil
 	}
@@ -67,14 +67,17 @@ func (p *pump) divertWindow(h frameHeader, payload []byte) (diverted bool, err e
 }
 
 // divertData handles a DATA frame, whose content without padding is data: that of a stream that rules may change is
-// examined or put into its inbox, and that for which the receiver has no window is queued. diverted means that the
-// caller does not forward the frame.
-func (p *pump) divertData(h frameHeader, data []byte) (diverted bool) {
-	s := p.relay.findStream(h.stream)
+// examined or put into its inbox, and that for which the receiver has no window is queued. s is the stream, or nil if it
+// is unknown. diverted means that the caller does not forward the frame.
+func (p *pump) divertData(s *stream, h frameHeader, data []byte) (diverted bool) {
 	padding := h.length - len(data)
+	var w *watch
+	if s != nil {
+		w = p.watched(s.change)
+	}
 	switch {
-	case s != nil && p.watched(s.change) != nil:
-		diverted = p.watchData(s, p.watched(s.change), h, data)
+	case w != nil:
+		diverted = p.watchData(s, w, h, data)
 		p.checkHeld()
 		return diverted
 	case s != nil && s.change.diverts(p.dir) && s.change.inbox(p.dir) != nil:
@@ -212,7 +215,7 @@ func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
 		return p.queueHeaders(b)
 	case b.opensStream:
 		return p.divertRequest(c, b)
-	case p.dir == captures.Down && !p.opensResponse(c):
+	case p.dir == captures.Down && !c.stream.answered:
 		// An informational response.
 		return false
 	}
@@ -236,8 +239,8 @@ func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
 // divertResponse handles the final header block of a response that rules may change. diverted means that the caller
 // does not forward the block now.
 func (p *pump) divertResponse(c *change, b *headerBlock) (diverted bool) {
-	status, _ := strconv.Atoi(fieldValue(p.fields, pseudoStatus))
-	c.exchange.Response(status, regularFields(p.fields))
+	status := c.status
+	c.exchange.Response(status, c.header)
 	bodiless := c.stream.method == "HEAD" || status == 204 || status == 304 || status/100 == 1
 	if diverted, ok := p.watchResponse(c, b, bodiless); ok {
 		return diverted
@@ -251,19 +254,9 @@ func (p *pump) divertResponse(c *change, b *headerBlock) (diverted bool) {
 
 // noteResponse passes the status and headers of a response to the rules, if its body is forwarded as it comes.
 func (p *pump) noteResponse(c *change) {
-	if p.dir == captures.Down && p.opensResponse(c) && !c.isOpened() {
-		status, _ := strconv.Atoi(fieldValue(p.fields, pseudoStatus))
-		c.exchange.Response(status, regularFields(p.fields))
+	if p.dir == captures.Down && c.stream.answered && !c.isOpened() {
+		c.exchange.Response(c.status, c.header)
 	}
-}
-
-// opensResponse reports whether the stream's final response head has arrived; informational (1xx) responses do not
-// count.
-func (p *pump) opensResponse(c *change) bool {
-	p.relay.mu.Lock()
-	answered := c.stream.answered
-	p.relay.mu.Unlock()
-	return answered
 }
 
 // isOpened reports whether it was called before for this stream: the first call is for the final header block of the
@@ -379,9 +372,9 @@ func (p *pump) divertLong(l *longFrame) {
 		p.src.sender.grant(0, l.length, 0)
 		return
 	}
-	if !p.divertData(l.frameHeader, data) {
+	s := p.relay.findStream(l.stream)
+	if !p.divertData(s, l.frameHeader, data) {
 		// The window has grown meanwhile.
-		s := p.relay.findStream(l.stream)
 		p.addData(s, data)
 		p.recordData()
 		p.forwardFrame(l.stream, appendFrame(nil, frameData, l.flags, l.stream, payload))

@@ -106,7 +106,7 @@ func (p *pump) forwardOpenings() {
 		p.openingBytes -= len(o.frames)
 		p.startCopying()
 		if h := o.held; h != nil {
-			p.encoded = append(p.encoded, p.headOf(h)...)
+			p.appendHead(h)
 		} else if o.change != nil && o.change.head != nil {
 			p.encoded = append(p.encoded, encodeHeaders(o.stream, withLength(o.change.head, o.length), false)...)
 		}

@@ -87,6 +87,10 @@ type pump struct {
 	// blockFrame is the frame that is being handled, with its 9-byte header. It refers to buf.
 	blockFrame []byte
 
+	// spareRaw and spareFields are the memory of the last header block that was withheld, for the next one.
+	spareRaw    []byte
+	spareFields []hpack.HeaderField
+
 	// held are the parts of bodies that are withheld until rules can decide about them, except those of requests in
 	// openings.
 	held []*held
@@ -293,7 +297,9 @@ func (p *pump) startCopying() {
 	if p.copying {
 		return
 	}
-	p.flush()
+	// What was processed before is written together with what follows, since each write costs more than the copy.
+	p.encoded = append(p.encoded[:0], p.buf[p.forwarded:p.parsed]...)
+	p.forwarded = p.parsed
 	p.copying = true
 }
 
@@ -333,8 +339,12 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 	if p.dropsFrame(h) {
 		return false, nil
 	}
+	var s *stream
+	if h.kind == frameData {
+		s = p.relay.findStream(h.stream)
+	}
 	if p.relay.config.Rewrites {
-		if diverted, err := p.divert(h, payload); err != nil || diverted {
+		if diverted, err := p.divert(s, h, payload); err != nil || diverted {
 			return false, err
 		}
 	}
@@ -344,7 +354,6 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 		if err != nil {
 			return false, err
 		}
-		s := p.relay.findStream(h.stream)
 		p.addData(s, data)
 		if h.has(flagEndStream) {
 			p.recordData()

@@ -66,6 +66,9 @@ type Relay struct {
 	cutOrder []uint32
 	cutNext  int
 
+	// hasCut means that a rule has ended a stream, so that cut may contain streams.
+	hasCut atomic.Bool
+
 	// pumps are the forwarders of the two directions, by direction: captures.Up reads from the client, captures.Down
 	// from the server.
 	pumps [2]*pump

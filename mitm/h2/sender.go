@@ -204,11 +204,12 @@ func (w *sender) returnWindow(stream uint32, n int) {
 	w.wake.Broadcast()
 }
 
-// openQueue creates the queue for a stream whose body may be changed.
-func (w *sender) openQueue(stream uint32) {
+// openQueue makes q the queue for a stream whose body may be changed.
+func (w *sender) openQueue(stream uint32, q *sendQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queues[stream] = &sendQueue{changed: true, passing: true, window: w.initial}
+	q.changed, q.passing, q.window = true, true, w.initial
+	w.queues[stream] = q
 }
 
 // stopPassing ends the time in which a stream's DATA frames are forwarded as they come: from now on they are sent

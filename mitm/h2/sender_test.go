@@ -98,7 +98,7 @@ func TestSenderWaitsForWindows(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w := r.send
-	w.openQueue(1)
+	w.openQueue(1, &sendQueue{})
 	w.stopPassing(1)
 	var sent atomic.Int32
 	w.enqueue(1, sendItem{data: make([]byte, defaultWindow+1000)})
@@ -152,7 +152,7 @@ func TestSenderWaitsForWindows(t *testing.T) {
 func TestSenderNegativeWindow(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	r.send.openQueue(1)
+	r.send.openQueue(1, &sendQueue{})
 	r.send.stopPassing(1)
 	r.send.enqueue(1, sendItem{data: make([]byte, 100)})
 	r.data(1, 100)
@@ -178,7 +178,7 @@ func TestSenderUnchanged(t *testing.T) {
 		t.Error("without changed streams, the other side keeps the window itself")
 	}
 	w.windowUpdate(0, defaultWindow+1)
-	w.openQueue(1)
+	w.openQueue(1, &sendQueue{})
 	w.stopPassing(1)
 	w.enqueue(1, sendItem{data: make([]byte, defaultWindow-10)})
 	r.data(1, defaultWindow-10)
@@ -258,7 +258,7 @@ func TestSenderSpace(t *testing.T) {
 			}
 		}()
 		w := r.send
-		w.openQueue(1)
+		w.openQueue(1, &sendQueue{})
 		w.stopPassing(1)
 		w.enqueue(1, sendItem{data: make([]byte, defaultWindow+maxQueued)})
 		got := make(chan bool)
@@ -386,7 +386,7 @@ func TestSenderProperty(t *testing.T) {
 				}
 				want[stream], left[stream] = data, data
 				if isChanged(stream) {
-					r.send.openQueue(stream)
+					r.send.openQueue(stream, &sendQueue{})
 					r.send.stopPassing(stream)
 				}
 			}
@@ -442,9 +442,9 @@ func isChanged(stream uint32) bool { return stream%4 == 1 }
 func TestSenderQueued(t *testing.T) {
 	t.Parallel()
 	w := newReceiver(t).send
-	w.openQueue(1)
+	w.openQueue(1, &sendQueue{})
 	w.stopPassing(1)
-	w.openQueue(5)
+	w.openQueue(5, &sendQueue{})
 	w.enqueue(1, sendItem{data: make([]byte, defaultWindow)})
 	for deadline := time.Now().Add(testTimeout); w.takeWindow(3, 1); time.Sleep(time.Millisecond) {
 		w.returnWindow(3, 1)

@@ -30,7 +30,7 @@ type stream struct {
 	// method is the HTTP method of the request.
 	method string
 	ended  [2]bool // by direction
-	// answered means that the final response headers have arrived.
+	// answered means that the final response headers have arrived. Only the pump that forwards responses writes it.
 	answered bool
 
 	// mu guards answer.
@@ -150,6 +150,9 @@ func (r *Relay) noteHeaders(id uint32, d captures.Direction, fields []hpack.Head
 			return
 		}
 		s.answered = true
+		if s.change != nil {
+			s.change.status, s.change.header = status, h
+		}
 		s.mu.Lock()
 		s.answer = envelope.NewResponseEnd(s.method, status, h.Get)
 		s.mu.Unlock()

@@ -14,6 +14,9 @@ import (
 // for the rest of a frame or of a body.
 const maxHeld = 32 << 10
 
+// maxSpareHead is the size, in bytes, up to which the memory of a withheld header block is kept for the next one.
+const maxSpareHead = 4 << 10
+
 // A watch is the state of one direction of a stream that rules may change, while no frame has matched a rule. The pump
 // examines each frame as it arrives and forwards the bytes as they came, so that it costs little that rules match
 // nothing. The first frame that does not pass, or cannot be examined at once, ends the watch: the bytes that were not
@@ -52,8 +55,6 @@ func (p *pump) watched(c *change) *watch {
 	if c == nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return c.watches[p.dir]
 }
 
@@ -87,7 +88,8 @@ func (p *pump) watchRequest(c *change, b *headerBlock) (diverted, ok bool) {
 		return false, false
 	}
 	w.hold(p.holdHead(c, b))
-	p.addOpening(&opening{stream: c.id, change: c, held: w.held})
+	c.firstOpening = opening{stream: c.id, change: c, held: w.held}
+	p.addOpening(&c.firstOpening)
 	return true, true
 }
 
@@ -133,10 +135,25 @@ func (p *pump) sendsHead(c *change) bool {
 // holdHead returns the current header block as a held, to be forwarded later.
 func (p *pump) holdHead(c *change, b *headerBlock) held {
 	p.startCopying()
-	return held{
-		change: c, raw: append([]byte(nil), p.blockFrame...), fields: append([]hpack.HeaderField{}, p.fields...),
+	if p.spareFields == nil {
+		p.spareFields = []hpack.HeaderField{}
+	}
+	h := held{
+		change: c, raw: append(p.spareRaw[:0], p.blockFrame...), fields: append(p.spareFields[:0], p.fields...),
 		flags: b.flags, priority: b.priority,
 	}
+	p.spareRaw, p.spareFields = nil, nil
+	return h
+}
+
+// appendHead appends the HEADERS frames of a withheld header block to those that are written next, unless the block was
+// forwarded already. The memory of the block is used for the next one.
+func (p *pump) appendHead(h *held) {
+	p.encoded = append(p.encoded, p.headOf(h)...)
+	if cap(h.raw) <= maxSpareHead && cap(h.fields) <= maxSpareHead/headerOverhead {
+		p.spareRaw, p.spareFields = h.raw, h.fields
+	}
+	h.raw, h.fields = nil, nil
 }
 
 // watchData examines a DATA frame of a watched direction; data is its content without padding. diverted is false if
@@ -302,7 +319,7 @@ func (p *pump) forwardHeld(c *change, w *watch, n int) (ok bool) {
 			return false
 		}
 		p.startCopying()
-		p.encoded = append(p.encoded, p.headOf(h)...)
+		p.appendHead(h)
 	}
 	p.forwardFrame(c.id, frames)
 	return true

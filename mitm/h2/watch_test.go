@@ -435,3 +435,24 @@ func (k *relayed) expectWindow(w *sender, want int) {
 		k.t.Errorf("the window has %d bytes, want %d", w.window, want)
 	}
 }
+
+// TestWithheldHeadIsWrittenWithTheRest: the head of a request that waits for its body is written together with the body
+// and with the frames before it, in one TLS record.
+func TestWithheldHeadIsWrittenWithTheRest(t *testing.T) {
+	t.Parallel()
+	k := newScripted(t, map[string]scripted{"/p": {framing: rewrite.Framing{Kind: rewrite.Whole}}})
+	up := newBlocks()
+	for stream := uint32(1); stream < 7; stream += 2 {
+		all := bytes.Join([][]byte{
+			windowFrame(0, 7),
+			appendFrame(nil, frameHeaders, flagEndHeaders, stream, up(":method", "POST", ":path", "/p", ":scheme", "https", ":authority", "a.example", "content-length", "5")),
+			appendFrame(nil, frameData, flagEndStream, stream, []byte("hello")),
+		}, nil)
+		k.write(k.client, all)
+		got := make([]byte, 1<<10)
+		_ = k.server.SetReadDeadline(time.Now().Add(testTimeout))
+		if n, err := k.server.Read(got); err != nil || !bytes.Equal(got[:n], all) {
+			t.Fatalf("%q, %v, want %q", got[:n], err, all)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package hook
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"testing"
 
 	"unwire/mitm/rewrite"
@@ -14,9 +16,9 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"id":2,"action":"replace","messages":["CgVoZWxsbw=="],"rule":"x"}` + "\n" + `{"id":1}`))
 	f.Add([]byte(`{"id":1,"action":"explode"}` + "\n{"))
 	f.Fuzz(func(t *testing.T, output []byte) {
-		h := &Hook{ended: make(chan struct{}), waiting: map[int64]chan answer{1: make(chan answer, 1), 2: make(chan answer, 1)}}
+		h := &Hook{waiting: map[int64]chan answer{1: make(chan answer, 1), 2: make(chan answer, 1)}}
 		frames := []chan answer{h.waiting[1], h.waiting[2]}
-		h.read(bytes.NewReader(output))
+		h.fail(errors.Join(h.readAnswers(bytes.NewReader(output)), io.EOF))
 		if h.lastError() == nil || len(h.waiting) > 0 {
 			t.Errorf("%d frames wait for a program that has ended: %v", len(h.waiting), h.lastError())
 		}

@@ -38,6 +38,9 @@ const (
 	// maxAnswer is the largest size of one response from the program, in bytes: 64 MiB.
 	maxAnswer = 64 << 20
 
+	// statusGrace is how long the hook program may take to exit after it has closed its output. Frames wait meanwhile.
+	statusGrace = 2 * time.Second
+
 	// endGrace is how long the hook program may take to end after its input was closed.
 	endGrace = time.Second
 )
@@ -89,8 +92,13 @@ type Hook struct {
 	// frame for longer than answerTimeout.
 	requests chan []byte
 
-	// ended is closed when the program's output has ended.
+	// stderr has the end of the program's standard error.
+	stderr *lastLine
+
+	// ended is closed when the program's output has ended, after err was set.
 	ended chan struct{}
+	// exited is closed when the program has exited.
+	exited chan struct{}
 
 	// mu guards last, waiting and err.
 	mu sync.Mutex
@@ -105,8 +113,13 @@ type Hook struct {
 
 // Start starts a hook program. Its standard error goes to stderr.
 func Start(argv []string, stderr io.Writer) (*Hook, error) {
-	h := &Hook{cmd: exec.Command(argv[0], argv[1:]...), requests: make(chan []byte, 16), ended: make(chan struct{}), waiting: make(map[int64]chan answer)}
-	h.cmd.Stderr = stderr
+	h := &Hook{
+		cmd: exec.Command(argv[0], argv[1:]...), stderr: &lastLine{to: stderr}, requests: make(chan []byte, 16),
+		ended: make(chan struct{}), exited: make(chan struct{}), waiting: make(map[int64]chan answer),
+	}
+	h.cmd.Stderr = h.stderr
+	// A process that the program has started may keep its standard error open.
+	h.cmd.WaitDelay = endGrace
 	stdout, err := h.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -128,7 +141,12 @@ func (h *Hook) write() {
 		select {
 		case line := <-h.requests:
 			if _, err := h.stdin.Write(line); err != nil {
-				h.fail(fmt.Errorf("the command of --hook does not read its stdin: %w", err))
+				// If the program has ended, its exit status says more.
+				select {
+				case <-h.ended:
+				case <-time.After(endGrace):
+					h.fail(fmt.Errorf("the command of --hook does not read its stdin: %w", err))
+				}
 				return
 			}
 		case <-h.ended:
@@ -137,8 +155,22 @@ func (h *Hook) write() {
 	}
 }
 
-// read reads the program's answers, and passes each to the frame that waits for it.
+// read passes the program's answers to the frames until the program's output ends, and then waits for the program's end.
 func (h *Hook) read(stdout io.Reader) {
+	err := h.readAnswers(stdout)
+	go func() {
+		_ = h.cmd.Wait()
+		close(h.exited)
+	}()
+	if err == nil {
+		err = h.endError()
+	}
+	h.fail(err)
+	close(h.ended)
+}
+
+// readAnswers reads the program's answers, and passes each to the frame that waits for it.
+func (h *Hook) readAnswers(stdout io.Reader) error {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(make([]byte, 64<<10), maxAnswer)
 	for lines.Scan() {
@@ -155,12 +187,22 @@ func (h *Hook) read(stdout io.Reader) {
 			c <- a
 		}
 	}
-	err := lines.Err()
-	if err == nil {
-		err = errors.New("the command of --hook has ended")
+	return lines.Err()
+}
+
+// endError returns the error for a program whose output has ended: with its exit status, or the signal that ended it,
+// and the last line of its standard error.
+func (h *Hook) endError() error {
+	text := "has closed its stdout"
+	select {
+	case <-h.exited:
+		text = "has ended (" + h.cmd.ProcessState.String() + ")"
+	case <-time.After(statusGrace):
 	}
-	h.fail(err)
-	close(h.ended)
+	if line := h.stderr.last(); line != "" {
+		text += ": " + line
+	}
+	return errors.New("the command of --hook " + text)
 }
 
 // fail stores an error, and releases all waiting frames, which receive it.
@@ -266,7 +308,6 @@ func (h *Hook) Close() error {
 	timer := time.AfterFunc(endGrace, func() { _ = h.cmd.Process.Kill() })
 	defer timer.Stop()
 	<-h.ended
-	// A program that was killed has no exit status of interest.
-	_ = h.cmd.Wait()
+	<-h.exited
 	return nil
 }

@@ -1,9 +1,11 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +43,22 @@ func TestMain(m *testing.M) {
 		_, _ = io.WriteString(os.Stdout, `{"id":1,"action":"explode"}`+"\n")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "gone":
+	case "fails":
+		_, _ = io.WriteString(os.Stderr, "Traceback:\n  line 3\nValueError: "+strings.Repeat("x", 2*maxLine)+"\n\n")
+		os.Exit(3)
+	case "killed":
+		_, _ = io.WriteString(os.Stderr, "about to end")
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		select {}
+	case "closes":
+		_ = os.Stdout.Close()
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	}
 }
+
+// killedText is the error after the program was killed, as the system describes that.
+var killedText = cmp.Or(map[string]string{"windows": "has ended (exit status 1): about to end"}[runtime.GOOS], "has ended (signal: killed): about to end")
 
 func start(t *testing.T, as string) *Hook {
 	t.Helper()
@@ -86,11 +102,14 @@ func TestAnswersInAnyOrder(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	for as, want := range map[string]string{"nonsense": "invalid JSON", "word": "explode", "gone": "has ended"} {
+	for as, want := range map[string]string{
+		"nonsense": "invalid JSON", "word": "explode", "gone": "has ended (exit status 0)", "closes": "has closed its stdout",
+		"fails": "has ended (exit status 3): ValueError: " + strings.Repeat("x", maxLine-len("ValueError: ")), "killed": killedText,
+	} {
 		t.Run(as, func(t *testing.T) {
 			h := start(t, as)
 			v, err := h.Decide(context.Background(), held())
-			if v.Action != rewrite.Pass || err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "does not read") {
+			if v.Action != rewrite.Pass || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})

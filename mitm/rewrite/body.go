@@ -63,8 +63,8 @@ type Body struct {
 	// prefix is the memory for the prefix of an envelope.
 	prefix [envelope.PrefixLen]byte
 
-	// examined is the memory for the frame that ExamineFrames or ExamineBody examines.
-	examined Frame
+	// examined is the memory for the frame that ExamineFrames or ExamineBody examines; nil until it is needed.
+	examined *Frame
 
 	// begun means that Sink.Begin was called.
 	begun bool

@@ -18,14 +18,17 @@ import (
 // unchanged passes everything.
 type unchanged struct{ framing Framing }
 
-func (unchanged) Changes(captures.Direction) bool               { return true }
-func (unchanged) Diverts(captures.Direction) bool               { return true }
-func (unchanged) Request() Verdict                              { return Verdict{} }
-func (unchanged) Response(int, captures.Headers)                {}
-func (u unchanged) Framing(captures.Direction) Framing          { return u.framing }
-func (unchanged) Frame(context.Context, *Frame) Verdict         { return Verdict{} }
-func (unchanged) Pace(context.Context, captures.Direction, int) {}
-func (unchanged) Passes(*Frame) bool                            { return true }
+func (unchanged) Changes(captures.Direction) bool      { return true }
+func (unchanged) Diverts(captures.Direction) bool      { return true }
+func (unchanged) Request() Verdict                     { return Verdict{} }
+func (unchanged) Response(int, captures.Headers)       {}
+func (u unchanged) Framing(captures.Direction) Framing { return u.framing }
+
+func (unchanged) Frame(context.Context, *Frame) Verdict                           { return Verdict{} }
+func (unchanged) Pace(context.Context, captures.Direction, int)                   {}
+func (unchanged) Passes(*Frame) bool                                              { return true }
+func (unchanged) ClientLeft()                                                     {}
+func (unchanged) PassesEnvelopes(captures.Direction, []byte) (passed, frames int) { return 0, 0 }
 func (unchanged) PassesMessage(captures.Direction, envelope.Flags, []byte) bool {
 	return false
 }

@@ -1,7 +1,7 @@
 // Package rewrite changes the bodies of running exchanges, frame by frame. The relays (packages h1, h2, raw) read a
 // body from one side, pass it to a Body, and send its result to the other side. A Policy decides what is changed:
 //
-//	exchange := policy.Begin(record)            // nil: the exchange passes untouched
+//	exchange := policy.Begin(connection, request) // nil: the exchange passes untouched
 //	body := rewrite.Body{Dir: captures.Down, Exchange: exchange, Recorder: recording, Declared: -1}
 //	err := body.Run(ctx, received, forwarded)
 //
@@ -22,6 +22,7 @@ package rewrite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"unwire/captures"
 	"unwire/decode/envelope"
@@ -37,11 +38,32 @@ const (
 
 // A Policy decides which exchanges are changed. It is safe for concurrent use.
 type Policy interface {
-	// Begin returns how an exchange is changed, or nil if it passes untouched. Only the request's head is known.
-	Begin(ex captures.Exchange) Exchange
+	// Begin returns how the exchange of a request is changed, or nil if it passes untouched. connection has what all
+	// exchanges of the connection have in common. It is kept, and must not be changed any more.
+	Begin(connection *captures.Exchange, q Request) Exchange
+
+	// Maps reports whether Server replaces any server.
+	Maps() bool
 
 	// Server returns the URL of the server that replaces the one of a host (host:port), or "".
 	Server(scheme, host string) string
+}
+
+// A Request is the head of a request.
+type Request struct {
+	// Method is the HTTP method.
+	Method string
+	// URL is the URL of the request.
+	URL string
+	// Header are the headers of the request.
+	Header captures.Headers
+	// Started is when the exchange began.
+	Started time.Time
+}
+
+// RequestOf returns the request of an exchange.
+func RequestOf(ex *captures.Exchange) Request {
+	return Request{Method: ex.Method, URL: ex.URL, Header: ex.RequestHeaders, Started: ex.Started}
 }
 
 // An Exchange decides about the frames of one exchange. Its methods may be called from one goroutine for each
@@ -69,9 +91,13 @@ type Exchange interface {
 	// Passes reports whether Frame would forward a frame unchanged at once. It has no effects.
 	Passes(f *Frame) bool
 
-	// PassesMessage reports quickly that Passes is true for a whole body, or for an envelope with flags, that has a
-	// message after decompression. If it returns false, Passes decides. There may be thousands of small envelopes, for
-	// each of which filling a Frame costs more than this.
+	// PassesEnvelopes examines complete, uncompressed envelopes at the beginning of p. It returns the number, and the
+	// total length in bytes, of those for which it finds quickly that Passes is true. For the next envelope, Passes
+	// decides. There may be thousands of small envelopes, for each of which filling a Frame costs more than this.
+	PassesEnvelopes(d captures.Direction, p []byte) (passed, frames int)
+
+	// PassesMessage is PassesEnvelopes for a whole body, or for an envelope with flags, that has a message after
+	// decompression. If it returns false, Passes decides.
 	PassesMessage(d captures.Direction, flags envelope.Flags, message []byte) bool
 
 	// Paces reports whether Pace may wait. The answer is constant.
@@ -85,6 +111,10 @@ type Exchange interface {
 
 	// Passed reports a body that cannot be changed, with the reason.
 	Passed(d captures.Direction, reason string)
+
+	// ClientLeft is called when the client of an exchange on HTTP/1 has closed its connection, or at least the direction
+	// to the server. Nobody needs to decide about frames of its response any more, so that they are not held.
+	ClientLeft()
 
 	// End is called when the exchange has ended.
 	End()

@@ -64,7 +64,14 @@ func (b *Body) Skip(n int) { b.at += int64(n) }
 // rule would change one or if one is too large; the position then stays.
 func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 	mark := b.Mark()
-	for len(p)-passed >= envelope.PrefixLen {
+	for {
+		n, frames := b.Exchange.PassesEnvelopes(b.Dir, p[passed:])
+		b.at, b.number, passed = b.at+int64(n), b.number+frames, passed+n
+		if len(p)-passed < envelope.PrefixLen {
+			break
+		}
+
+		// The next envelope is examined more closely.
 		prefix := envelope.ParsePrefix(p[passed:])
 		size := int64(prefix.Length) + envelope.PrefixLen
 		if size <= MaxWatched && int64(len(p)-passed) < size {
@@ -83,15 +90,15 @@ func (b *Body) ExamineFrames(p []byte) (passed int, ok bool) {
 // it.
 func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
 	raw := p[envelope.PrefixLen:]
-	data := raw
+	data, known := raw, false
 	if prefix.Flags&envelope.Compressed != 0 && len(raw) > 0 {
 		var err error
 		if data, err = envelope.Decompress(b.framing.Encoding, raw, maxUnpacked); err != nil {
 			return false
 		}
+		known = b.Exchange.PassesMessage(b.Dir, prefix.Flags, data)
 	}
-	if !b.Exchange.PassesMessage(b.Dir, prefix.Flags, data) &&
-		!b.passes(Frame{Framed: true, Flags: prefix.Flags, Received: p, Raw: raw, Data: data}) {
+	if !known && !b.passes(Frame{Framed: true, Flags: prefix.Flags, Received: p, Raw: raw, Data: data}) {
 		return false
 	}
 	b.at, b.number = b.at+int64(len(p)), b.number+1
@@ -101,8 +108,11 @@ func (b *Body) examineEnvelope(prefix envelope.Prefix, p []byte) bool {
 // passes reports whether the rules leave a frame unchanged, whose direction and number need not be set.
 func (b *Body) passes(f Frame) bool {
 	f.Dir, f.Number = b.Dir, b.number
-	b.examined = f
-	return b.Exchange.Passes(&b.examined)
+	if b.examined == nil {
+		b.examined = new(Frame)
+	}
+	*b.examined = f
+	return b.Exchange.Passes(b.examined)
 }
 
 // ExamineBody reports whether the rules leave the complete body p unchanged. If so, the position moves to its end;

@@ -26,7 +26,7 @@ func (x *exchange) end(r *rule) rewrite.Verdict {
 	case r.reset:
 		v.Action = rewrite.Reset
 	case r.fail != nil:
-		v.Answer = failureOf(&x.ex, *x.classified(), r.fail.Error)
+		v.Answer = failureOf(x.recorded(), *x.classified(), r.fail.Error)
 	default:
 		v.Answer = x.answer(r.answer)
 	}
@@ -63,7 +63,7 @@ func failureOf(ex *captures.Exchange, call decode.Call, e envelope.Error) *rewri
 func (x *exchange) answer(a *answer) *rewrite.Response {
 	out := &rewrite.Response{Status: a.status, Header: a.headers, Body: a.body}
 	if a.headers.Get("content-type") == "" && a.status == 200 {
-		out.Header = append(contentType(&x.ex), out.Header...)
+		out.Header = append(contentType(x.recorded()), out.Header...)
 	}
 	ok := captures.Headers{{Name: "grpc-status", Value: "0"}}
 	if a.status != 200 {

@@ -52,12 +52,42 @@ func (x *exchange) Passes(f *rewrite.Frame) bool {
 // PassesMessage reports whether the index of fields already shows that Passes is true for an envelope with flags, or
 // for a whole body.
 func (x *exchange) PassesMessage(d captures.Direction, flags envelope.Flags, message []byte) bool {
-	if x.partial[d] || x.others != nil {
-		return false
+	index, codec := x.completeIndex(d)
+	return index != nil && index.excludes(codec, endsStream(flags), message)
+}
+
+// PassesEnvelopes examines the complete envelopes at the beginning of p. It returns the number, and the total length in
+// bytes, of those for which the index of fields already shows that Passes is true.
+func (x *exchange) PassesEnvelopes(d captures.Direction, p []byte) (passed, frames int) {
+	index, codec := x.completeIndex(d)
+	if index == nil {
+		return 0, 0
 	}
-	codec := x.callNow().Codec
-	index := x.indexFor(d, codec)
-	return index != nil && index.text == nil && index.excludes(codec, endsStream(flags), message)
+	for len(p)-passed >= envelope.PrefixLen {
+		prefix, start := envelope.ParsePrefix(p[passed:]), passed+envelope.PrefixLen
+		if prefix.Flags&envelope.Compressed != 0 || prefix.Length > rewrite.MaxWatched-envelope.PrefixLen {
+			break
+		}
+		end := start + int(prefix.Length)
+		if end > len(p) || !index.excludes(codec, endsStream(prefix.Flags), p[start:end]) {
+			break
+		}
+		passed, frames = end, frames+1
+	}
+	return passed, frames
+}
+
+// completeIndex returns the index for messages of a direction, and their codec, if the index covers everything that may
+// happen to a frame, and examines nothing but fields. Otherwise it returns nil.
+func (x *exchange) completeIndex(d captures.Direction) (i *index, codec string) {
+	if x.partial[d] || x.others != nil {
+		return nil, ""
+	}
+	codec = x.callNow().Codec
+	if i = x.indexFor(d, codec); i == nil || i.text != nil {
+		return nil, ""
+	}
+	return i, codec
 }
 
 // excludes reports whether the index already shows that no rule that it covers matches a frame. false means that the
@@ -316,6 +346,11 @@ func (c *change) hold(ctx context.Context, rule string) {
 	if o.Hold == nil {
 		return
 	}
+	ctx, end, held := c.exchange.beginHold(ctx, c.frame.Dir)
+	if !held {
+		return
+	}
+	defer end()
 	if messages, changed := o.Hold(ctx, c.held(rule)); changed {
 		c.messages, c.names = messages, append(c.names, rule)
 	}

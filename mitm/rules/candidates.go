@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/filter"
 	"unwire/decode/wire"
+	"unwire/mitm/rewrite"
 )
 
 const (
@@ -148,43 +150,65 @@ type knownCall struct {
 	plan *plan
 	// call is the RPC that is called, as far as requests tell.
 	call *decode.Call
+	// answered is the last result of answeredCall; nil before.
+	answered atomic.Pointer[answeredCall]
+}
+
+// An answeredCall is the RPC of a call as its request and the content type of its response tell. Nothing else of a
+// response matters (see decode.Classify).
+type answeredCall struct {
+	// contentType is the content type of the response.
+	contentType string
+	// call is the RPC that is called.
+	call *decode.Call
+}
+
+// answeredCall returns the RPC of an exchange of the call whose response has arrived. The caller has locked x.mu, or no
+// other goroutine uses x yet.
+func (c *knownCall) answeredCall(x *exchange) *decode.Call {
+	contentType := x.response.Get("content-type")
+	if a := c.answered.Load(); a != nil && a.contentType == contentType {
+		return a.call
+	}
+	call := decode.Classify(x.recorded())
+	c.answered.Store(&answeredCall{strings.Clone(contentType), &call})
+	return &call
 }
 
 // matchesNone reports whether no rule may change any exchange of the call.
-func (c knownCall) matchesNone() bool { return c.plan != nil && len(c.candidates) == 0 }
+func (c *knownCall) matchesNone() bool { return c.plan != nil && len(c.candidates) == 0 }
 
 // A candidateCache remembers, for each call, the rules that may change it: most rules match no call at all, and to
 // evaluate a hundred filters would cost more than to relay a small call.
 type candidateCache struct {
 	// mu guards known.
 	mu sync.RWMutex
-	// known are the entries by the key that appendCallKey returns. It is emptied when it has maxCandidates entries.
-	known map[string]knownCall
+	// known are the entries by call. It is emptied when it has maxCandidates entries.
+	known map[callKey]*knownCall
 }
 
-// get returns the cached entry for a key of appendCallKey.
-func (c *candidateCache) get(key []byte) (call knownCall, known bool) {
+// get returns the cached entry for a call; nil if there is none.
+func (c *candidateCache) get(key callKey) *knownCall {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	// A conversion in an index expression allocates nothing.
-	call, known = c.known[string(key)]
-	return call, known
+	return c.known[key]
 }
 
-// put stores the entry for a key of appendCallKey.
-func (c *candidateCache) put(key []byte, call knownCall) {
-	if len(key) > maxCallKey {
+// put stores the entry for a call.
+func (c *candidateCache) put(key callKey, call *knownCall) {
+	key, short := key.clone()
+	if !short {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.known) >= maxCandidates || c.known == nil {
-		c.known = make(map[string]knownCall)
+		c.known = make(map[callKey]*knownCall)
 	}
-	c.known[string(key)] = call
+	c.known[key] = call
 }
 
-// ofCall are the filter keys whose value is the same for all exchanges with the same appendCallKey, or that concern
+// ofCall are the filter keys whose value is the same for all exchanges with the same callKey, or that concern
 // only frames.
 var ofCall = map[string]bool{
 	"host": true, "method": true, "verb": true, "http": true, "dir": true, "frame": true, "type": true, "len": true, "path": true, "text": true,
@@ -195,7 +219,7 @@ var ofCall = map[string]bool{
 var termKey = regexp.MustCompile(`([A-Za-z]+)[:=<>!]`)
 
 // dependsOnCall reports whether the filter with this text has the same value for all exchanges with the same
-// appendCallKey.
+// callKey.
 func dependsOnCall(text string) bool {
 	for _, m := range termKey.FindAllStringSubmatch(text, -1) {
 		if !ofCall[m[1]] {
@@ -205,29 +229,51 @@ func dependsOnCall(text string) bool {
 	return true
 }
 
-// appendCallKey appends to key a cache key for an exchange: its URL without query, HTTP method and version, and the
-// headers that determine the protocol.
-func appendCallKey(key []byte, ex *captures.Exchange) []byte {
-	u, query, _ := strings.Cut(ex.URL, "?")
-	h := ex.RequestHeaders
-	for _, part := range [...]string{
-		string(ex.Transport), ex.Method, ex.HTTP, u, h.Get("content-type"), h.Get("connect-protocol-version"), h.Get(":protocol"),
-	} {
-		key = append(append(key, part...), 0)
-	}
-	if ex.Method == "GET" && query != "" {
-		// The query decides whether a GET is a call.
-		c := decode.Classify(ex)
-		key = append(append(append(key, c.Protocol...), 0), c.Codec...)
-	}
-	return key
+// A callKey identifies a call: requests with the same key are for the same method, and in the same protocol.
+type callKey struct {
+	// transport is the transport of the exchange.
+	transport captures.Transport
+
+	// method is the HTTP method, http the version of HTTP, and url the URL without its query.
+	method, http, url string
+	// contentType, connectVersion and protocol are the values of the headers that determine the protocol.
+	contentType, connectVersion, protocol string
+
+	// query is the protocol and the codec of a GET request with a query, which decides whether that is a call; empty for
+	// other requests.
+	query string
 }
 
-// addCall determines which rules may change exchanges of the call of view, and stores them in the cache with a key of
-// appendCallKey.
-func (s *Set) addCall(key []byte, view *filter.Exchange) knownCall {
+// keyOf returns the key of the call that a request makes.
+func keyOf(connection *captures.Exchange, q *rewrite.Request) callKey {
+	u, query, _ := strings.Cut(q.URL, "?")
+	h := q.Header
+	k := callKey{
+		transport: connection.Transport, method: q.Method, http: connection.HTTP, url: u, contentType: h.Get("content-type"),
+		connectVersion: h.Get("connect-protocol-version"), protocol: h.Get(":protocol"),
+	}
+	if q.Method == http.MethodGet && query != "" {
+		c := decode.Classify(&captures.Exchange{Transport: connection.Transport, Method: q.Method, URL: q.URL, RequestHeaders: h})
+		k.query = string(c.Protocol) + " " + c.Codec
+	}
+	return k
+}
+
+// clone returns a copy of the key that shares no memory with the exchange, and whether the key is short enough to be
+// kept.
+func (k callKey) clone() (own callKey, short bool) {
+	size := 0
+	for _, part := range [...]*string{&k.method, &k.http, &k.url, &k.contentType, &k.connectVersion, &k.protocol, &k.query} {
+		*part = strings.Clone(*part)
+		size += len(*part)
+	}
+	return k, size <= maxCallKey
+}
+
+// addCall determines which rules may change exchanges of the call of view, and stores them in the cache.
+func (s *Set) addCall(key callKey, view *filter.Exchange) *knownCall {
 	classified := view.Call
-	call := knownCall{call: &classified}
+	call := &knownCall{call: &classified}
 	for _, r := range s.rules {
 		switch {
 		case !r.changesFrames():
@@ -246,7 +292,7 @@ func (s *Set) addCall(key []byte, view *filter.Exchange) knownCall {
 }
 
 // newPlan returns which rules may affect one exchange of the call.
-func (c knownCall) newPlan(view *filter.Exchange) *plan {
+func (c *knownCall) newPlan(view *filter.Exchange) *plan {
 	// The remembered list has a place for each rule that depends on more than the call.
 	var list []candidate
 	for _, one := range c.candidates {

@@ -194,41 +194,71 @@ func (x *index) excludesFields(codec string, data []byte) bool {
 // excludesProto reports whether no rule can match a protobuf message. false means that the filters must be evaluated.
 func (x *index) excludesProto(data []byte) bool {
 	for len(data) > 0 {
-		tag, n := protowire.ConsumeVarint(data)
+		// Most tags and lengths have one byte, for which a call would cost more than the rest.
+		tag, n := uint64(data[0]), 1
+		if tag >= 0x80 {
+			tag, n = protowire.ConsumeVarint(data)
+		}
 		number, typ := tag>>3, wire.Type(tag&7)
 		if n < 0 || number == 0 {
 			return false
 		}
 		data = data[n:]
 		field := x.field(number)
-
-		// Groups and malformed messages are left to the filters.
-		var value uint64
-		switch typ {
-		case wire.Len:
-			payload, n := protowire.ConsumeBytes(data)
-			if n < 0 || field != nil && field.mayBe(payload) {
+		if typ != wire.Len {
+			if n = excludesNumber(typ, field, data); n < 0 {
 				return false
 			}
 			data = data[n:]
 			continue
-		case wire.Varint:
-			value, n = protowire.ConsumeVarint(data)
-		case wire.I64:
-			value, n = protowire.ConsumeFixed64(data)
-		case wire.I32:
-			var v uint32
-			v, n = protowire.ConsumeFixed32(data)
-			value = uint64(v)
-		default:
+		}
+
+		if len(data) == 0 {
 			return false
 		}
-		if n < 0 || field != nil && field.mayBeNumber(typ, value) {
+		size, n := uint64(data[0]), 1
+		if size >= 0x80 {
+			size, n = protowire.ConsumeVarint(data)
+		}
+		if n < 0 || size > uint64(len(data)-n) {
 			return false
 		}
-		data = data[n:]
+		end := n + int(size)
+		if field != nil && field.mayHaveLength(int(size)) && field.mayBe(data[n:end]) {
+			return false
+		}
+		data = data[end:]
 	}
 	return true
+}
+
+// excludesNumber returns the length of a number of a wire type at the beginning of data, or -1 if the filters must be
+// evaluated: if it may be a value that rules require of a field, for groups, and for malformed messages. field is nil if
+// rules require nothing.
+func excludesNumber(typ wire.Type, field *neededField, data []byte) (n int) {
+	var value uint64
+	switch typ {
+	case wire.Varint:
+		value, n = protowire.ConsumeVarint(data)
+	case wire.I64:
+		value, n = protowire.ConsumeFixed64(data)
+	case wire.I32:
+		var v uint32
+		v, n = protowire.ConsumeFixed32(data)
+		value = uint64(v)
+	default:
+		return -1
+	}
+	if n < 0 || field != nil && field.mayBeNumber(typ, value) {
+		return -1
+	}
+	return n
+}
+
+// mayHaveLength reports whether a length-delimited field value of n bytes may be one that a rule requires. false is
+// certain.
+func (f *neededField) mayHaveLength(n int) bool {
+	return f.any || f.someLengths&(lengthElement(n)|lengthElement(hex.EncodedLen(n))) != 0
 }
 
 // mayBe reports whether a length-delimited field value may be one that a rule requires, compared as text and in

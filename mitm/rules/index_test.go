@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,12 +59,21 @@ func randomMessage(r *rand.Rand, json bool) []byte {
 	return m
 }
 
+// isBoundary reports whether the first frames envelopes of a body have n bytes.
+func isBoundary(body []byte, n, frames int) bool {
+	at := 0
+	for range frames {
+		at += envelope.PrefixLen + int(envelope.ParsePrefix(body[at:]).Length)
+	}
+	return at == n
+}
+
 // TestIndex: what the index excludes matches no rule, and it excludes most frames that match none.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	request := shop(t).Message("shop.GetRequest")
-	var excluded, unmatched int
+	var excluded, unmatched, together int
 	for range 3000 {
 		var text strings.Builder
 		text.WriteString("rules:\n")
@@ -79,9 +89,11 @@ func TestIndex(t *testing.T) {
 		if r.IntN(2) == 0 {
 			options.Type = func(string, captures.Direction) protoreflect.MessageDescriptor { return request }
 		}
-		x := New(s, options).Begin(captures.Exchange{
-			Method: "POST", URL: "https://a.example/p.S/Run", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+" + codec}},
+		x := New(s, options).Begin(&captures.Exchange{}, rewrite.Request{
+			Method: "POST", URL: "https://a.example/p.S/Run", Header: captures.Headers{{Name: "content-type", Value: "application/connect+" + codec}},
 		}).(*exchange)
+		var body []byte
+		var matches []bool
 		for i := range 10 {
 			f := &rewrite.Frame{Dir: captures.Up, Number: i, Framed: true, Data: randomMessage(r, codec == "json")}
 			if r.IntN(8) == 0 {
@@ -96,6 +108,7 @@ func TestIndex(t *testing.T) {
 			x.plan = plain
 			matched := !x.selected(f).none()
 			x.plan = indexed
+			body, matches = envelope.Append(body, f.Flags, f.Data), append(matches, matched)
 			if passes == matched {
 				t.Fatalf("%q: passes %v, excluded %v\n%s", f.Data, passes, fast, text.String())
 			}
@@ -106,8 +119,49 @@ func TestIndex(t *testing.T) {
 				unmatched++
 			}
 		}
+
+		// All at once, with the last envelope cut off.
+		n, frames := x.PassesEnvelopes(captures.Up, body[:len(body)-1])
+		if slices.Contains(matches[:frames], true) || frames == len(matches) || !isBoundary(body, n, frames) {
+			t.Fatalf("%d frames with %d bytes pass, matched: %v\n%q\n%s", frames, n, matches, body, text.String())
+		}
+		together += frames
+	}
+	if together == 0 {
+		t.Error("no envelopes pass together")
 	}
 	if excluded < unmatched/3 {
 		t.Errorf("only %d of %d frames are excluded", excluded, unmatched)
+	}
+}
+
+// TestUnmatchedCosts: 100 rules that match the head of a call and no frame cost one allocation for the call, and none for
+// its frames. Compressed envelopes are not examined together with others.
+func TestUnmatchedCosts(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("rules:\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "  - {match: 'method:M path:1=v%d', set: 7.1=x}\n", i)
+	}
+	s, err := parse("r", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(s, Options{})
+	connection := &captures.Exchange{HTTP: "2"}
+	headers := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}}
+	body := envelope.Append(envelope.Append(nil, 0, []byte("\x0a\x05hello")), envelope.EndStream, []byte("{}"))
+	compressed := envelope.Append(body, envelope.Compressed, []byte("x"))
+	allocations := testing.AllocsPerRun(100, func() {
+		x := p.Begin(connection, rewrite.Request{Method: "POST", URL: "https://a.example/a.S/M", Header: headers})
+		x.Response(200, headers)
+		for _, d := range directions {
+			if n, frames := x.PassesEnvelopes(d, compressed); n != len(body) || frames != 2 || x.Framing(d).Kind != rewrite.Envelopes {
+				t.Fatalf("%d frames with %d bytes pass", frames, n)
+			}
+		}
+	})
+	if allocations > 1 {
+		t.Errorf("%v allocations", allocations)
 	}
 }

@@ -116,7 +116,7 @@ func TestNames(t *testing.T) {
 		}
 		return types.Message("shop.GetRequest")
 	}})
-	x := p.Begin(captures.Exchange{Method: "POST", URL: "https://a/shop.Cart/Get", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}}})
+	x := p.Begin(&captures.Exchange{}, rewrite.Request{Method: "POST", URL: "https://a/shop.Cart/Get", Header: captures.Headers{{Name: "content-type", Value: "application/proto"}}})
 	data := []byte("\x1a\x05\x12\x03old")
 	v := x.Frame(context.Background(), &rewrite.Frame{Dir: captures.Up, Received: data, Raw: data, Data: data})
 	if v.Action != rewrite.Replace || len(v.Messages) != 1 || string(v.Messages[0]) != "\x1a\x05\x12\x03new" {

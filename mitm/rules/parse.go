@@ -137,6 +137,9 @@ func (p *parser) document(n *yaml.Node) {
 		// The file has only comments.
 		return
 	}
+	if !p.plain(n, yaml.MappingNode, "'rules:' and, below it, the list of rules") {
+		return
+	}
 	p.members(n, map[string]func(*yaml.Node){"rules": func(n *yaml.Node) {
 		if !p.plain(n, yaml.SequenceNode, "a list of rules") {
 			return
@@ -153,6 +156,7 @@ func (p *parser) document(n *yaml.Node) {
 			}
 			names[r.Name] = item.Line
 			p.set.rules = append(p.set.rules, r)
+			p.set.maps = p.set.maps || r.mapTo != ""
 			p.set.ofCalls = p.set.ofCalls && (r.ofCall || !r.changesFrames())
 		}
 	}})
@@ -395,6 +399,9 @@ func (p *parser) edits(n *yaml.Node, op string) (out []placedEdit) {
 // content reads the bytes of a message: a text, or a value with a prefix that says how it is given: hex:, base64:,
 // json:, or file: for a file with the bytes.
 func (p *parser) content(n *yaml.Node) []byte {
+	if !p.plain(n, yaml.ScalarNode, `a message in one text, such as 'json:{"a":1}' with the quotes`) {
+		return nil
+	}
 	text := p.text(n)
 	form, rest, _ := strings.Cut(text, ":")
 	var data []byte

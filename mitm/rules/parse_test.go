@@ -102,6 +102,8 @@ var faulty = []struct {
 	{"rules:\n  - !!map {match: host:a, drop: true}\n", "tags", true},
 	{"rules:\n  - {name: x, match: host:a, drop: true}\n  - {name: x, match: host:b, drop: true}\n", "has the same name, \"x\"", true},
 	{"rules: {}\n", "a list of rules", false},
+	{"- match: host:a\n  drop: true\n", "r.yaml:1: expected 'rules:' and, below it, the list of rules", false},
+	{"rules:\n  - match: host:a\n    replace: {\"a\":1}\n", `r.yaml:3: expected a message in one text, such as 'json:{"a":1}' with the quotes`, false},
 	{"rules: []\n---\nrules: []\n", "more than one document", true},
 	{"rules: [\n", "r.yaml", true},
 }

@@ -136,6 +136,9 @@ func (p *Policy) take(r *rule) bool {
 	return p.used[r] <= r.times
 }
 
+// Maps reports whether Server replaces any server.
+func (p *Policy) Maps() bool { return p.set.Load().maps }
+
 // Server returns the URL of the server that replaces the one of a host, or "".
 func (p *Policy) Server(scheme, host string) string {
 	if r := p.set.Load().server(scheme + "://" + host); r != nil {
@@ -169,24 +172,26 @@ func (s *Set) MapTargets() (hosts []string) {
 }
 
 // Begin returns the rules that may change an exchange, or nil if none does.
-func (p *Policy) Begin(ex captures.Exchange) rewrite.Exchange {
+func (p *Policy) Begin(connection *captures.Exchange, q rewrite.Request) rewrite.Exchange {
 	s := p.set.Load()
 	onlyRules := p.o.Intercept == nil && p.o.Hook == nil && p.o.Pace == nil
 	if onlyRules && len(s.rules) == 0 {
 		return nil
 	}
-	var space [256]byte
-	key := appendCallKey(space[:0], &ex)
-	call, known := s.cache.get(key)
-	if onlyRules && known && call.matchesNone() {
+	key := keyOf(connection, &q)
+	call := s.cache.get(key)
+	if onlyRules && call != nil && call.matchesNone() {
 		return nil
 	}
 
 	// The rules that may apply are usually known from an earlier exchange of the call.
-	x := &exchange{policy: p, ex: ex, typed: p.needsTypes(s)}
-	if !known {
+	x := &exchange{
+		policy: p, connection: connection, request: q, typed: p.needsTypes(s), status: connection.Status, response: connection.ResponseHeaders,
+	}
+	if call == nil {
 		call = s.addCall(key, x.view())
 	}
+	x.known = call
 	x.call.Store(call.call)
 	if x.plan = call.plan; x.plan == nil {
 		x.plan = call.newPlan(x.view())
@@ -248,8 +253,15 @@ type exchange struct {
 	// policy is the policy whose rules apply.
 	policy *Policy
 
+	// connection has what all exchanges of the connection have in common.
+	connection *captures.Exchange
+	// request is the head of the request.
+	request rewrite.Request
+
 	// plan lists the rules that may affect the exchange.
 	*plan
+	// known is what is known about the call that the exchange makes.
+	known *knownCall
 	// others are the conditions of Options.Intercept and Options.HookMatch; nil if neither is set.
 	others *others
 
@@ -261,22 +273,44 @@ type exchange struct {
 
 	// mu guards the fields below.
 	mu sync.Mutex
-	// ex is the recorded exchange, as far as it is known.
-	ex captures.Exchange
+	// id is the number of the exchange in the capture; 0 if it is not recorded, or not known yet.
+	id int64
+	// status and response are the status and the headers of the response; 0 and nil until it has arrived.
+	status   int
+	response captures.Headers
 	// call is the RPC that the exchange calls, whose fields are zero if it is not an RPC. It is nil if it was not
 	// determined since the response's head has arrived. It is only written while mu is locked.
 	call atomic.Pointer[decode.Call]
 
-	// shown is ex and call in the form that filters examine; nil if they have changed since it was made.
+	// shown is the exchange and call in the form that filters examine; nil if they have changed since it was made.
 	shown *filter.Exchange
+
+	// left means that ClientLeft was called.
+	left bool
+	// releases release the frame of each direction that is held at the moment; nil if none is.
+	releases [len(directions)]context.CancelFunc
+}
+
+// recorded returns the exchange as far as it is known. The caller has locked mu, or no other goroutine uses the exchange
+// yet.
+func (x *exchange) recorded() *captures.Exchange {
+	ex, q := *x.connection, x.request
+	ex.ID, ex.Method, ex.URL, ex.RequestHeaders, ex.Started = x.id, q.Method, q.URL, q.Header, q.Started
+	ex.Status, ex.ResponseHeaders = x.status, x.response
+	return &ex
 }
 
 // classified returns the RPC that the exchange calls, as far as it is known. The caller has locked mu, or no other
 // goroutine uses the exchange yet.
 func (x *exchange) classified() *decode.Call {
 	c := x.call.Load()
-	if c == nil {
-		call := decode.Classify(&x.ex)
+	switch {
+	case c != nil:
+	case x.known != nil:
+		c = x.known.answeredCall(x)
+		x.call.Store(c)
+	default:
+		call := decode.Classify(x.recorded())
 		c = &call
 		x.call.Store(c)
 	}
@@ -297,8 +331,8 @@ func (x *exchange) callNow() *decode.Call {
 // the exchange yet.
 func (x *exchange) view() *filter.Exchange {
 	if x.shown == nil {
-		ex := x.ex
-		x.shown = &filter.Exchange{Exchange: &ex, Call: *x.classified(), Missing: filter.Notes | filter.Frames, Now: ex.Started}
+		ex := x.recorded()
+		x.shown = &filter.Exchange{Exchange: ex, Call: *x.classified(), Missing: filter.Notes | filter.Frames, Now: ex.Started}
 	}
 	return x.shown
 }
@@ -343,7 +377,7 @@ func (x *exchange) Request() rewrite.Verdict {
 func (x *exchange) Response(status int, h captures.Headers) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ex.Status, x.ex.ResponseHeaders = status, h
+	x.status, x.response = status, h
 	x.shown = nil
 	x.call.Store(nil)
 }
@@ -356,16 +390,16 @@ func (x *exchange) Framing(d captures.Direction) rewrite.Framing {
 		return rewrite.Framing{Kind: rewrite.Opaque}
 	}
 	switch {
-	case x.ex.Transport == captures.WebSocket || x.isWebSocket():
+	case x.connection.Transport == captures.WebSocket || x.isWebSocket():
 		return rewrite.Framing{Kind: rewrite.Messages, NoTakeover: x.noTakeover(d)}
-	case x.ex.Transport != captures.HTTP || x.ex.ChangedProtocol() != "":
+	case x.connection.Transport != captures.HTTP || x.changesProtocol():
 		return rewrite.Framing{Kind: rewrite.Chunks}
 	}
 
 	// The content type of a direction decides how its messages are delimited.
-	h := x.ex.RequestHeaders
+	h := x.request.Header
 	if d == captures.Down {
-		h = x.ex.ResponseHeaders
+		h = x.response
 	}
 	media, _, _ := strings.Cut(h.Get("content-type"), ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -386,6 +420,12 @@ func (x *exchange) Framing(d captures.Direction) rewrite.Framing {
 	return rewrite.Framing{Kind: rewrite.Whole, Encoding: h.Get("content-encoding")}
 }
 
+// changesProtocol reports whether the bytes after the heads are of another protocol.
+func (x *exchange) changesProtocol() bool {
+	ex := captures.Exchange{Method: x.request.Method, RequestHeaders: x.request.Header, Status: x.status, ResponseHeaders: x.response}
+	return ex.ChangedProtocol() != ""
+}
+
 // isDocument reports whether a body of a media type is a single document, even if its length is not declared.
 func isDocument(media string) bool {
 	switch media {
@@ -401,7 +441,7 @@ func isDocument(media string) bool {
 //
 // Source: RFC 8441
 func (x *exchange) isWebSocket() bool {
-	return x.ex.Method == http.MethodConnect && strings.EqualFold(x.ex.RequestHeaders.Get(":protocol"), "websocket")
+	return x.request.Method == http.MethodConnect && strings.EqualFold(x.request.Header.Get(":protocol"), "websocket")
 }
 
 // noTakeover reports whether the messages of a direction are compressed each by itself.
@@ -410,14 +450,14 @@ func (x *exchange) noTakeover(d captures.Direction) bool {
 	if d == captures.Down {
 		name = "server_no_context_takeover"
 	}
-	return strings.Contains(strings.ToLower(x.ex.ResponseHeaders.Get("sec-websocket-extensions")), name)
+	return strings.Contains(strings.ToLower(x.response.Get("sec-websocket-extensions")), name)
 }
 
 // Recorded stores the number of the exchange in the capture.
 func (x *exchange) Recorded(id int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ex.ID, x.shown = id, nil
+	x.id, x.shown = id, nil
 }
 
 // Paces reports whether the bandwidth is limited, i.e. whether Pace may wait.
@@ -444,8 +484,38 @@ func (x *exchange) name() string {
 	if call := x.classified(); call.RPC != "" {
 		return call.Service + "/" + call.RPC
 	}
-	u, _, _ := strings.Cut(x.ex.URL, "?")
+	u, _, _ := strings.Cut(x.request.URL, "?")
 	return u
+}
+
+// ClientLeft releases held frames, and lets no more be held.
+func (x *exchange) ClientLeft() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.left = true
+	for _, release := range x.releases {
+		if release != nil {
+			release()
+		}
+	}
+}
+
+// beginHold returns the context for holding a frame of a direction, which ends when the frame must be released, and a
+// function to call after that. held is false if the client has left, so that the frame is not held.
+func (x *exchange) beginHold(ctx context.Context, d captures.Direction) (hold context.Context, end context.CancelFunc, held bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.left {
+		return nil, nil, false
+	}
+	hold, release := context.WithCancel(ctx)
+	x.releases[d] = release
+	return hold, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.releases[d] = nil
+		release()
+	}, true
 }
 
 // End does nothing: held frames end with their context.

@@ -39,13 +39,13 @@ func BenchmarkPolicy(b *testing.B) {
 		b.Run(set.name+"/exchange", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x := p.Begin(*ex)
+				x := p.Begin(ex, rewrite.RequestOf(ex))
 				x.Framing(captures.Up)
 				x.Response(200, headers)
 			}
 		})
 		b.Run(set.name+"/frame", func(b *testing.B) {
-			x := p.Begin(*ex)
+			x := p.Begin(ex, rewrite.RequestOf(ex))
 			f := &rewrite.Frame{Dir: captures.Up, Framed: true, Received: []byte("\x00\x00\x00\x00\x07" + message), Data: []byte(message)}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -51,6 +51,9 @@ type Set struct {
 	// ofCalls means that the filters of all rules have the same value for all exchanges of a call (see rule.ofCall).
 	ofCalls bool
 
+	// maps means that a rule has the action map.
+	maps bool
+
 	// hasNames means that a rule refers to fields by name, not only by number.
 	hasNames bool
 }

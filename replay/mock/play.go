@@ -94,6 +94,10 @@ type player struct {
 	// single means that the response is a single message, so that its Content-Length is known before it is sent.
 	single bool
 
+	// pings are the numbers of WebSocket pings that the recorded server sent before each message, by its index in
+	// frames, and behind the last one.
+	pings map[int]int
+
 	// partial is the beginning of a WebSocket message whose other frames are not due yet.
 	partial []byte
 
@@ -104,13 +108,17 @@ type player struct {
 // newPlayer returns a player for the response of ex, a recorded exchange with the directions exchanged. links are the
 // causal relations between its messages.
 func newPlayer(x *session, ex *decode.Exchange, links *live.Links) *player {
-	p := &player{x: x, ex: ex}
+	p := &player{x: x, ex: ex, pings: map[int]int{}}
 
 	// The turns have the order of the messages; what carries no message is sent at the end.
 	turns := links.Turns()
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if f.Dir != captures.Up {
+			continue
+		}
+		if f.Opcode.Kind() == captures.OpPing {
+			p.pings[len(p.frames)]++
 			continue
 		}
 		if !live.IsMessage(f) {
@@ -269,6 +277,7 @@ func (p *player) write(u *live.Upload, data []byte, changed bool) error {
 	}
 	p.x.answer.FramesDown++
 	if p.x.socket != nil {
+		p.sendPings(u.Index)
 		return p.sendFrame(p.frames[u.Index], out)
 	}
 	return p.send(out)

@@ -52,6 +52,9 @@ func (x *session) accept(list []*candidate) (opened bool) {
 		x.refuse("permission_denied", fmt.Sprintf("the page that opens the WebSocket has the origin %s: want a page of this machine, or the recorded origin", origin))
 		return false
 	}
+	if shake.Method == http.MethodConnect {
+		x.note("the WebSocket was recorded over HTTP/2; mock opens WebSockets over HTTP/1.1")
+	}
 	h := x.w.Header()
 	request := &decode.Exchange{Exchange: x.ex}
 	request.RequestHeaders = requestHead(&x.ex)
@@ -186,6 +189,16 @@ func (p *player) sendFrame(f *decode.Frame, data []byte) error {
 	return err
 }
 
+// sendPings sends the pings that the recorded server sent before the message with an index (see player.pings), since some
+// clients end a WebSocket without pings. The library sends its own payload.
+func (p *player) sendPings(index int) {
+	ctx := context.WithoutCancel(p.x.r.Context())
+	for range p.pings[index] {
+		// Until the client answers, or the WebSocket ends.
+		go p.x.socket.Ping(ctx) //nolint:errcheck // the client may have gone
+	}
+}
+
 // endSocket ends the WebSocket as the recorded one ended: by the server's close frame, by the client's, or by the loss
 // of the connection.
 func (p *player) endSocket() {
@@ -203,6 +216,7 @@ func (p *player) endSocket() {
 		_ = x.socket.Close(websocket.StatusCode(closed.Close.Code), closed.Close.Reason)
 	case closed != nil:
 		// The recorded client has ended the WebSocket.
+		p.sendPings(len(p.frames))
 		x.untilRead(x.s.o.Wait)
 	default:
 		x.abort()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"unwire/captures"
 	"unwire/captures/need"
 	"unwire/captures/store"
 	"unwire/decode/envelope"
@@ -372,5 +373,95 @@ func TestWebSocketShutdown(t *testing.T) {
 	}
 	if n := server.Report().Answered; n != 1 {
 		t.Errorf("%d answered", n)
+	}
+}
+
+// TestWebSocketPings: the mock answers the client's pings, and sends a ping before each message before which the recorded
+// server sent one.
+func TestWebSocketPings(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/pings", func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow() //nolint:errcheck // it may be closed
+		// The answer is read by CloseRead.
+		ctx := c.CloseRead(r.Context())
+		for _, text := range []string{"one", "two"} {
+			if err := c.Ping(ctx); err != nil {
+				return
+			}
+			_ = c.Write(ctx, websocket.MessageText, []byte(text))
+		}
+		_ = c.Ping(ctx)
+		<-ctx.Done()
+	})
+	f := newFixture(t)
+	f.same(mux, func(addr string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		pings := make(chan struct{}, 10)
+		c, _, err := websocket.Dial(ctx, "ws://"+addr+"/pings", &websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool {
+			pings <- struct{}{}
+			return true
+		}})
+		if err != nil {
+			return err.Error()
+		}
+		defer c.CloseNow() //nolint:errcheck // it may be closed
+		out := ""
+		for range 2 {
+			_, p, err := c.Read(ctx)
+			out += fmt.Sprintf("%s %v ", p, err)
+		}
+		c.CloseRead(ctx)
+		err = c.Ping(ctx)
+		for range 3 {
+			select {
+			case <-pings:
+			case <-ctx.Done():
+				t.Error("a ping does not arrive")
+			}
+		}
+		return fmt.Sprint(out, err, c.Close(websocket.StatusNormalClosure, ""))
+	})
+}
+
+// TestWebSocketOfHTTP2: a WebSocket that was recorded over HTTP/2 is opened over HTTP/1.1, with a remark.
+func TestWebSocketOfHTTP2(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := must(store.Create(f.path, store.Options{}))
+	handshake := must(s.Begin(captures.Exchange{
+		Method: http.MethodConnect, URL: "https://a.example/talk", HTTP: "2", Started: time.Now(),
+		RequestHeaders: captures.Headers{{Name: ":protocol", Value: "websocket"}, {Name: "sec-websocket-version", Value: "13"}},
+	}))
+	handshake.Response(http.StatusOK, captures.Headers{{Name: "x-talk", Value: "recorded"}})
+	handshake.End(captures.Complete, "")
+	rec := must(s.Begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://a.example/talk", HTTP: "2", Started: time.Now()}))
+	rec.Relate(captures.HandshakeOf, handshake.ID())
+	rec.Message(captures.Up, captures.OpFinal|captures.OpText, []byte("hello"))
+	rec.Message(captures.Down, captures.OpFinal|captures.OpText, []byte("re hello"))
+	rec.Message(captures.Up, captures.OpFinal|captures.OpClose, []byte{3, 232})
+	rec.End(captures.Complete, "")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answers, report := f.mock(Options{}, func(addr string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		c, head := dial(ctx, addr, "/talk", nil)
+		if err := c.Write(ctx, websocket.MessageText, []byte("hello")); err != nil {
+			t.Error(err)
+		}
+		if _, p, err := c.Read(ctx); err != nil || string(p) != "re hello" || !strings.HasSuffix(head, "recorded") {
+			t.Errorf("%q, %v after %q", p, err, head)
+		}
+		_ = c.Close(websocket.StatusNormalClosure, "")
+	})
+	if report.Answered != 1 || len(answers) != 1 || !strings.Contains(strings.Join(answers[0].Notes, "\n"), "recorded over HTTP/2") {
+		t.Errorf("%+v, %+v", answers, report)
 	}
 }

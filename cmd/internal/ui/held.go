@@ -97,6 +97,16 @@ func (h *heldFrames) ask(ctx context.Context, path string) (frames []intercept.F
 	return frames, recorded, nil
 }
 
+// edits returns the number of edits of a held frame.
+func (h *heldFrames) edits(id int64) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d := h.drafts[id]; d != nil {
+		return len(d.edits)
+	}
+	return 0
+}
+
 // A heldLine is a held frame without its message, as the page lists it.
 type heldLine struct {
 	// ID is the recorder's number of the held frame.
@@ -125,6 +135,9 @@ type heldLine struct {
 
 	// Len is the size of the message in bytes.
 	Len int `json:"len"`
+
+	// Edits is how many edits the user has made, in any tab of the browser.
+	Edits int `json:"edits"`
 }
 
 // answerHeld implements the endpoint held. It waits until the held frames differ from the state that the
@@ -141,15 +154,16 @@ func answerHeld(ctx context.Context, q *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The state has the numbers of all held frames, so that it changes when one is released elsewhere, too.
+		// The state has the numbers of all held frames, so that it changes when one is edited or released elsewhere, too.
 		state, size, list := fmt.Sprint(recorded), 0, []heldLine{}
 		for i := range frames {
 			h := &frames[i]
-			state += fmt.Sprintf(".%d", h.ID)
+			edits := f.held.edits(h.ID)
+			state += fmt.Sprintf(".%d:%d", h.ID, edits)
 			size += len(h.Data)
-			list = append(list, heldLine{h.ID, h.Exchange, h.Method, h.URL, h.Dir, h.Number, h.Rule, h.Until, len(h.Data)})
+			list = append(list, heldLine{h.ID, h.Exchange, h.Method, h.URL, h.Dir, h.Number, h.Rule, h.Until, len(h.Data), edits})
 		}
-		answer := map[string]any{"v": 1, "state": state, "held": list}
+		answer := map[string]any{"v": 1, "state": state, "held": list, "recorded": recorded}
 		if state != after {
 			return answer, nil
 		}

@@ -19,13 +19,15 @@ import (
 	"unwire/mitm/intercept"
 )
 
-// TestHeldFrames: frames that 'unwire capture --intercept' holds are shown when they arrive, edited, released and
-// dropped by clicks and keys; the server gets what was decided.
-func TestHeldFrames(t *testing.T) {
+// holding starts 'unwire capture --intercept dir:up' with a shell script, whose arguments are a file with a message, the
+// URL of a server, and a file that exists once the test has ended. It returns the capture, and the channels of the messages
+// that the server receives and of the recorder's output.
+func holding(t *testing.T, script string) (capture string, got chan []byte, ended chan string) {
+	t.Helper()
 	need.Program(t, "curl", "curl", "--version")
-	got := make(chan []byte, 10)
 	need.Modules(t, "node")
 	need.Program(t, "chromium", "chromium", "--version")
+	got = make(chan []byte, 10)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -35,17 +37,17 @@ func TestHeldFrames(t *testing.T) {
 		w.Header().Set("Content-Type", "application/proto")
 		_, _ = w.Write(body)
 	}))
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	dir := t.TempDir()
-	message, capture := filepath.Join(dir, "message"), filepath.Join(dir, "held.uwc")
+	message := filepath.Join(dir, "message")
+	capture = filepath.Join(dir, "held.uwc")
 	if err := os.WriteFile(message, append(str(1, "blue shoe"), num(2, 3)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan string, 1)
+	ended = make(chan string, 1)
 	go func() {
 		var out, said bytes.Buffer
-		script := `for i in 1 2 3 4 5; do curl -s -m 60 -H content-type:application/proto --data-binary @"$0" "$1/test.v1.Echo/Get$i" >/dev/null; done`
-		status := cli.Run([]string{"capture", "-o", capture, "--intercept", "dir:up", "--", "sh", "-c", script, message, srv.URL}, strings.NewReader(""), &out, &said)
+		status := cli.Run([]string{"capture", "-o", capture, "--intercept", "dir:up", "--", "sh", "-c", script, message, srv.URL, capture + ".over"}, strings.NewReader(""), &out, &said)
 		if status != 0 {
 			t.Errorf("capture: status %d\n%s", status, said.String())
 		}
@@ -53,12 +55,19 @@ func TestHeldFrames(t *testing.T) {
 	}()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(capture); err == nil {
-			break
+			return capture, got, ended
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("no capture was begun")
 		}
 	}
+}
+
+// TestHeldFrames: frames that 'unwire capture --intercept' holds are shown when they arrive, edited, released and
+// dropped by clicks and keys; the server gets what was decided.
+func TestHeldFrames(t *testing.T) {
+	script := `for i in 1 2 3 4 5; do curl -s -m 60 -H content-type:application/proto --data-binary @"$0" "$1/test.v1.Echo/Get$i" >/dev/null; done`
+	capture, got, ended := holding(t, script)
 	p := open(t, serve(t, capture), 1280, 800)
 
 	// The row of the exchange says that its frame is held; a click there opens it.
@@ -139,6 +148,72 @@ func TestHeldFrames(t *testing.T) {
 	<-ended
 	p.see("#list .row", "Echo/Get5")
 	p.quiet()
+}
+
+// TestHeldPanels: two frames are held at once, and two browsers edit them. Each shows the edits of the other, and what
+// becomes of a frame whose panel is open, also when the recording ends.
+func TestHeldPanels(t *testing.T) {
+	capture, got, ended := holding(t, `send() { curl -s -m 60 -H content-type:application/proto --data-binary @"$0" "$1/test.v1.Echo/Get$3" >/dev/null & }
+		send "$@" 1; sleep 1; send "$@" 2; until [ -e "$2" ]; do sleep 0.1; done`)
+	address := serve(t, capture)
+	one, two := open(t, address, 1280, 800), open(t, address, 1280, 800)
+	set := func(p *tab, field, keys string) {
+		t.Helper()
+		p.clickText("#edittree .row", field)
+		p.click("#newvalue")
+		p.keys(kb.End, keys, kb.Enter)
+	}
+	const first, second = ".heldframes li:nth-child(1)", ".heldframes li:nth-child(2)"
+	for _, p := range []*tab{one, two} {
+		p.see(first, "Get1")
+		p.see(second, "Get2")
+		p.click(first + " button")
+	}
+
+	// Both edit the first frame.
+	set(one, "blue shoe", " XL")
+	one.see(".helded", "1=blue shoe XL")
+	two.see(".helded", "1=blue shoe XL")
+	two.see(first, "Release as edited")
+	set(two, "3", "4")
+	one.see(".helded", "2=34")
+
+	// The panel of the second frame has its own edits and errors.
+	one.click(second + " button")
+	one.see(second+".selected", "Get2")
+	one.await("!document.querySelector('.helded').textContent.includes('2=34')")
+	set(one, "3", "x")
+	one.see(".helded [role=alert]", "3x")
+	one.click(first + " button")
+	one.see(".helded", "2=34")
+	one.await("!document.querySelector('.helded [role=alert]')")
+
+	// The other browser releases the frame whose panel is open here.
+	two.clickText(".helded button", "Release as edited")
+	two.see(".toast", "released as edited")
+	one.see(".toast", "Frame 1 is not held any more")
+	one.await("!document.querySelector('.helded')")
+	if want, sent := append(str(1, "blue shoe XL"), num(2, 34)...), <-got; !bytes.Equal(sent, want) {
+		t.Errorf("sent: %q, want %q", sent, want)
+	}
+
+	// The recording ends while the panel is open: what is held is forwarded unchanged.
+	one.click(first + " button")
+	set(one, "blue shoe", " XS")
+	one.see(".helded", "1=blue shoe XS")
+	if err := os.WriteFile(capture+".over", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one.see(".toast", "the recording has ended. It was forwarded without your edits.")
+	one.await("!document.querySelector('.heldframes')")
+	<-ended
+	if want, sent := append(str(1, "blue shoe"), num(2, 3)...), <-got; !bytes.Equal(sent, want) {
+		t.Errorf("sent: %q, want %q", sent, want)
+	}
+	for _, p := range []*tab{one, two} {
+		p.accessible()
+		p.quiet()
+	}
 }
 
 // TestKilledRecorder: the file that a killed recorder leaves is no error.

@@ -148,11 +148,14 @@ func (s *sandbox) runProxied(ctx context.Context, o launch.Options, home, addr s
 // An everyHost is a rewriting rule that sends the requests for all hosts to one server, whose URL it is.
 type everyHost string
 
+// Maps returns true.
+func (everyHost) Maps() bool { return true }
+
 // Server returns the URL of the server for a request, whatever its host.
 func (h everyHost) Server(string, string) string { return string(h) }
 
 // Begin returns nil: requests and responses are not changed.
-func (everyHost) Begin(captures.Exchange) rewrite.Exchange { return nil }
+func (everyHost) Begin(*captures.Exchange, rewrite.Request) rewrite.Exchange { return nil }
 
 // environment returns the environment variables for a client whose home and temporary folder is home.
 func environment(home string) []string {

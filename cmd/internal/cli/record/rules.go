@@ -104,6 +104,8 @@ type rewriter struct {
 // newRewriter returns the rewriter that the flags describe; nil if no flag changes traffic.
 func newRewriter(a *app.App, f *CaptureFlags) (r *rewriter, err error) {
 	switch {
+	case f.rewrite.hookMatch != "" && f.rewrite.hook == "":
+		return nil, app.Usagef("--hook-match needs --hook: it selects the frames for the command of --hook")
 	case !f.rewrite.isSet() && f.rewrite.proto != "":
 		return nil, app.Usagef("--proto needs --rules, --intercept or --hook: recording needs no definitions")
 	case !f.rewrite.isSet():
