@@ -181,10 +181,8 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		p.ignore(r.Diff)
 		p.o.Lesson.ignore(r.Diff)
 	}
-	r.Beats, r.Unsent, r.Concluded, r.Stale = s.beats, s.unsent, s.notes, s.stale
-	if s.unsent > 0 && s.fail == nil {
-		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
-	}
+	r.Beats, r.Unsent, r.Stale = s.beats, s.unsent, s.stale
+	r.Concluded = s.remarks(answer)
 	if !s.answered(answer) && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
@@ -199,6 +197,21 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	r.clean = p.cleaner()
 	r.redact(r.clean)
 	return r, nil
+}
+
+// remarks returns the remarks on the course of the replay that ended with answer.
+func (s *session) remarks(answer *decode.Exchange) []string {
+	list := s.notes
+	if s.unsent > 0 && s.fail == nil {
+		list = append(list, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
+	}
+	if s.version != "" {
+		list = append(list, s.version)
+	}
+	if decode.AnsweredInGRPC(&answer.Exchange) {
+		list = append(list, decode.GRPCInsteadOfConnect)
+	}
+	return list
 }
 
 // conclude sets r.Comparison from r.Diff, the differences between the captured exchange (was) and the

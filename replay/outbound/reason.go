@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -209,15 +210,20 @@ func versionFault(err error) string {
 	return ""
 }
 
+// IsVersionFault reports whether the message of a Failure, or a text that contains it, says that the server
+// speaks another version of HTTP than the request.
+func IsVersionFault(message string) bool {
+	return slices.ContainsFunc([]string{OnlyHTTP2, OnlyHTTP1, NeverHTTP2}, func(fault string) bool { return strings.Contains(message, fault) })
+}
+
 // protocolFault explains the error of a connection on which both sides support no common protocol; both
 // results are "" for any other error.
 func protocolFault(err error) (Reason, string) {
 	var header tls.RecordHeaderError
-	switch text := err.Error(); {
+	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &header):
 		return NotTLS, "the server does not speak TLS on this port"
-	// crypto/tls exports no type for a server's alert.
-	case errors.Is(err, errNoHTTP2), strings.Contains(text, "remote error: tls: no application protocol"):
+	case errors.Is(err, ErrNoHTTP2), isNoALPN(err):
 		return NoHTTP2, "the server does not support HTTP/2"
 	}
 	return "", ""

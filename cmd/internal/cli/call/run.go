@@ -127,7 +127,7 @@ func hint(o *call.Options, r *call.Result) string {
 	case r.Local && r.Reason == outbound.NoAnswer && o.Protocol == call.GRPC:
 		return "check that the server serves gRPC at this address; gRPC needs HTTP/2, --protocol connect and grpc-web do not"
 	case r.Local:
-		return replaytext.Hint(r.Reason, o.To.String())
+		return replaytext.Hint(r.Reason, r.Message, o.To.String())
 	case strings.HasPrefix(r.Message, "415 "), strings.HasPrefix(r.Message, "invalid content-type"):
 		return "the server does not serve this protocol: choose another with --protocol (connect, grpc, grpc-web)"
 	case r.Code == "unimplemented":

@@ -413,7 +413,7 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 
 // sayHint prints what to do about a request to url that got no answer, if anything is known.
 func sayHint(a *app.App, r *replay.Result, url string) {
-	hint := replaytext.Hint(r.Reason, url)
+	hint := replaytext.Hint(r.Reason, r.Message, url)
 	if r.Comparison == replay.Refused {
 		hint = "to send to another machine, use --live and --allow-host; to use a local server, use --to"
 	}
