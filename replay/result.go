@@ -97,6 +97,9 @@ type Result struct {
 	// Stale are values that are out of date because the live server did not issue a replacement. A
 	// frame with one is not sent.
 	Stale []live.StaleValue `json:"stale,omitempty"`
+	// RetryAfter is the time before which the server wants no further request, from its Retry-After; zero
+	// if it named none.
+	RetryAfter time.Time `json:"retry_after,omitzero"`
 	// Concluded are unwire's remarks on the course of the replay, as text.
 	Concluded []string `json:"concluded,omitempty"`
 
@@ -182,7 +185,8 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		p.o.Lesson.ignore(r.Diff)
 	}
 	r.Beats, r.Unsent, r.Stale = s.beats, s.unsent, s.stale
-	r.Concluded = s.remarks(answer)
+	r.RetryAfter = outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())
+	r.Concluded = s.remarks(answer, r.RetryAfter)
 	if !s.answered(answer) && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
@@ -199,11 +203,15 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	return r, nil
 }
 
-// remarks returns the remarks on the course of the replay that ended with answer.
-func (s *session) remarks(answer *decode.Exchange) []string {
+// remarks returns the remarks on the course of the replay that ended with answer. until is the time before
+// which the server wants no further request.
+func (s *session) remarks(answer *decode.Exchange, until time.Time) []string {
 	list := s.notes
 	if s.unsent > 0 && s.fail == nil {
 		list = append(list, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
+	}
+	if asked := outbound.AskedToWait(until, time.Now()); asked != "" {
+		list = append(list, asked)
 	}
 	if s.version != "" {
 		list = append(list, s.version)

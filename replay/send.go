@@ -78,7 +78,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	// A Retry-After delays further requests, also in later runs.
 	answer := rec.snapshot()
 	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
-	if err := p.noteAnswer(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
+	if err := p.noteAnswer(number, res, res.RetryAfter); err != nil {
 		return res, err
 	}
 	if out != nil {

@@ -123,6 +123,10 @@ type Result struct {
 	// Reason is the kind of failure for programs, if no response arrived.
 	Reason outbound.Reason
 
+	// RetryAfter is the time before which the server wants no further request, from its Retry-After; zero
+	// if it named none.
+	RetryAfter time.Time
+
 	// Sent and Received are the numbers of messages.
 	Sent, Received int
 	// Exchange is the number of the recorded exchange in the capture; 0 if nothing was recorded.
@@ -179,6 +183,7 @@ func Do(ctx context.Context, o Options, m Messages) (*Result, error) {
 		c.fail(s, err)
 	}
 	if s.answered {
+		c.result.RetryAfter = outbound.RetryAfter(s.retryAfter, time.Now())
 		o.Reach.Pace.Observe(o.To.Hostname(), s.status, c.result.Code, s.retryAfter)
 	}
 	return c.result, nil

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"time"
+
 	"encoding/json"
 
 	"unwire/replay"
@@ -39,6 +41,9 @@ type CallFailure struct {
 
 	// Reason is the kind of local failure, with the same values as for replay.
 	Reason string `json:"reason,omitempty"`
+
+	// RetryAfter is the time before which the server wants no further request, from its Retry-After header.
+	RetryAfter time.Time `json:"retry_after,omitzero"`
 
 	// Details are the detail messages in the server's error.
 	Details []FailureDetail `json:"details"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"unwire/captures"
 	"unwire/captures/store"
@@ -87,7 +88,7 @@ func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error
 	}
 
 	// Error details are decoded with the same definitions as the answer.
-	e := &contract.CallFailure{Code: r.Code, Message: r.Message, Origin: "server", Reason: string(r.Reason), Exchange: r.Exchange, Details: []contract.FailureDetail{}}
+	e := &contract.CallFailure{Code: r.Code, Message: r.Message, Origin: "server", Reason: string(r.Reason), Exchange: r.Exchange, RetryAfter: r.RetryAfter, Details: []contract.FailureDetail{}}
 	for _, d := range r.Details {
 		detail := contract.FailureDetail{Type: d.Type, Value: d.Value}
 		if md := s.Message(d.Type); md != nil {
@@ -118,6 +119,8 @@ func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error
 // --protocol; "" for any other error.
 func hint(o *call.Options, r *call.Result) string {
 	switch {
+	case outbound.AskedToWait(r.RetryAfter, time.Now()) != "":
+		return outbound.AskedToWait(r.RetryAfter, time.Now())
 	case r.Local && r.Message == outbound.OnlyHTTP2 && (o.Protocol == "" || o.Protocol == call.Connect):
 		return "use --protocol grpc; or --http2, for Connect over HTTP/2"
 	case r.Local && r.Message == outbound.OnlyHTTP2:
