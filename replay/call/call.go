@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/replay/outbound"
 )
 
@@ -95,6 +96,10 @@ type Options struct {
 
 	// Record records the request and the response; nil records nothing.
 	Record captures.Recorder
+
+	// Placeholder returns the text that replaces a secret of Headers in Record. By default, equal secrets
+	// have equal placeholders within this call.
+	Placeholder func(secret string) string
 }
 
 // Messages supplies the request messages of a call, and receives the responses.
@@ -199,6 +204,9 @@ func (o *Options) defaults() {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.Placeholder == nil {
+		o.Placeholder = redact.New(redact.Options{}).Placeholder
 	}
 	o.HTTP2 = o.HTTP2 || o.Protocol == GRPC || o.Method.IsStreamingClient() && o.Method.IsStreamingServer()
 }

@@ -1,9 +1,8 @@
 package contract
 
 import (
-	"time"
-
 	"encoding/json"
+	"time"
 
 	"unwire/replay"
 	"unwire/replay/suite"

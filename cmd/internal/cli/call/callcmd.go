@@ -79,7 +79,9 @@ server for the definition by server reflection.
 exchange. call does not accept a secret itself as an argument. It reads secrets from the
 environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or from a
 reference in --header: NAME=env:VARIABLE, NAME=file:FILE or
-NAME=keyring:SERVICE/ACCOUNT.
+NAME=keyring:SERVICE/ACCOUNT. call sends the value of --header as it is, so the value for
+authorization includes the scheme, as in 'Bearer TOKEN'. Only a token of UNWIRE_TOKEN or
+--credentials without a scheme gets 'Bearer '.
 
 call sends requests only to this machine. To call another host, give --live and
 --allow-host.`,

@@ -47,6 +47,9 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
+		if out.Redactor != nil {
+			o.Placeholder = out.Redactor.Placeholder
+		}
 		for _, h := range o.Headers {
 			if h.Secret && out.Redactor != nil { // an answer may repeat it
 				out.Redactor.Headers(captures.Headers{{Name: "authorization", Value: h.Value}, {Name: "x-api-key", Value: h.Value}})
@@ -148,7 +151,11 @@ func printRequest(a *app.App, o *call.Options, asResult bool) {
 	for _, h := range o.Headers {
 		value := h.Value
 		if h.Secret {
-			value = "(secret)"
+			// The scheme of a token is no secret, and it matters to the server.
+			scheme, _, ok := strings.Cut(h.Value, " ")
+			if value = "(secret)"; ok && strings.EqualFold(h.Name, "authorization") {
+				value = scheme + " (secret)"
+			}
 		}
 		fmt.Fprintf(&b, "  %s: %s\n", h.Name, value)
 	}
