@@ -46,7 +46,9 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, out.Close()) }()
+		defer func() {
+			err = errors.Join(err, out.Close(), keepDefinitions(context.WithoutCancel(ctx), a, f, o, s))
+		}()
 		if out.Redactor != nil {
 			o.Placeholder = out.Redactor.Placeholder
 		}
@@ -73,7 +75,7 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 	// A message that does not match its definition was never sent.
 	if err != nil {
 		if errors.Is(err, call.ErrMessage) {
-			return app.Fail(app.ExitInput, err, "'unwire schema print "+string(o.Method.Input().FullName())+"' shows the definition")
+			return app.Fail(app.ExitInput, err, "'unwire schema print "+f.source+string(o.Method.Input().FullName())+"' shows the definition")
 		}
 		return app.Refusal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/render/failure"
@@ -229,6 +230,9 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 	if err != nil {
 		return nil, err
 	}
+	if f.proto != "" {
+		f.source = "--proto " + safetext.ShellFile(f.proto) + " "
+	}
 	if s != nil && s.Method(service, rpc) == nil && f.proto != "" || f.proto == app.NoDefinitions {
 		return nil, noMethod(s, service, rpc, f.proto)
 	}
@@ -236,6 +240,7 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 	// Server reflection is the last resort, because it sends requests.
 	if s == nil || s.Method(service, rpc) == nil {
 		name := reflected.Name(o.To)
+		f.source = "--proto " + safetext.ShellFile(name) + " "
 		s, err = a.LoadSource(ctx, name)
 		if err != nil {
 			return nil, app.Fail(app.ExitInput, fmt.Errorf("cannot load the definitions of %s: %w", term.Clean(method), err), definitionsHint(err))
