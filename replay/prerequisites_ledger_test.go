@@ -399,6 +399,8 @@ func TestShortNameOfAnEarlierAnswer(t *testing.T) {
 	name = "q7w2"
 	if _, err := replayBoth(); !errors.Is(err, live.ErrUncertain) || !strings.Contains(err.Error(), `up/0 repeats "k3f9" at 1`) {
 		t.Errorf("another name: %v", err)
+	} else if r, ok := Outdated(err); !ok || r.Comparison != Refused || r.Code != "aborted" || r.Message == "" {
+		t.Errorf("another name: %+v", r)
 	}
 	p, err := replayBoth("1=q7w2")
 	if err != nil {

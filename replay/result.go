@@ -146,6 +146,19 @@ func (p *Plan) refused(err error) *Result {
 	}
 }
 
+// Outdated returns the result of a request that could not be planned because err says that one of its values
+// is outdated: it repeats a value of an earlier answer that the live answer lacks. ok is false for another
+// error.
+func Outdated(err error) (r *Result, ok bool) {
+	if !errors.Is(err, live.ErrUncertain) {
+		return nil, false
+	}
+	return &Result{
+		Comparison: Refused, Origin: FromLocal, Code: codeOf(live.ErrUncertain), Message: strings.TrimPrefix(err.Error(), "replay: "),
+		Refreshed: []string{}, Diff: []diff.Change{},
+	}, true
+}
+
 // judge builds the result of a finished session: it compares the recorded response with the captured
 // one.
 func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {

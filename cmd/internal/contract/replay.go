@@ -22,6 +22,10 @@ type ReplayResult struct {
 	version
 	// Result is the outcome of the replay; its fields become members of the JSON object.
 	*replay.Result
+
+	// After is the number of the exchange that --after names, if this is the result of that exchange. It ended
+	// without a regular answer, so the request itself was not sent.
+	After int64 `json:"after,omitempty"`
 }
 
 // CallFailure is the error that a call of `unwire call` ended with, on stderr.
