@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/envelope"
@@ -100,6 +101,9 @@ type Result struct {
 	// RetryAfter is the time before which the server wants no further request, from its Retry-After; zero
 	// if it named none.
 	RetryAfter time.Time `json:"retry_after,omitzero"`
+	// AsRecorded are short values that an earlier answer, or the same stream, had first in the capture, and
+	// that were sent unchanged. It is set only if the answer is not the captured one.
+	AsRecorded []live.RecordedValue `json:"sent_as_recorded,omitempty"`
 	// Concluded are unwire's remarks on the course of the replay, as text.
 	Concluded []string `json:"concluded,omitempty"`
 
@@ -427,6 +431,28 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 		return
 	}
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
+}
+
+// NoteAsRecorded adds to the result of exchange id, if the answer is not the captured one, the values that an
+// earlier answer or the same stream issued in the capture, and that were sent unchanged because they do not
+// look like identifiers. src is the capture.
+//
+// Limits: those of live.AsRecorded. Errors: those of reading the capture.
+func (r *Result) NoteAsRecorded(ctx context.Context, src *store.Store, id int64) (err error) {
+	if r.Comparison == Same || r.live == nil || r.links == nil || r.Status == 0 {
+		return nil
+	}
+	if r.AsRecorded, err = live.AsRecorded(ctx, src, id, r.links.Captured(), r.live); err != nil || len(r.AsRecorded) == 0 {
+		return err
+	}
+	var list []string
+	for i := range r.AsRecorded {
+		v := &r.AsRecorded[i]
+		v.Value = r.Clean(v.Value)
+		list = append(list, v.String())
+	}
+	r.Concluded = append(r.Concluded, "sent as recorded, although the live server has not sent these values: "+strings.Join(list, ", ")+"; if the server rejects one, --set changes it")
+	return nil
 }
 
 // learnIDs adds the identifiers in the live response to ids, each under the captured identifier that it

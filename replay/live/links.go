@@ -270,6 +270,9 @@ func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r ro
 	return l
 }
 
+// Captured returns the captured exchange.
+func (l *Links) Captured() *decode.Exchange { return l.captured }
+
 // parse divides a frame's message into its values (leaves).
 func (l *Links) parse(f *decode.Frame) parsedMessage {
 	h := parsedMessage{frame: f, leaves: values.Leaves(f, l.types[f.Dir])}

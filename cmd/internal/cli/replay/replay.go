@@ -223,7 +223,7 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 	if done, err := showPlan(a, &shown, f); done || err != nil {
 		return err
 	}
-	result, err := a.Send(ctx, plan, f.out)
+	result, err := sendAndNote(ctx, a, plan, store, addr.Exchange, f.out)
 	if err != nil {
 		return err
 	}
@@ -238,6 +238,16 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		sayIssuers(ctx, a, store, addr.Exchange)
 	}
 	return comparisonStatus(result)
+}
+
+// sendAndNote sends the plan of exchange id of the capture c, and adds to the result the values that were sent
+// as recorded. out is the capture that records the answer; "" for none.
+func sendAndNote(ctx context.Context, a *app.App, plan *replay.Plan, c *query.Capture, id int64, out string) (*replay.Result, error) {
+	result, err := a.Send(ctx, plan, out)
+	if err != nil {
+		return nil, err
+	}
+	return result, result.NoteAsRecorded(ctx, c.Store, id)
 }
 
 // reportOutdated prints a verdict if err says that the request would contain an outdated value, and returns
