@@ -82,12 +82,12 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 	if r.Exchange != 0 {
 		a.Say("the call is recorded as %s#%d", term.Clean(f.out), r.Exchange)
 	}
-	return report(a, o, s, r)
+	return report(ctx, a, o, s, r)
 }
 
 // report prints the error status with which a call ended, as JSON on stderr, with a hint. It returns an
 // error that carries only the exit code; nil if the call succeeded.
-func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error {
+func report(ctx context.Context, a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error {
 	if r.Number == 0 {
 		return nil
 	}
@@ -110,7 +110,7 @@ func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error
 		return err
 	}
 
-	if h := hint(o, r); h != "" {
+	if h := hint(ctx, o, r); h != "" {
 		a.Say("unwire: hint: %s", h)
 	}
 	// If nothing was sent, the code is not the server's: it is bad input or no connection.
@@ -120,18 +120,38 @@ func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error
 	return app.Fail(app.ExitConnect+r.Number, nil, "")
 }
 
+// isBidirectional reports whether both sides of the method stream, which needs HTTP/2 in each protocol.
+func isBidirectional(o *call.Options) bool {
+	return o.Method.IsStreamingClient() && o.Method.IsStreamingServer()
+}
+
+// answeredVersion returns the message of a call that got no answer. If the server supports only the other
+// version of HTTP, it is the message about that version, whatever the connection's error is. Only
+// servers on this machine are asked.
+func answeredVersion(ctx context.Context, o *call.Options, r *call.Result) string {
+	local := outbound.CheckTarget(o.To, false, nil) == nil
+	if !r.Local || r.Reason != outbound.NoAnswer || o.To.Scheme != "http" || !local || outbound.IsVersionFault(r.Message) {
+		return r.Message
+	}
+	used, fault := "1.1", outbound.OnlyHTTP2
+	if o.HTTP2 || o.Protocol == call.GRPC || isBidirectional(o) {
+		used, fault = "2", outbound.OnlyHTTP1
+	}
+	if outbound.Version(ctx, o.To, used, true, o.Reach) == used {
+		return r.Message
+	}
+	return fault
+}
+
 // hint returns advice for a failed call whose connection or protocol seems to be wrong, such as another
 // --protocol; "" for any other error.
-func hint(o *call.Options, r *call.Result) string {
+func hint(ctx context.Context, o *call.Options, r *call.Result) string {
+	message := answeredVersion(ctx, o, r)
 	switch {
 	case outbound.AskedToWait(r.RetryAfter, time.Now()) != "":
 		return outbound.AskedToWait(r.RetryAfter, time.Now())
-	case r.Local && r.Message == outbound.OnlyHTTP2 && (o.Protocol == "" || o.Protocol == call.Connect):
-		return "use --protocol grpc; or --http2, for Connect over HTTP/2"
-	case r.Local && r.Message == outbound.OnlyHTTP2:
-		return "use --protocol grpc, or --http2"
-	case r.Local && (r.Message == outbound.OnlyHTTP1 || r.Message == outbound.NeverHTTP2):
-		return "use --protocol connect or grpc-web, which do not need HTTP/2"
+	case r.Local && outbound.IsVersionFault(message):
+		return versionHint(o, message)
 	case r.Local && r.Reason == outbound.NoAnswer && o.Protocol == call.GRPC:
 		return "check that the server serves gRPC at this address; gRPC needs HTTP/2, --protocol connect and grpc-web do not"
 	case r.Local:
@@ -142,6 +162,19 @@ func hint(o *call.Options, r *call.Result) string {
 		return "the server does not serve this method at this path, or not with this protocol: give the path before the service in --to, or another --protocol"
 	}
 	return ""
+}
+
+// versionHint returns advice for a call whose server supports only another version of HTTP, as message says.
+func versionHint(o *call.Options, message string) string {
+	switch {
+	case message == outbound.OnlyHTTP2 && (o.Protocol == "" || o.Protocol == call.Connect):
+		return "use --protocol grpc; or --http2, for Connect over HTTP/2"
+	case message == outbound.OnlyHTTP2:
+		return "use --protocol grpc, or --http2"
+	case isBidirectional(o):
+		return "a bidirectional method needs HTTP/2: use a server with HTTP/2, with --to"
+	}
+	return "use --protocol connect or grpc-web, which do not need HTTP/2"
 }
 
 // printRequest prints the URL, the types and the headers of a call that is about to be sent, without
