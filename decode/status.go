@@ -26,12 +26,17 @@ func (s *Stream) Status() (code, message string) {
 	}
 	switch s.call.Protocol {
 	case GRPC, GRPCWeb, GRPCWebText:
-		for _, h := range []captures.Headers{s.ex.ResponseTrailers, s.ex.ResponseHeaders} {
-			if end, _ := envelope.ParseStatus(h.Get); end != nil {
-				return s.statusOfEnd(end)
-			}
+		if end := grpcStatus(&s.ex); end != nil {
+			return s.statusOfEnd(end)
 		}
-	case ConnectUnary, ConnectGet, HTTP, ndjson, awsEvents:
+	case ConnectUnary, ConnectGet, ConnectStream, HTTP, ndjson, awsEvents:
+		// A server of gRPC rejects a Connect request with a gRPC status, also if the HTTP status is 200.
+		if end := grpcStatus(&s.ex); s.call.Protocol.isConnect() && end != nil && end.Error != nil {
+			return s.statusOfEnd(end)
+		}
+		if s.call.Protocol == ConnectStream {
+			break // has its status in the end-of-stream message
+		}
 		if s.ex.Status >= 200 && s.ex.Status < 400 && s.ex.Outcome == captures.Complete {
 			return "ok", ""
 		}
@@ -47,6 +52,33 @@ func (s *Stream) Status() (code, message string) {
 	}
 	return "", ""
 }
+
+// grpcStatus returns the gRPC status in the trailers or headers of a response; nil if there is none.
+func grpcStatus(ex *captures.Exchange) *envelope.End {
+	for _, h := range []captures.Headers{ex.ResponseTrailers, ex.ResponseHeaders} {
+		if end, _ := envelope.ParseStatus(h.Get); end != nil {
+			return end
+		}
+	}
+	return nil
+}
+
+// isConnect reports whether p is a variant of Connect.
+func (p Protocol) isConnect() bool {
+	return p == ConnectUnary || p == ConnectGet || p == ConnectStream
+}
+
+// AnsweredInGRPC reports whether the server answered a Connect request in gRPC, which clients of Connect cannot
+// read: the response has the content type or the status of gRPC.
+func AnsweredInGRPC(ex *captures.Exchange) bool {
+	if ex.Transport != captures.HTTP || !Classify(ex).Protocol.isConnect() {
+		return false
+	}
+	return mediaOf(ex.ResponseHeaders.Get("content-type")).protocol == GRPC || grpcStatus(ex) != nil
+}
+
+// GRPCInsteadOfConnect explains, to people, an exchange for which AnsweredInGRPC is true.
+const GRPCInsteadOfConnect = "the request is Connect, but the server answered in gRPC: it serves gRPC at this path, not Connect"
 
 // codeOfStatus returns the status code to which clients map the HTTP status of the response.
 func (s *Stream) codeOfStatus() string {

@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,11 +17,54 @@ import (
 // transport returns an HTTP transport for the plan's requests. It uses the captured HTTP version, and
 // connects only to hosts that the options allow; if the target is this machine, to no other.
 func (p *Plan) transport() *http.Transport {
-	// A single message in each direction works over both versions of HTTP.
-	fallback := p.whole && p.shown.Protocol != decode.GRPC
-	t := outbound.New(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
+	t := outbound.New(p.url.Scheme, p.shown.HTTP, p.isLocal(), !p.needsHTTP2(), p.o.Policy)
 	t.DisableKeepAlives = p.shown.HTTP != "2" && p.split == nil
 	return t
+}
+
+// needsHTTP2 reports whether the request works only over HTTP/2: gRPC, and streams in which both sides
+// send at the same time.
+func (p *Plan) needsHTTP2() bool {
+	if p.shown.Protocol == decode.GRPC || p.shown.Hold {
+		return true
+	}
+	answered := false
+	for i := range p.captured.Frames {
+		f := &p.captured.Frames[i]
+		if f.Dir == captures.Up && answered {
+			return true
+		}
+		answered = answered || f.Dir == captures.Down
+	}
+	return false
+}
+
+// inVersion returns the plan for the version of HTTP that its server supports, if --to names another
+// server than the captured one. note says that the version changed.
+//
+// Errors: outbound.ErrNoHTTP2 if the request works only over HTTP/2.
+func (p *Plan) inVersion(ctx context.Context) (q *Plan, note string, err error) {
+	captured, err := url.Parse(p.captured.URL)
+	if err == nil && captured.Host == p.url.Host || p.overConnection() || p.split != nil || p.shown.HTTP == "3" {
+		return p, "", nil
+	}
+	// A client of TLS negotiates the version if it prefers HTTP/2.
+	preferred := p.shown.HTTP
+	if preferred == "2" && p.url.Scheme == "https" {
+		return p, "", nil
+	}
+	version := outbound.Version(ctx, p.url, preferred, p.isLocal(), p.o.Policy)
+	switch {
+	case version == preferred || preferred != "2" && version != "2":
+		return p, "", nil
+	case version != "2" && p.needsHTTP2() && p.shown.Protocol == decode.GRPC:
+		return p, "gRPC needs HTTP/2, but the server supports only HTTP/1.1", outbound.ErrNoHTTP2
+	case version != "2" && p.needsHTTP2():
+		return p, "a bidirectional stream needs HTTP/2, but the server supports only HTTP/1.1", outbound.ErrNoHTTP2
+	}
+	other := *p
+	other.shown.HTTP = version
+	return &other, fmt.Sprintf("the server supports only HTTP/%s: the request was sent over HTTP/%s instead of HTTP/%s", version, version, preferred), nil
 }
 
 // request builds the HTTP request with a body of the given length in bytes; -1 means that the length is

@@ -191,7 +191,7 @@ func (p *Plan) ready() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("replay: %w: the capture does not contain the secret in %s", credential.ErrCredentials, strings.Join(missing, ", nor "))
+		return fmt.Errorf("replay: %w %s", credential.ErrNotRecorded, strings.Join(missing, ", nor "))
 	}
 	if len(p.captured.RequestHeaders) == 0 && p.shown.Method == "" && !p.overConnection() {
 		return errors.New("replay: the exchange has no request")

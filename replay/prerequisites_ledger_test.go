@@ -399,6 +399,8 @@ func TestShortNameOfAnEarlierAnswer(t *testing.T) {
 	name = "q7w2"
 	if _, err := replayBoth(); !errors.Is(err, live.ErrUncertain) || !strings.Contains(err.Error(), `up/0 repeats "k3f9" at 1`) {
 		t.Errorf("another name: %v", err)
+	} else if r, ok := Outdated(err); !ok || r.Comparison != Refused || r.Code != "aborted" || r.Message == "" {
+		t.Errorf("another name: %+v", r)
 	}
 	p, err := replayBoth("1=q7w2")
 	if err != nil {
@@ -406,5 +408,54 @@ func TestShortNameOfAnEarlierAnswer(t *testing.T) {
 	}
 	if r, err := p.Send(t.Context(), nil); err != nil || r.Code != "ok" || got != "q7w2" {
 		t.Errorf("the chosen name: %+v, %v: %q", r, err, got)
+	}
+}
+
+// A later call that is sent alone repeats a short name and a small number that an earlier answer had. The
+// server rejects them, and the result lists them, and no value of the client's own.
+func TestValuesSentAsRecorded(t *testing.T) {
+	c := newLedger(t)
+	name, number := "k3f9", uint64(4711)
+	for path, serve := range map[string]func(*raw) (*raw, error){
+		"/loop.v1.Short/Open": func(*raw) (*raw, error) { return &raw{numberField(textField(nil, 1, name), 2, number)}, nil },
+		"/loop.v1.Short/Read": func(m *raw) (*raw, error) {
+			if get(m.b, 1) != name || get(m.b, 2) != fmt.Sprint(number) {
+				return nil, connect.NewError(connect.CodeNotFound, errors.New("no such name"))
+			}
+			return &raw{textField(nil, 1, "read")}, nil
+		},
+	} {
+		c.server.mux.Handle(path, connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[raw]) (*connect.Response[raw], error) {
+			m, err := serve(r.Msg)
+			if err != nil {
+				return nil, err
+			}
+			return connect.NewResponse(m), nil
+		}, connect.WithCodec(rawCodec{})))
+	}
+	record := func(method string, b []byte) int64 {
+		client := connect.NewClient[raw, raw](c.http, c.server.URL+"/loop.v1.Short/"+method, connect.WithCodec(rawCodec{}))
+		if _, err := client.CallUnary(t.Context(), connect.NewRequest(&raw{b})); err != nil {
+			t.Fatal(err)
+		}
+		return c.recorded()
+	}
+	open := record("Open", textField(nil, 1, "hello"))
+	read := record("Read", textField(numberField(textField(nil, 1, name), 2, number), 3, "mine"))
+	note := func() *Result {
+		r := c.replay(read, c.options())
+		if err := r.NoteAsRecorded(t.Context(), c.store, read); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := note(); r.Comparison != Same || r.AsRecorded != nil || r.Concluded != nil {
+		t.Errorf("the same values: %s %v %q", r.Comparison, r.AsRecorded, r.Concluded)
+	}
+	name, number = "q7w2", 1234
+	r := note()
+	want := []live.RecordedValue{{Value: "k3f9", Path: "1", Exchange: open, FromPath: "1"}, {Value: "4711", Path: "2", Exchange: open, FromPath: "2"}}
+	if r.Comparison != Rejected || !slices.Equal(r.AsRecorded, want) || !strings.Contains(strings.Join(r.Concluded, ""), `sent as recorded, although the live server has not sent these values: "k3f9" (up/0 1; exchange 1 issued it at 1)`) {
+		t.Errorf("other values: %s %+v %q", r.Comparison, r.AsRecorded, r.Concluded)
 	}
 }

@@ -154,26 +154,22 @@ func (r *Request) unedited() *Request {
 	return &plain
 }
 
-// ErrTransport reports an exchange that cannot be sent again as a single request, such as a WebSocket.
+// ErrTransport reports an exchange that cannot be sent again, such as a handshake whose WebSocket the
+// capture does not contain.
 var ErrTransport = errors.New("cannot be sent again")
 
-// CheckTransport refuses exchanges that are not an HTTP request with a response: raw connections,
-// WebSockets, and their handshakes, because nobody would send messages after them.
+// checkTransport refuses exchanges that replay cannot send: those of an unknown transport, and the
+// handshake of a WebSocket that the capture does not contain.
 //
 // Errors: ErrTransport, with the exchange and its transport.
-func CheckTransport(ex *captures.Exchange) error {
-	what := ""
+func checkTransport(ex *captures.Exchange) error {
 	switch {
-	case ex.Transport == captures.WebSocket:
-		what = "is a WebSocket: its messages are not a request with an answer"
 	case ex.Transport != captures.HTTP:
-		what = "is a connection without HTTP (" + string(ex.Transport) + "): its bytes are not a request with an answer"
+		return fmt.Errorf("exchange %d %w: its transport %s is unknown", ex.ID, ErrTransport, ex.Transport)
 	case ex.ChangedProtocol() == string(captures.WebSocket):
-		what = "is the handshake of a WebSocket: to send it alone would only open a WebSocket without messages"
-	default:
-		return nil
+		return fmt.Errorf("exchange %d %w: it is the handshake of a WebSocket, and the capture does not contain the WebSocket's messages", ex.ID, ErrTransport)
 	}
-	return fmt.Errorf("exchange %d %w, as it %s", ex.ID, ErrTransport, what)
+	return nil
 }
 
 // read reads the exchange, or the split stream to which it belongs, and the request body.
@@ -187,7 +183,7 @@ func (r *Request) read(ctx context.Context, src captures.Source) error {
 		ex.Transport == captures.HTTP && ex.ChangedProtocol() == string(captures.WebSocket):
 		return r.readConnection(ctx, src, ex)
 	}
-	if err := CheckTransport(ex); err != nil {
+	if err := checkTransport(ex); err != nil {
 		return err
 	}
 	if !r.Part {
@@ -255,7 +251,7 @@ func (r *Request) readConnection(ctx context.Context, src captures.Source, ex *c
 		// A capture stores the handshake and the WebSocket as two related exchanges.
 		id, err := related(ctx, src, ex.ID, func(rel captures.Relation) (int64, bool) { return rel.Exchange, rel.Target == ex.ID })
 		if err != nil || id == 0 {
-			return errors.Join(err, CheckTransport(ex))
+			return errors.Join(err, checkTransport(ex))
 		}
 		r.id = id
 	}

@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/envelope"
@@ -97,6 +98,12 @@ type Result struct {
 	// Stale are values that are out of date because the live server did not issue a replacement. A
 	// frame with one is not sent.
 	Stale []live.StaleValue `json:"stale,omitempty"`
+	// RetryAfter is the time before which the server wants no further request, from its Retry-After; zero
+	// if it named none.
+	RetryAfter time.Time `json:"retry_after,omitzero"`
+	// AsRecorded are short values that an earlier answer, or the same stream, had first in the capture, and
+	// that were sent unchanged. It is set only if the answer is not the captured one.
+	AsRecorded []live.RecordedValue `json:"sent_as_recorded,omitempty"`
 	// Concluded are unwire's remarks on the course of the replay, as text.
 	Concluded []string `json:"concluded,omitempty"`
 
@@ -143,6 +150,19 @@ func (p *Plan) refused(err error) *Result {
 	}
 }
 
+// Outdated returns the result of a request that could not be planned because err says that one of its values
+// is outdated: it repeats a value of an earlier answer that the live answer lacks. ok is false for another
+// error.
+func Outdated(err error) (r *Result, ok bool) {
+	if !errors.Is(err, live.ErrUncertain) {
+		return nil, false
+	}
+	return &Result{
+		Comparison: Refused, Origin: FromLocal, Code: codeOf(live.ErrUncertain), Message: strings.TrimPrefix(err.Error(), "replay: "),
+		Refreshed: []string{}, Diff: []diff.Change{},
+	}, true
+}
+
 // judge builds the result of a finished session: it compares the recorded response with the captured
 // one.
 func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
@@ -181,10 +201,9 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		p.ignore(r.Diff)
 		p.o.Lesson.ignore(r.Diff)
 	}
-	r.Beats, r.Unsent, r.Concluded, r.Stale = s.beats, s.unsent, s.notes, s.stale
-	if s.unsent > 0 && s.fail == nil {
-		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
-	}
+	r.Beats, r.Unsent, r.Stale = s.beats, s.unsent, s.stale
+	r.RetryAfter = outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())
+	r.Concluded = s.remarks(answer, r.RetryAfter)
 	if !s.answered(answer) && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
@@ -199,6 +218,25 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	r.clean = p.cleaner()
 	r.redact(r.clean)
 	return r, nil
+}
+
+// remarks returns the remarks on the course of the replay that ended with answer. until is the time before
+// which the server wants no further request.
+func (s *session) remarks(answer *decode.Exchange, until time.Time) []string {
+	list := s.notes
+	if s.unsent > 0 && s.fail == nil {
+		list = append(list, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
+	}
+	if asked := outbound.AskedToWait(until, time.Now()); asked != "" {
+		list = append(list, asked)
+	}
+	if s.version != "" {
+		list = append(list, s.version)
+	}
+	if decode.AnsweredInGRPC(&answer.Exchange) {
+		list = append(list, decode.GRPCInsteadOfConnect)
+	}
+	return list
 }
 
 // conclude sets r.Comparison from r.Diff, the differences between the captured exchange (was) and the
@@ -393,6 +431,28 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 		return
 	}
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
+}
+
+// NoteAsRecorded adds to the result of exchange id, if the answer is not the captured one, the values that an
+// earlier answer or the same stream issued in the capture, and that were sent unchanged because they do not
+// look like identifiers. src is the capture.
+//
+// Limits: those of live.AsRecorded. Errors: those of reading the capture.
+func (r *Result) NoteAsRecorded(ctx context.Context, src *store.Store, id int64) (err error) {
+	if r.Comparison == Same || r.live == nil || r.links == nil || r.Status == 0 {
+		return nil
+	}
+	if r.AsRecorded, err = live.AsRecorded(ctx, src, id, r.links.Captured(), r.live); err != nil || len(r.AsRecorded) == 0 {
+		return err
+	}
+	var list []string
+	for i := range r.AsRecorded {
+		v := &r.AsRecorded[i]
+		v.Value = r.Clean(v.Value)
+		list = append(list, v.String())
+	}
+	r.Concluded = append(r.Concluded, "sent as recorded, although the live server has not sent these values: "+strings.Join(list, ", ")+"; if the server rejects one, --set changes it")
+	return nil
 }
 
 // learnIDs adds the identifiers in the live response to ids, each under the captured identifier that it

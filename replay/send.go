@@ -54,6 +54,9 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 
+	// The server of --to may support another version of HTTP than the captured one.
+	p, note, unsupported := p.inVersion(ctx)
+
 	// The journal has the request before anything is sent.
 	number, err := p.noteRequest()
 	if err != nil {
@@ -63,7 +66,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, dialogue: live.NewDialogue()}
+	s := &session{p: p, entry: number, rec: rec, out: out, dialogue: live.NewDialogue(), fail: unsupported, version: note}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.noteAnswer(number, &Result{Origin: FromLocal, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
@@ -75,7 +78,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	// A Retry-After delays further requests, also in later runs.
 	answer := rec.snapshot()
 	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
-	if err := p.noteAnswer(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
+	if err := p.noteAnswer(number, res, res.RetryAfter); err != nil {
 		return res, err
 	}
 	if out != nil {
@@ -121,6 +124,9 @@ type session struct {
 	// at records how far connecting has progressed.
 	at outbound.Progress
 
+	// version says that the HTTP version differs from the captured one; "" if it does not.
+	version string
+
 	// fail is the reason why the exchange did not end regularly; nil if it did.
 	fail error
 
@@ -155,6 +161,10 @@ func (s *session) run(ctx context.Context) error {
 	defer cancel(nil)
 	if s.p.overConnection() {
 		return s.runConnection(ctx, cancel)
+	}
+	if s.fail != nil {
+		s.rec.end(nil, captures.Failed, explain(&s.at, s.fail, s.p.timing.Timeout).Error())
+		return nil
 	}
 	tr := s.p.transport()
 	defer tr.CloseIdleConnections()

@@ -240,3 +240,24 @@ func TestLearn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The result names the time that a server asks to wait, however long.
+func TestResultNamesRetryAfter(t *testing.T) {
+	l := newLab(t)
+	id := l.say("hello")
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		s := newVersionServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(status)
+		}), false, true, true)
+		o := l.withToken(l.options())
+		o.To = mustURL(s.URL)
+		r := l.replay(id, o)
+		if left := time.Until(r.RetryAfter); r.Comparison != Rejected || left < 59*time.Minute || left > time.Hour {
+			t.Errorf("%d: %s, retry after %s", status, r.Comparison, r.RetryAfter)
+		}
+		if got := strings.Join(r.Concluded, "; "); !strings.Contains(got, "the server asked to wait 1h0m0s, until 2") {
+			t.Errorf("%d: remarks %q", status, got)
+		}
+	}
+}

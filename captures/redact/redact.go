@@ -303,6 +303,10 @@ func (r *Redactor) placeholder(secret string, f form) string {
 	return f(r.tag(secret), len(secret))
 }
 
+// Placeholder returns the text that replaces, in a header, a value that is known to be a secret. Equal secrets
+// have equal placeholders within a capture.
+func (r *Redactor) Placeholder(secret string) string { return r.placeholder(secret, bracketed) }
+
 // fill returns n bytes that replace a secret: a placeholder. If secret is "", the bytes continue the previous
 // secret and are replaced by dots.
 func fill(r *Redactor, secret string, n int) string {

@@ -48,7 +48,7 @@ service Talk {
 
 // rpcServer serves talk.v1.Talk on loopback until it is killed:
 //
-//	rpcserver connect|grpc|noreflection [PREFIX]
+//	rpcserver connect|grpc|noreflection|http1only|http2only [PREFIX]
 //
 // GET /handlers of connect-go reports how often a handler ran, and /authorization the last
 // authorization header.
@@ -88,8 +88,8 @@ func serveCalls(args []string) error {
 		return talk.grpcServer().Serve(l)
 	}
 	server := &http.Server{Handler: http.StripPrefix(prefix, talk.connectHandler(args[0] != "noreflection")), Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute}
-	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true)
+	server.Protocols.SetHTTP1(args[0] != "http2only")
+	server.Protocols.SetUnencryptedHTTP2(args[0] != "http1only")
 	return server.Serve(l)
 }
 

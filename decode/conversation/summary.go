@@ -14,9 +14,9 @@ import (
 	"unwire/decode"
 )
 
-// codeVersion must be incremented with every change of this file that yields a different summary for the same
+// codeVersion must be incremented with every change, also of package decode, that yields a different summary for the same
 // exchange. Older summaries are then derived again.
-const codeVersion = 1
+const codeVersion = 2
 
 // summaryVersion returns the version of summaries that are derived with a profile. It depends on how the profile
 // splits streams.

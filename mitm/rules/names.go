@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/filter"
+	"unwire/decode/suggest"
 	"unwire/replay/edit"
 )
 
@@ -129,7 +130,7 @@ func fitsOne(types []protoreflect.MessageDescriptor, check func(protoreflect.Mes
 			return err
 		}
 		for _, known := range namesOf(name.Type) {
-			if d := editDistance(strings.ToLower(name.Name), strings.ToLower(known)); bestDistance < 0 || d < bestDistance {
+			if d := suggest.Distance(strings.ToLower(name.Name), strings.ToLower(known)); bestDistance < 0 || d < bestDistance {
 				best, bestDistance = err, d
 			}
 		}
@@ -151,7 +152,7 @@ func namesOf(md protoreflect.MessageDescriptor) (names []string) {
 // fields of the message.
 func suggestField(e *edit.NameError) string {
 	names := namesOf(e.Type)
-	distance := func(name string) int { return editDistance(strings.ToLower(e.Name), strings.ToLower(name)) }
+	distance := func(name string) int { return suggest.Distance(strings.ToLower(e.Name), strings.ToLower(name)) }
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
 	switch {
 	case len(names) == 0:

@@ -23,6 +23,7 @@ import (
 	"unwire/captures"
 	"unwire/decode/envelope"
 	"unwire/decode/filter"
+	"unwire/decode/suggest"
 	"unwire/replay/edit"
 )
 
@@ -262,18 +263,18 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		case read != nil:
 			read(value)
 		default:
-			p.fault(name, "%q is not a word of rules%s", name.Value, suggest(name.Value, known))
+			p.fault(name, "%q is not a word of rules%s", name.Value, similarWords(name.Value, known))
 		}
 		seen[name.Value] = true
 	}
 }
 
-// suggest returns the end of an error message that names the known words similar to an unknown one, or all of them.
-func suggest[V any](name string, known map[string]V) string {
+// similarWords returns the end of an error message that names the known words similar to an unknown one, or all of them.
+func similarWords[V any](name string, known map[string]V) string {
 	var names, similar []string
 	for k := range known {
 		names = append(names, k)
-		if editDistance(strings.ToLower(name), k) <= max(1, (len(k)+1)/3) {
+		if suggest.Distance(strings.ToLower(name), k) <= max(1, (len(k)+1)/3) {
 			similar = append(similar, k)
 		}
 	}
@@ -283,26 +284,6 @@ func suggest[V any](name string, known map[string]V) string {
 		return "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return "; the valid words are " + strings.Join(names, ", ")
-}
-
-// editDistance returns the Levenshtein distance.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
 
 // plain reports whether a node has a kind and is written out, i.e. without alias, anchor or tag. Otherwise it reports
@@ -485,7 +466,7 @@ func (p *parser) failure(n *yaml.Node) *failure {
 		for _, name := range envelope.Codes()[1:] {
 			known[name] = true
 		}
-		p.fault(code, "%q is not an error code%s", f.Code, suggest(f.Code, known))
+		p.fault(code, "%q is not an error code%s", f.Code, similarWords(f.Code, known))
 	}
 	return f
 }

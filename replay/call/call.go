@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/replay/outbound"
 )
 
@@ -95,6 +96,10 @@ type Options struct {
 
 	// Record records the request and the response; nil records nothing.
 	Record captures.Recorder
+
+	// Placeholder returns the text that replaces a secret of Headers in Record. By default, equal secrets
+	// have equal placeholders within this call.
+	Placeholder func(secret string) string
 }
 
 // Messages supplies the request messages of a call, and receives the responses.
@@ -122,6 +127,10 @@ type Result struct {
 	Local bool
 	// Reason is the kind of failure for programs, if no response arrived.
 	Reason outbound.Reason
+
+	// RetryAfter is the time before which the server wants no further request, from its Retry-After; zero
+	// if it named none.
+	RetryAfter time.Time
 
 	// Sent and Received are the numbers of messages.
 	Sent, Received int
@@ -179,6 +188,7 @@ func Do(ctx context.Context, o Options, m Messages) (*Result, error) {
 		c.fail(s, err)
 	}
 	if s.answered {
+		c.result.RetryAfter = outbound.RetryAfter(s.retryAfter, time.Now())
 		o.Reach.Pace.Observe(o.To.Hostname(), s.status, c.result.Code, s.retryAfter)
 	}
 	return c.result, nil
@@ -194,6 +204,9 @@ func (o *Options) defaults() {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.Placeholder == nil {
+		o.Placeholder = redact.New(redact.Options{}).Placeholder
 	}
 	o.HTTP2 = o.HTTP2 || o.Protocol == GRPC || o.Method.IsStreamingClient() && o.Method.IsStreamingServer()
 }

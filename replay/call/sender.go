@@ -18,9 +18,6 @@ import (
 	"unwire/replay/outbound"
 )
 
-// redacted replaces a secret in the recording. It has the format of the placeholders in captures.
-const redacted = "[redacted:00000000]"
-
 // A sender is the HTTP client that connect-go uses for one call. It records the request and the
 // response.
 type sender struct {
@@ -150,7 +147,7 @@ func (s *sender) kept(h http.Header) captures.Headers {
 	for i := range list {
 		for _, secret := range s.secrets {
 			if secret != "" {
-				list[i].Value = strings.ReplaceAll(list[i].Value, secret, redacted)
+				list[i].Value = strings.ReplaceAll(list[i].Value, secret, s.o.Placeholder(secret))
 			}
 		}
 	}

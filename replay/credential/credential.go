@@ -27,9 +27,13 @@ import (
 	"unwire/captures/profile"
 )
 
-// ErrCredentials reports that a secret of the captured request is missing: it was redacted in the
-// capture, and the user did not provide it.
+// ErrCredentials reports that a secret is missing: it was redacted in the capture, and the user did not
+// provide it, or the user refers to a secret that does not exist.
 var ErrCredentials = errors.New("credentials are missing")
+
+// ErrNotRecorded is the ErrCredentials of a captured request whose secrets the capture does not contain. The
+// text of an error continues with where they were.
+var ErrNotRecorded = fmt.Errorf("%w: the capture does not contain the secret in", ErrCredentials)
 
 // ErrExpired reports that a token has expired or expires too soon. Such an error is also an
 // ErrCredentials.

@@ -88,7 +88,7 @@ func TestApplyProto(t *testing.T) {
 		{str, "0a0161", "set", "value=hex:00", "0a066865783a3030"},
 		{str, "0a0161", "set", "valu=x", "!google.protobuf.StringValue has no field \"valu\""},
 		{typ, "", "set", "syntax=SYNTAX_PROTO3", "3001"},
-		{typ, "", "set", "syntax=NO", "!has no value \"NO\""},
+		{typ, "", "set", "syntax=NO", "!has no value \"NO\"; its values are SYNTAX_PROTO2, SYNTAX_PROTO3, SYNTAX_EDITIONS"},
 		{typ, "", "set", "fields.type_url=x", "1203320178"},
 		{typ, "", "add", `source_context={"fileName":"f"}`, "2a030a0166"},
 		{typ, "", "set", "source_context.fileName=f", "2a030a0166"},

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"unwire/decode/suggest"
 	"unwire/decode/text"
 	"unwire/decode/wire"
 )
@@ -116,7 +117,7 @@ func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error
 		}
 		m := dynamicpb.NewMessage(md)
 		if err := protojson.Unmarshal([]byte(value), m); err != nil {
-			return nil, err
+			return nil, suggest.EnumInJSON(err, m.Descriptor())
 		}
 		return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	}
@@ -152,7 +153,7 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	}
 	v := fd.Enum().Values().ByName(protoreflect.Name(value))
 	if v == nil {
-		return nil, fmt.Errorf("the enum %s has no value %q", fd.Enum().FullName(), value)
+		return nil, fmt.Errorf("the enum %s has no value %q%s", fd.Enum().FullName(), value, suggest.EnumValue(fd.Enum(), value))
 	}
 	return wire.AppendVarint(nil, uint64(v.Number())), nil
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 
 	"unwire/captures"
 	"unwire/captures/store"
@@ -39,27 +38,13 @@ const maxEarlier = 200
 //
 // Limits: the last 200 exchanges with the same host.
 func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error) {
-	last, err := store.Exchange(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-	host, err := url.Parse(last.URL)
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-
 	// Only exchanges with the same host can have issued them.
-	var earlier []int64
-	for row, err := range store.Exchanges(ctx) {
-		if err != nil {
-			return nil, fmt.Errorf("replay: %w", err)
-		}
-		if u, err := url.Parse(row.URL); err == nil && row.ID < id && strings.EqualFold(u.Host, host.Host) {
-			earlier = append(earlier, row.ID)
-		}
+	earlier, err := earlierOnHost(ctx, store, id)
+	if err != nil {
+		return nil, err
 	}
 	s := &issuers{tokens: map[string]int64{}, own: map[string]bool{}, needs: map[int64]map[int64]bool{}, budget: values.MaxInflated}
-	for _, n := range append(earlier[max(0, len(earlier)-maxEarlier):], id) {
+	for _, n := range append(earlier, id) {
 		ex, err := decode.Decode(ctx, store, n, decode.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("replay: %w", err)

@@ -168,6 +168,11 @@ type Links struct {
 	// the one path before, at the other path.
 	consistent map[string]bool
 
+	// ownPlaces caches isOwnPlace and isVocabulary.
+	ownPlaces map[string]bool
+	// firstTerm maps each term to the index in down of the first message that has it; nil until it is needed.
+	firstTerm map[string]int
+
 	// up are the client's messages.
 	up []parsedMessage
 	// before is the number of messages in down that precede each client message.
@@ -220,7 +225,7 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 
 // newLinks is NewLinks for either side of the exchange; r names the sides.
 func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r roles) *Links {
-	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
+	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, ownPlaces: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
 	ups := 0
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
@@ -264,6 +269,9 @@ func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r ro
 	}
 	return l
 }
+
+// Captured returns the captured exchange.
+func (l *Links) Captured() *decode.Exchange { return l.captured }
 
 // parse divides a frame's message into its values (leaves).
 func (l *Links) parse(f *decode.Frame) parsedMessage {
@@ -483,7 +491,7 @@ func (l *Links) source(i int, v *values.Leaf) (at int, from *values.Leaf) {
 	for j := l.before[i] - 1; j >= 0; j-- {
 		for k := range l.down[j].leaves {
 			d := &l.down[j].leaves[k]
-			if d.Value != v.Value {
+			if d.Value != v.Value || !v.Small && !v.IsMessage() && l.isOwn(v.Text(), v.Path, d.Path) {
 				continue
 			}
 			if !v.Small || d.Last == v.Last && (d.Depth == v.Depth || alone && l.issues(d.Path)) && l.alwaysIssuedAt(v, d) {
@@ -542,7 +550,7 @@ func (l *Links) wasIssued(value string, before int) bool {
 func (l *Links) nestedBindings(i int, bound map[string]bool) (out []Binding) {
 	for _, n := range l.inside[i] {
 		leaf := &l.up[i].leaves[n.leaf]
-		if bound[leaf.Path] {
+		if bound[leaf.Path] || n.how == values.AsIs && !n.id && l.isOwn(n.token, leaf.Path, n.path) {
 			continue
 		}
 		d := &l.down[n.down]

@@ -35,7 +35,7 @@ func (c *Schedule) repeated(w *waiter, data []byte) *StaleValue {
 		d := &l.down[s.t.down]
 		for _, term := range slices.Sorted(maps.Keys(d.termsOf())) {
 			path, sent := now[term]
-			if !sent || l.up[i].termsOf()[term] == "" || l.isOwnTerm(term, s.t.down) || hasTerm(down, term) {
+			if !sent || l.up[i].termsOf()[term] == "" || l.isOwnTerm(term, s.t.down) || hasTerm(down, term) || l.isOwn(term, path, d.termsOf()[term]) {
 				continue
 			}
 			reason := fmt.Sprintf("the live server has sent %s/%d instead, without %q", l.roles.in, s.result().frame.Seq, cut(term, longestCarried))

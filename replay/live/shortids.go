@@ -205,3 +205,125 @@ func isIDName(path string) bool {
 	name = name[strings.LastIndexAny(name, ". ")+1:]
 	return name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID")
 }
+
+// Both sides of a conversation use values such as states, prices, models and dimensions, so that the client
+// sends some of them by chance after the server did. A place in the client's messages is its own if the
+// client also sends values there that no server message had before. A value is not issued if both sides
+// return to earlier values, and the client does not follow the server.
+
+// longID is the number of digits from which a number is an identifier wherever it occurs.
+const longID = 15
+
+// maxCompared is the number of client messages whose values are compared.
+const maxCompared = 10_000
+
+// isOwn reports whether a value at path in a client frame is the client's own, although the server sent it
+// before at the path from: it does not have the format of an identifier, and its place is the client's own,
+// or both places have a small vocabulary.
+func (l *Links) isOwn(value, path, from string) bool {
+	return !hasIDFormat(value) && (l.isOwnPlace(path) || l.isVocabulary(path, from))
+}
+
+// hasIDFormat reports whether a text has the format of an identifier, or of a random name.
+func hasIDFormat(s string) bool {
+	return values.ClassOf(s) != "" || values.IsRandomName(s) || values.IsDigits(s) && len(s) >= longID
+}
+
+// isOwnPlace reports whether the client also sends values at a path that no server message had before, as a
+// whole or as a part.
+func (l *Links) isOwnPlace(path string) bool {
+	path = edit.WithoutIndexes(path)
+	if own, known := l.ownPlaces[path]; known {
+		return own
+	}
+	own := false
+	for i := range l.up[:min(len(l.up), maxCompared)] {
+		for k := range l.up[i].leaves {
+			v := &l.up[i].leaves[k]
+			if own = edit.WithoutIndexes(v.Path) == path && l.isNew(i, k); own {
+				break
+			}
+		}
+		if own {
+			break
+		}
+	}
+	l.ownPlaces[path] = own
+	return own
+}
+
+// isNew reports whether client frame i has a value, its leaf k, of which no server message before it had
+// any part, although there was one. Of a value with the format of an identifier, this says nothing about its
+// place.
+func (l *Links) isNew(i, k int) bool {
+	v := &l.up[i].leaves[k]
+	if v.IsMessage() || v.Value == "t" || v.Value == zero || hasIDFormat(v.Text()) {
+		return false
+	}
+	answers := slices.ContainsFunc(l.down[:l.before[i]], func(h parsedMessage) bool { return !h.heartbeat && h.shape.IsFrame() })
+	if !answers || l.wasIssued(v.Value, l.before[i]) || slices.ContainsFunc(l.inside[i], func(n innerBinding) bool { return n.leaf == k }) {
+		return false
+	}
+	for term, path := range l.up[i].termsOf() {
+		if path == v.Path && l.wasTermIssued(term, l.before[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wasTermIssued reports whether one of the first server messages has a term; before is their number. It is
+// true if there are too many terms to tell.
+func (l *Links) wasTermIssued(term string, before int) bool {
+	if l.firstTerm == nil {
+		l.firstTerm = map[string]int{}
+		for j := range l.down {
+			for term := range l.down[j].termsOf() {
+				if _, known := l.firstTerm[term]; !known && len(l.firstTerm) < maxTokens {
+					l.firstTerm[term] = j
+				}
+			}
+		}
+	}
+	at, ok := l.firstTerm[term]
+	return ok && at < before || len(l.firstTerm) >= maxTokens
+}
+
+// isVocabulary reports whether the client's values at path and the server's values at from are words of a
+// vocabulary that both use independently: one of the two returns to an earlier value after another one, and
+// the client does not always send what the server sent last. Elements of lists are not compared.
+func (l *Links) isVocabulary(path, from string) bool {
+	key := path + "~" + from
+	if known, ok := l.ownPlaces[key]; ok {
+		return known
+	}
+	var client, server []string
+	follows := true
+	for i, j := 0, 0; i < min(len(l.up), maxCompared); i++ {
+		for ; j < l.before[i]; j++ {
+			if v := values.LeafAt(l.down[j].leaves, from); v != nil {
+				server = append(server, v.Value)
+			}
+		}
+		v := values.LeafAt(l.up[i].leaves, path)
+		if v == nil || len(server) == 0 {
+			continue
+		}
+		client = append(client, v.Value)
+		follows = follows && v.Value == server[len(server)-1]
+	}
+	l.ownPlaces[key] = !follows && edit.WithoutIndexes(from) == from && (returns(client) || returns(server))
+	return l.ownPlaces[key]
+}
+
+// returns reports whether a list has a value again after another one.
+func returns(list []string) bool {
+	last := map[string]int{}
+	for i, v := range list {
+		if at, ok := last[v]; ok && at < i-1 {
+			return true
+		}
+		last[v] = i
+	}
+	return false
+}

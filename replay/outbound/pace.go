@@ -144,6 +144,15 @@ func RetryAfter(value string, now time.Time) time.Time {
 	return time.Time{}
 }
 
+// AskedToWait describes a time before which a server accepts no requests, as RetryAfter returned it at the
+// time now: how long it asked to wait, and until when. It is "" for the zero time and for one in the past.
+func AskedToWait(until, now time.Time) string {
+	if !until.After(now) {
+		return ""
+	}
+	return fmt.Sprintf("the server asked to wait %s, until %s", until.Sub(now).Round(time.Second), until.UTC().Format(time.RFC3339))
+}
+
 // Pause waits for d, or until ctx ends.
 //
 // Errors: the cause of ctx.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -186,8 +187,8 @@ const (
 	OnlyHTTP2 = "the server answers in HTTP/2 only, as servers of gRPC do"
 	OnlyHTTP1 = "the server answers in HTTP/1.1 only"
 
-	// NeverHTTP2 also describes a server that closes the connection at once.
-	NeverHTTP2 = "the server ended the connection without an answer in HTTP/2; it may support HTTP/1.1 only"
+	// neverHTTP2 also describes a server that closes the connection at once.
+	neverHTTP2 = "the server ended the connection without an answer in HTTP/2; it may support HTTP/1.1 only"
 )
 
 // versionFault explains the error that results from a response in another HTTP version than the
@@ -204,20 +205,25 @@ func versionFault(err error) string {
 		return OnlyHTTP1
 	// The connection ended before the request was written, so net/http does not say why.
 	case strings.Contains(text, "http2: client conn could not be established"):
-		return NeverHTTP2
+		return neverHTTP2
 	}
 	return ""
+}
+
+// IsVersionFault reports whether the message of a Failure, or a text that contains it, says that the server
+// speaks another version of HTTP than the request.
+func IsVersionFault(message string) bool {
+	return slices.ContainsFunc([]string{OnlyHTTP2, OnlyHTTP1, neverHTTP2}, func(fault string) bool { return strings.Contains(message, fault) })
 }
 
 // protocolFault explains the error of a connection on which both sides support no common protocol; both
 // results are "" for any other error.
 func protocolFault(err error) (Reason, string) {
 	var header tls.RecordHeaderError
-	switch text := err.Error(); {
+	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &header):
 		return NotTLS, "the server does not speak TLS on this port"
-	// crypto/tls exports no type for a server's alert.
-	case errors.Is(err, errNoHTTP2), strings.Contains(text, "remote error: tls: no application protocol"):
+	case errors.Is(err, ErrNoHTTP2), isNoALPN(err):
 		return NoHTTP2, "the server does not support HTTP/2"
 	}
 	return "", ""

@@ -47,7 +47,7 @@ func TestOtherVersionOfHTTP(t *testing.T) {
 
 	for _, c := range []struct{ version, address, want, early string }{
 		{"1.1", http2.Addr().String(), OnlyHTTP2, OnlyHTTP2},
-		{"2", http1.Addr().String(), OnlyHTTP1, NeverHTTP2}, // if the answer is read before the request is written
+		{"2", http1.Addr().String(), OnlyHTTP1, neverHTTP2}, // if the answer is read before the request is written
 	} {
 		transport := New("http", c.version, true, true, Policy{})
 		var at Progress

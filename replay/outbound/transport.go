@@ -10,9 +10,9 @@ import (
 // idleTimeout is how long an idle connection is kept.
 const idleTimeout = 10 * time.Second
 
-// errNoHTTP2 aborts the TLS handshake if a call needs HTTP/2 and the server does not negotiate it;
-// net/http would otherwise send the call over HTTP/1.1.
-var errNoHTTP2 = errors.New("the server does not negotiate HTTP/2")
+// ErrNoHTTP2 reports that a call needs HTTP/2 and the server does not support it. It also aborts the TLS
+// handshake; net/http would otherwise send the call over HTTP/1.1.
+var ErrNoHTTP2 = errors.New("the server does not support HTTP/2")
 
 // New returns an HTTP transport for URLs of a scheme that uses one version of HTTP: "2" or "1.1". It
 // uses no proxy, follows no redirects, adds no compression, and connects only to this machine unless
@@ -37,7 +37,7 @@ func New(scheme, version string, local, fallback bool, p Policy) *http.Transport
 		if t.Protocols.SetHTTP1(fallback); !fallback {
 			t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error {
 				if s.NegotiatedProtocol != "h2" {
-					return errNoHTTP2
+					return ErrNoHTTP2
 				}
 				return nil
 			}

@@ -41,8 +41,30 @@ type Answer struct {
 	// FromParser means that the error message has the form of a parser's error, and not of an error
 	// from the RPC handler.
 	FromParser bool
-	// retryAfter is how long the server asked clients to wait; 0 if it did not.
-	retryAfter time.Duration
+	// retryAt is the time until which the server asked clients to wait, also if that time is in the past;
+	// zero if it did not ask.
+	retryAt time.Time
+}
+
+// wantsNoMore reports whether the server refused further requests, at least for some time.
+func (a *Answer) wantsNoMore() bool {
+	return outbound.WantsNoMore(a.Status, a.Code) || a.Status == http.StatusServiceUnavailable && !a.retryAt.IsZero()
+}
+
+// firstBackoff is half of the pause before the second repetition of a request.
+const firstBackoff = 100 * time.Millisecond
+
+// pause returns how long to wait before a request is repeated after this answer, which the server gave at
+// the time now. try counts the earlier repetitions. If the server names a time that is over, repetitions
+// after the first one wait longer and longer.
+func (a *Answer) pause(try int, now time.Time) time.Duration {
+	switch d := a.retryAt.Sub(now); {
+	case d > 0:
+		return d
+	case try == 0:
+		return 0
+	}
+	return firstBackoff << try
 }
 
 // Brief returns the response in a short phrase: the error, or the HTTP status.

@@ -202,14 +202,10 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 		case a.Accepted:
 			c.executed++
 			return a, Stop("the server accepted the malformed request %d, so it may have executed the method", c.Requests)
-		case outbound.WantsNoMore(a.Status, a.Code):
-			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
-				return a, Stop("the server answered %s to request %d", a.Brief(), c.Requests)
+		case a.wantsNoMore():
+			if err := c.waitFor(a, try); err != nil {
+				return a, err
 			}
-			if c.o.Waiting != nil {
-				c.o.Waiting(a.retryAfter, a.Brief())
-			}
-			c.next = time.Now().Add(a.retryAfter)
 		default:
 			if ofHandlers[a.Code] && !(c.complete && a.Code == deadlineExceeded) {
 				c.executed++
@@ -217,6 +213,27 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 			return a, nil
 		}
 	}
+}
+
+// waitFor makes the next request wait as the answer a, with which the server refused a request, asks.
+//
+// Errors: a stopError if the answer names no time, if the time is too long, or after maxRetries.
+func (c *Client) waitFor(a *Answer, try int) error {
+	now := time.Now()
+	pause := a.pause(try, now)
+	switch {
+	case a.retryAt.IsZero():
+		return Stop("the server answered %s to request %d", a.Brief(), c.Requests)
+	case pause > c.o.MaxWait:
+		return Stop("the server answered %s to request %d; %s", a.Brief(), c.Requests, outbound.AskedToWait(a.retryAt, now))
+	case try >= maxRetries:
+		return Stop("the server answered %s to request %d, also after %d repetitions", a.Brief(), c.Requests, maxRetries)
+	}
+	if c.o.Waiting != nil {
+		c.o.Waiting(pause, a.Brief())
+	}
+	c.next = now.Add(pause)
+	return nil
 }
 
 // ErrSize reports that a message is larger than the server accepts; see Client.MaxMessage.
@@ -360,10 +377,7 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 	// Only the beginning of an answer is read: an error is short.
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	a := &Answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
-	now := time.Now()
-	if at := outbound.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
-		a.retryAfter = max(at.Sub(now), time.Millisecond)
-	}
+	a.retryAt = outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	a.read(c.protocol, resp, data)
 	if err != nil && a.Code == "" {
 		a.Fail = plain(err)

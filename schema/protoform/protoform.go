@@ -25,6 +25,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/decode/suggest"
 )
 
 // A Format is a text format for protobuf messages: protojson or prototext.
@@ -120,7 +122,7 @@ func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find f
 		err = prototext.UnmarshalOptions{AllowPartial: true, Resolver: types}.Unmarshal(text, m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the input is not the %s form of %s: %w", format, md.FullName(), err)
+		return nil, fmt.Errorf("the input is not the %s form of %s: %w", format, md.FullName(), suggest.EnumInJSON(err, md))
 	}
 	return proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
 }

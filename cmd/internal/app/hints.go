@@ -28,6 +28,14 @@ func costHint(err error) string {
 	return ""
 }
 
+// credentialsHint returns what to do about a missing secret: of a captured request, or of a reference.
+func credentialsHint(err error) string {
+	if errors.Is(err, credential.ErrNotRecorded) {
+		return "secrets in the capture are redacted: provide the secret in the environment or with --credentials"
+	}
+	return "provide the secret in the environment, or refer to it: env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT"
+}
+
 // hintFor returns a hint for the most frequent errors, such as a missing CA or a file that is not a
 // capture; "" for others.
 func hintFor(err error) string {
@@ -62,7 +70,7 @@ func hintFor(err error) string {
 	case errors.Is(err, credential.ErrExpired):
 		return "get a new token; with an API key, 'unwire replay --refresh' gets a new one"
 	case errors.Is(err, credential.ErrCredentials):
-		return "secrets in the capture are redacted: provide the secret in the environment or with --credentials"
+		return credentialsHint(err)
 	case errors.Is(err, replay.ErrTransport):
 		return "'unwire show' prints the exchange"
 	case errors.Is(err, schema.ErrNoFiles):

@@ -131,7 +131,7 @@ var table = map[string]row{
 		why:     "bodies are split into frames and put together again, whoever decides what changes in them",
 	},
 	"mitm/rules": {
-		imports: []string{"captures", "decode", "decode/envelope", "decode/filter", "decode/jsontree", "decode/search", "decode/wire", "mitm/rewrite", "replay/edit"},
+		imports: []string{"captures", "decode", "decode/envelope", "decode/filter", "decode/jsontree", "decode/search", "decode/suggest", "decode/wire", "mitm/rewrite", "replay/edit"},
 		tests:   []string{"schema"},
 		why:     "rules select frames as filters do and edit messages as replay does; the relays know only the interface of mitm/rewrite",
 	},
@@ -177,7 +177,8 @@ var table = map[string]row{
 		imports: []string{"decode/wire", "decode/kind", "decode/envelope"},
 		why:     "recognises payloads in other encodings by their bytes",
 	},
-	"decode/known": {why: "the well-known types are a table"},
+	"decode/known":   {why: "the well-known types are a table"},
+	"decode/suggest": {why: "similar names are found by their letters and descriptors, whatever they are of"},
 	"decode/filter": {
 		imports: []string{"captures", "decode", "decode/envelope", "decode/fieldpath", "decode/jsontree", "decode/search", "decode/wire"},
 		why:     "one language selects exchanges and frames for listing, search and rules",
@@ -256,7 +257,7 @@ var table = map[string]row{
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
-	"schema/protoform": {why: "prints messages by their descriptors, regardless of the source"},
+	"schema/protoform": {imports: []string{"decode/suggest"}, why: "prints messages by their descriptors, regardless of the source"},
 	"schema/jsonname":  {why: "the naming rule is a leaf"},
 	"schema/update/source": {
 		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle/model", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"time"
 
 	"unwire/replay"
 	"unwire/replay/suite"
@@ -21,6 +22,10 @@ type ReplayResult struct {
 	version
 	// Result is the outcome of the replay; its fields become members of the JSON object.
 	*replay.Result
+
+	// After is the number of the exchange that --after names, if this is the result of that exchange. It ended
+	// without a regular answer, so the request itself was not sent.
+	After int64 `json:"after,omitempty"`
 }
 
 // CallFailure is the error that a call of `unwire call` ended with, on stderr.
@@ -39,6 +44,9 @@ type CallFailure struct {
 
 	// Reason is the kind of local failure, with the same values as for replay.
 	Reason string `json:"reason,omitempty"`
+
+	// RetryAfter is the time before which the server wants no further request, from its Retry-After header.
+	RetryAfter time.Time `json:"retry_after,omitzero"`
 
 	// Details are the detail messages in the server's error.
 	Details []FailureDetail `json:"details"`

@@ -99,6 +99,9 @@ func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.Message != "" {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("message: %s\n", term.Clean(at.Message))))
 	}
+	if at.Exchange != nil && decode.AnsweredInGRPC(&at.Exchange.Exchange) {
+		fmt.Fprint(w, out.Wrap("hint: "+decode.GRPCInsteadOfConnect+"\n"))
+	}
 }
 
 // programText formats the program that opened a connection: its process, and the name and version that

@@ -1,6 +1,7 @@
 package standintest
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"slices"
@@ -19,6 +20,9 @@ type Tap struct {
 	// Store is the capture in which requests and responses are recorded.
 	Store *store.Store
 
+	// HTTP is the version of HTTP that is recorded; "" for 2.
+	HTTP string
+
 	// Last is the number of the exchange that began last.
 	Last atomic.Int64
 
@@ -28,7 +32,7 @@ type Tap struct {
 
 // RoundTrip sends a request and records it with its response.
 func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec, err := t.Store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: "2", RequestHeaders: headers(r.Header), Source: "proxy"})
+	rec, err := t.Store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: cmp.Or(t.HTTP, "2"), RequestHeaders: headers(r.Header), Source: "proxy"})
 	if err != nil {
 		return nil, err
 	}

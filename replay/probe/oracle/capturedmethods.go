@@ -2,6 +2,8 @@ package oracle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 
@@ -70,7 +72,7 @@ func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, ex
 		if exchange != 0 && row.ID != exchange {
 			continue
 		}
-		if err := replay.CheckTransport(row); err != nil {
+		if err := checkTransport(row); err != nil {
 			if exchange != 0 {
 				return nil, err
 			}
@@ -83,6 +85,28 @@ func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, ex
 		}
 	}
 	return m, nil
+}
+
+// ErrNotRequest reports an exchange that is not a request with an answer, so that no request can ask about
+// its messages.
+var ErrNotRequest = errors.New("cannot be verified")
+
+// checkTransport refuses exchanges that are not an HTTP request with an answer.
+//
+// Errors: ErrNotRequest, with the exchange and its transport.
+func checkTransport(ex *captures.Exchange) error {
+	what := ""
+	switch {
+	case ex.Transport == captures.WebSocket:
+		what = "it is a WebSocket"
+	case ex.Transport != captures.HTTP:
+		what = "it is a connection without HTTP (" + string(ex.Transport) + ")"
+	case ex.ChangedProtocol() == string(captures.WebSocket):
+		what = "it is the handshake of a WebSocket"
+	default:
+		return nil
+	}
+	return fmt.Errorf("exchange %d %w: %s, and verify sends only requests of Connect, gRPC and gRPC-Web", ex.ID, ErrNotRequest, what)
 }
 
 // addExchange examines the exchange row, unless enough exchanges of its method were examined.

@@ -64,12 +64,14 @@ func TestItStopsWhereTheServerWantsIt(t *testing.T) {
 	for _, c := range []struct {
 		name, body, retry string
 		status            int
+		why               string
 	}{
-		{"429", "", "", http.StatusTooManyRequests},
-		{"exhausted", `{"code":"resource_exhausted","message":"enough"}`, "", 429},
-		{"denied", `{"code":"permission_denied","message":"no"}`, "", 403},
-		{"unauthenticated", `{"code":"unauthenticated","message":"who"}`, "", 401},
-		{"later", "", "3600", http.StatusTooManyRequests},
+		{"429", "", "", http.StatusTooManyRequests, "HTTP 429"},
+		{"exhausted", `{"code":"resource_exhausted","message":"enough"}`, "", 429, "resource_exhausted"},
+		{"denied", `{"code":"permission_denied","message":"no"}`, "", 403, "permission_denied"},
+		{"unauthenticated", `{"code":"unauthenticated","message":"who"}`, "", 401, "unauthenticated"},
+		{"later", "", "3600", http.StatusTooManyRequests, "the server asked to wait 1h0m0s, until 2"},
+		{"later, unavailable", "", "3600", http.StatusServiceUnavailable, "the server asked to wait 1h0m0s, until 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var requests atomic.Int64
@@ -91,7 +93,7 @@ func TestItStopsWhereTheServerWantsIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Stopped == "" || requests.Load() != 21 || res.Requests != 21 {
+			if !strings.Contains(res.Stopped, c.why) || requests.Load() != 21 || res.Requests != 21 {
 				t.Errorf("%d requests: %+v", requests.Load(), res)
 			}
 		})
@@ -121,6 +123,27 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 	}
 	if res.Stopped != "" || len(res.Fields) != len(plain.Fields) || res.Requests <= plain.Requests {
 		t.Errorf("%d fields in %d requests, without a limit %d in %d: %s", len(res.Fields), res.Requests, len(plain.Fields), plain.Requests, res.Stopped)
+	}
+}
+
+// A Retry-After in the past is not a reason to repeat a request at once, again and again.
+func TestRetryAfterInThePastBacksOff(t *testing.T) {
+	var refused []time.Time
+	server := startConnect(t, oneMethod(1).files(t), func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			refused = append(refused, time.Now()) // one request at a time
+			w.Header().Set("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT")
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+	})
+	res, err := oracle.Run(t.Context(), probe.Options{To: server.url, Method: call})
+	if err != nil || !strings.Contains(res.Stopped, "also after 5 repetitions") || len(refused) != 6 {
+		t.Fatalf("%d requests: %s %v", len(refused), res.Stopped, err)
+	}
+	for i := 2; i < len(refused); i++ {
+		if pause, least := refused[i].Sub(refused[i-1]), 200*time.Millisecond<<(i-2); pause < least {
+			t.Errorf("repetition %d after %s, want %s or more", i, pause, least)
+		}
 	}
 }
 

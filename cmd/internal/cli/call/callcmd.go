@@ -53,6 +53,10 @@ type callFlags struct {
 
 	// timeout limits the time of the call.
 	timeout time.Duration
+
+	// source is the flag, with a space behind it, with which 'unwire schema print' uses the definitions of
+	// the call: "--proto reflect:URL "; "" if it uses them without a flag.
+	source string
 }
 
 // callCommand returns the command 'unwire call', which calls an RPC method.
@@ -73,13 +77,16 @@ message, and prints each answer as soon as it arrives.
 
 call searches for the definition of the method in --proto, UNWIRE_PROTO, the capture of
 --like, and unwire.yaml, in this order. If none of them defines the method, call asks the
-server for the definition by server reflection.
+server for the definition by server reflection. With -o, call also stores definitions of
+--proto or of the server in the capture, unless the capture defines the method already.
 
 --like copies the method, the server, the headers and the protocol from a recorded
 exchange. call does not accept a secret itself as an argument. It reads secrets from the
 environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or from a
 reference in --header: NAME=env:VARIABLE, NAME=file:FILE or
-NAME=keyring:SERVICE/ACCOUNT.
+NAME=keyring:SERVICE/ACCOUNT. call sends the value of --header as it is, so the value for
+authorization includes the scheme, as in 'Bearer TOKEN'. Only a token of UNWIRE_TOKEN or
+--credentials without a scheme gets 'Bearer '.
 
 call sends requests only to this machine. To call another host, give --live and
 --allow-host.`,

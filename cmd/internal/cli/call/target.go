@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/render/failure"
@@ -69,7 +70,7 @@ func (f *callFlags) options(ctx context.Context, a *app.App, method string) (*ca
 	}
 
 	// Flags override the values from the exchange of --like.
-	if err := f.ownOptions(o, reach.Credentials.ForHost(o.To.Hostname())); err != nil {
+	if err := f.ownOptions(a, o, reach.Credentials.ForHost(o.To.Hostname())); err != nil {
 		return nil, nil, err
 	}
 	if err := outbound.CheckTarget(o.To, policy.Live, policy.AllowHosts); err != nil {
@@ -148,7 +149,7 @@ func (f *callFlags) takeLike(ctx context.Context, a *app.App, from *probe.Option
 
 // ownOptions applies the flags --protocol, --codec and --header to o, and adds an authorization header
 // from the credentials c if there is none.
-func (f *callFlags) ownOptions(o *call.Options, c *credential.Credentials) error {
+func (f *callFlags) ownOptions(a *app.App, o *call.Options, c *credential.Credentials) error {
 	if f.protocol != "" {
 		if err := app.OneOf("--protocol", f.protocol, call.Protocols()...); err != nil {
 			return err
@@ -165,6 +166,9 @@ func (f *callFlags) ownOptions(o *call.Options, c *credential.Credentials) error
 		h, err := header(text)
 		if err != nil {
 			return err
+		}
+		if h.Name == "authorization" && !strings.Contains(h.Value, " ") {
+			a.Say("unwire: warning: the value of the header authorization has no scheme, such as 'Bearer '; call sends the value as it is")
 		}
 		o.Headers = slices.DeleteFunc(o.Headers, func(old call.Header) bool { return strings.EqualFold(old.Name, h.Name) })
 		o.Headers = append(o.Headers, h)
@@ -196,8 +200,11 @@ func header(text string) (h call.Header, err error) {
 		return h, err
 	}
 	secret, _, found := c.Find(credential.EnvToken)
-	if kind == "file" || name == "authorization" {
-		secret, _, _, found = c.Header(name, "")
+	if kind == "file" {
+		// A file has a line for the header, or a token of the environment variable's name.
+		if secret, _, found = c.Find(name); !found {
+			secret, _, _, found = c.Header(name, "")
+		}
 	}
 	if !found {
 		return h, fmt.Errorf("%w: %s contains no value for the header %s", credential.ErrCredentials, value, name)
@@ -223,6 +230,9 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 	if err != nil {
 		return nil, err
 	}
+	if f.proto != "" {
+		f.source = "--proto " + safetext.ShellFile(f.proto) + " "
+	}
 	if s != nil && s.Method(service, rpc) == nil && f.proto != "" || f.proto == app.NoDefinitions {
 		return nil, noMethod(s, service, rpc, f.proto)
 	}
@@ -230,6 +240,7 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 	// Server reflection is the last resort, because it sends requests.
 	if s == nil || s.Method(service, rpc) == nil {
 		name := reflected.Name(o.To)
+		f.source = "--proto " + safetext.ShellFile(name) + " "
 		s, err = a.LoadSource(ctx, name)
 		if err != nil {
 			return nil, app.Fail(app.ExitInput, fmt.Errorf("cannot load the definitions of %s: %w", term.Clean(method), err), definitionsHint(err))

@@ -36,7 +36,7 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 		return err
 	}
 	if ex.Transport != captures.HTTP {
-		return app.Fail(app.ExitUsage, fmt.Errorf("exchange %d is not an HTTP request, so it cannot be printed as a command line", ex.ID), "")
+		return app.Fail(app.ExitUsage, fmt.Errorf("exchange %d is not an HTTP request, so it cannot be printed as a command line", ex.ID), "'unwire replay' sends its messages again; the handshake of a WebSocket is an HTTP request with a number of its own")
 	}
 	r, err := copiedRequest(ctx, c, ex)
 	if err != nil {
@@ -102,6 +102,7 @@ func sayWhatIsMissing(ctx context.Context, a *app.App, c *query.Capture, ex *dec
 func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (*commandline.Request, error) {
 	r := &commandline.Request{
 		Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Headers: ex.RequestHeaders, Service: ex.Service, RPC: ex.RPC,
+		WebSocket: ex.ChangedProtocol() == string(captures.WebSocket),
 		Protocol: map[decode.Protocol]string{
 			decode.ConnectUnary: "connect", decode.ConnectGet: "connect", decode.ConnectStream: "connect", decode.GRPC: "grpc", decode.GRPCWeb: "grpc-web",
 		}[ex.Protocol],

@@ -432,7 +432,7 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 
 	// The exit status shows that the result is incomplete, even if fields were found.
 	if r.Stopped != "" {
-		hint := replaytext.Hint(r.Reason, f.to)
+		hint := replaytext.Hint(r.Reason, r.Stopped, f.to)
 		if len(r.Fields)+len(r.Settled) > 0 {
 			hint = "the results until then are printed above"
 		}

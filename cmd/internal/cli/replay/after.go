@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/replay"
@@ -42,7 +43,10 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		a.Say("exchange %d, sent first because of --after: %s", n, replaytext.Comparison(result))
 		if !result.Comparison.Answered() {
 			sayHint(a, result, shown.URL)
-			return nil, comparisonStatus(result)
+			if f.json {
+				err = a.Print(&contract.ReplayResult{Result: result, After: n})
+			}
+			return nil, errors.Join(err, comparisonStatus(result))
 		}
 		return result, nil
 	})

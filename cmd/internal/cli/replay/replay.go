@@ -113,7 +113,7 @@ The verdict is one of these:
   differs    the live answer differs from the captured one
   rejected   the server answered with an error; or the request was sent, but no answer
              came (with the origin "local"), and the server may have executed the request
-  refused    unwire does not allow this host, and sent nothing
+  refused    unwire does not allow this host, or a value is outdated; it sent nothing
   not_sent   there was no connection, because of a DNS, TCP or TLS error
 
 replay sends requests only to this machine. For another host, give --live and
@@ -207,7 +207,7 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		}
 	}
 	if err := sendFirst(ctx, a, store, addr.Exchange, f, &opts); err != nil {
-		return err
+		return reportOutdated(a, err, f)
 	}
 
 	// A dry run sends nothing, not even to learn.
@@ -217,13 +217,13 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		return app.Refusal(err)
 	}
 	if err != nil {
-		return err
+		return reportOutdated(a, err, f)
 	}
 	shown := plan.Description()
 	if done, err := showPlan(a, &shown, f); done || err != nil {
 		return err
 	}
-	result, err := a.Send(ctx, plan, f.out)
+	result, err := sendAndNote(ctx, a, plan, store, addr.Exchange, f.out)
 	if err != nil {
 		return err
 	}
@@ -238,6 +238,26 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		sayIssuers(ctx, a, store, addr.Exchange)
 	}
 	return comparisonStatus(result)
+}
+
+// sendAndNote sends the plan of exchange id of the capture c, and adds to the result the values that were sent
+// as recorded. out is the capture that records the answer; "" for none.
+func sendAndNote(ctx context.Context, a *app.App, plan *replay.Plan, c *query.Capture, id int64, out string) (*replay.Result, error) {
+	result, err := a.Send(ctx, plan, out)
+	if err != nil {
+		return nil, err
+	}
+	return result, result.NoteAsRecorded(ctx, c.Store, id)
+}
+
+// reportOutdated prints a verdict if err says that the request would contain an outdated value, and returns
+// the error with the exit status. Other errors are returned unchanged.
+func reportOutdated(a *app.App, err error, f replayFlags) error {
+	result, ok := replay.Outdated(err)
+	if !ok {
+		return err
+	}
+	return errors.Join(printResult(a, result, f), comparisonStatus(result))
 }
 
 // showPlan prints the plan's warnings and, with --dry-run or before requests to another machine, the
@@ -413,8 +433,8 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 
 // sayHint prints what to do about a request to url that got no answer, if anything is known.
 func sayHint(a *app.App, r *replay.Result, url string) {
-	hint := replaytext.Hint(r.Reason, url)
-	if r.Comparison == replay.Refused {
+	hint := replaytext.Hint(r.Reason, r.Message, url)
+	if r.Comparison == replay.Refused && r.Code == "" {
 		hint = "to send to another machine, use --live and --allow-host; to use a local server, use --to"
 	}
 	if hint != "" {

@@ -189,7 +189,7 @@ func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 			continue
 		}
 		said[l.Result.Reason] = true
-		if hint := replaytext.Hint(l.Result.Reason, ""); hint != "" {
+		if hint := replaytext.Hint(l.Result.Reason, l.Result.Message, ""); hint != "" {
 			a.Say("unwire: hint: %s", hint)
 		}
 	}

@@ -238,6 +238,9 @@ func (f *verifyFlags) methodsOptions(a *app.App, reach replaySettings) oracle.Me
 // capture or one exchange. It prints which ones are skipped.
 func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, s *schema.Schema) (*oracle.Methods, error) {
 	methods, err := oracle.FindMethods(ctx, store, s, addr.Exchange)
+	if errors.Is(err, oracle.ErrNotRequest) {
+		return nil, app.Fail(app.ExitUsage, err, "'unwire replay' sends the exchange again")
+	}
 	if err != nil {
 		return nil, err
 	}

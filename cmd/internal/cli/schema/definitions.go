@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/reflected"
+	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/compare"
@@ -26,7 +28,7 @@ type definitionFlags struct {
 
 // addTo adds the flags to a command; json is the help text of --json.
 func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, or capture with definitions (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, capture with definitions, or reflect:URL to ask a server by reflection (default: the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 
@@ -69,6 +71,15 @@ func (f *definitionFlags) complete(a *app.App, files bool) func(*cobra.Command, 
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// isElement returns an error if a name on the command line is a source of definitions instead of an element.
+func isElement(name string) error {
+	if !reflected.Names(name) {
+		return nil
+	}
+	return app.Fail(app.ExitUsage, fmt.Errorf("%s is a source of definitions, and not the name of a type or a file", term.Clean(name)),
+		"name the source with --proto, as in '--proto "+term.Clean(name)+" TYPE'; 'unwire schema ls --proto "+term.Clean(name)+"' lists the types")
 }
 
 // lookup returns the descriptor of the element that a name on the command line refers to; parts of the

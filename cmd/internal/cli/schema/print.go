@@ -38,6 +38,9 @@ print also prints the types that TYPE refers to.`,
 // runPrint executes 'unwire schema print' for the element that what names; deps also prints the types
 // that it refers to.
 func runPrint(ctx context.Context, a *app.App, f definitionFlags, what string, deps bool) error {
+	if err := isElement(what); err != nil {
+		return err
+	}
 	s, err := f.load(ctx, a)
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ TYPE and N, refs lists the fields with this number and this type.`,
 // runRefs executes 'unwire schema refs'. what is the name of a type, "" for none; number is a field
 // number, 0 for any.
 func runRefs(ctx context.Context, a *app.App, f definitionFlags, what string, number int32) error {
+	if err := isElement(what); err != nil {
+		return err
+	}
 	s, err := f.load(ctx, a)
 	if err != nil {
 		return err

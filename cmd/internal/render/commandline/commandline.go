@@ -59,6 +59,9 @@ type Request struct {
 	// Body is the recorded body, which curl and Go programs send.
 	Body []byte
 
+	// WebSocket means that the request opened a WebSocket.
+	WebSocket bool
+
 	// Messages are the client's messages as JSON, which the other tools send.
 	Messages [][]byte
 
@@ -132,11 +135,12 @@ func (r *Request) checkedRaw() (*url.URL, error) {
 //
 // Limits: a body of 1 MiB. Errors: errUnwritable.
 func Curl(r *Request) (*Line, error) {
+	r, left := r.handshake()
 	u, err := r.checkedRaw()
 	if err != nil {
 		return nil, err
 	}
-	l := &builder{}
+	l := &builder{left: left}
 
 	// The URL is passed literally: without globbing, and without removing dot segments.
 	l.add("curl", "--globoff", "--path-as-is", "--request", r.Method)
@@ -148,7 +152,10 @@ func Curl(r *Request) (*Line, error) {
 	default:
 		l.add("--http2")
 	}
-	l.headers(r, "--header", ofConnection)
+	l.headers(r, "--header", r.leftOut())
+	if r.WebSocket {
+		l.add("--no-buffer", "--output", "-")
+	}
 	// curl adds a content type of its own unless the header is removed.
 	if r.Headers.Get("content-type") == "" && len(r.Body) > 0 {
 		l.add("--header", quote("content-type:"))

@@ -19,15 +19,16 @@ var ofTransport = []string{"accept-encoding", "proxy-connection"}
 //
 // Limits: a body of 1 MiB. Errors: errUnwritable.
 func Go(r *Request) (*Line, error) {
+	r, left := r.handshake()
 	u, err := r.checkedRaw()
 	if err != nil {
 		return nil, err
 	}
-	l := &builder{}
+	l := &builder{left: left}
 
 	// A secret is read from the environment when the program runs.
 	var headers strings.Builder
-	for _, h := range l.checkedHeaders(r, slices.Concat(ofConnection, ofTransport)) {
+	for _, h := range l.checkedHeaders(r, slices.Concat(r.leftOut(), ofTransport)) {
 		value := literal(h.text)
 		switch {
 		case h.variable != "" && h.text == "":

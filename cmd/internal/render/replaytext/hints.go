@@ -6,9 +6,9 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Hint returns what to do about a request to url that got no response for a reason; "" if nothing is
-// known.
-func Hint(reason outbound.Reason, url string) string {
+// Hint returns what to do about a request to url that got no response for a reason, which message
+// describes; "" if nothing is known.
+func Hint(reason outbound.Reason, message, url string) string {
 	const insecure = "or skip verification with --upstream-insecure, which sends the request's secrets to any machine that answers"
 	// Each reason has one remedy; reasons without one get no hint.
 	switch reason {
@@ -31,7 +31,7 @@ func Hint(reason outbound.Reason, url string) string {
 	case outbound.ConnectTimeout:
 		return "check that the server is running; increase the deadline with --max-time (replay) or --timeout (probe)"
 	case outbound.NoAnswer:
-		if strings.HasPrefix(url, "http:") {
+		if strings.HasPrefix(url, "http:") && !outbound.IsVersionFault(message) {
 			return "if the server expects TLS, use --to https://…"
 		}
 	}

@@ -104,7 +104,7 @@ func Verified(out *term.Output, v *probe.Verification) {
 	}
 	if v.Stopped != "" {
 		out.Sayf("unwire: error: %s\n", term.Clean(v.Stopped))
-		if hint := Hint(v.Reason, ""); hint != "" {
+		if hint := Hint(v.Reason, v.Stopped, ""); hint != "" {
 			out.Sayf("unwire: hint: %s\n", hint)
 		}
 	}

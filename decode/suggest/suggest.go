@@ -1,0 +1,117 @@
+// Package suggest says which name a user probably meant, for error messages about a name that does not
+// exist.
+//
+//	suggest.EnumValue(ed, "GLADD") // "; did you mean MOOD_GLAD? Its values are MOOD_UNSPECIFIED, MOOD_GLAD"
+//
+// Distance counts the letters in which two names differ. EnumValue and EnumInJSON are for the values of
+// enums.
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// maxNames is the largest number of names that a text lists.
+const maxNames = 8
+
+// Distance returns the Levenshtein distance of two names.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
+
+// EnumValue returns the end of an error message about a name that an enum does not have: the value that is
+// probably meant, and the values of the enum, at most eight.
+func EnumValue(ed protoreflect.EnumDescriptor, name string) string {
+	var names []string
+	for i := range ed.Values().Len() {
+		names = append(names, string(ed.Values().Get(i).Name()))
+	}
+
+	// Users often omit the prefix that all values have.
+	meant, least := "", 0
+	for _, known := range names {
+		d := Distance(strings.ToLower(name), strings.ToLower(known))
+		if strings.HasSuffix(strings.ToLower(known), "_"+strings.ToLower(name)) {
+			d = 0
+		}
+		if d <= max(2, (len(known)+1)/3) && (meant == "" || d < least) {
+			meant, least = known, d
+		}
+	}
+	list := strings.Join(names, ", ")
+	if n := len(names) - maxNames; n > 0 {
+		// The most similar ones are the most useful.
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(Distance(name, a), Distance(name, b)) })
+		list = fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), n)
+	}
+	if meant != "" {
+		return fmt.Sprintf("; did you mean %s? Its values are %s", meant, list)
+	}
+	return "; its values are " + list
+}
+
+// inJSON matches protojson's error about a value of an enum.
+var inJSON = regexp.MustCompile(`invalid value for enum field ([^\s:]+):\s*"(.*)"`)
+
+// EnumInJSON adds to an error of protojson, with which it rejected a message of the type md, the values of
+// the enum, if the error is about an enum and the field's name identifies the enum. Other errors are returned
+// unchanged.
+func EnumInJSON(err error, md protoreflect.MessageDescriptor) error {
+	m := inJSON.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	if ed := enumOf(md, m[1], m[2]); ed != nil {
+		return fmt.Errorf("%w: the enum %s has no such value%s", err, ed.FullName(), EnumValue(ed, m[2]))
+	}
+	return err
+}
+
+// maxMessages limits the messages in which enumOf looks for a field.
+const maxMessages = 1000
+
+// enumOf returns the enum, without the given value, of the fields named field in JSON in md and the messages
+// that it contains. It is nil if there is none, or if there are several.
+func enumOf(md protoreflect.MessageDescriptor, field, value string) protoreflect.EnumDescriptor {
+	var found protoreflect.EnumDescriptor
+	seen := map[protoreflect.FullName]bool{md.FullName(): true}
+	for queue := []protoreflect.MessageDescriptor{md}; len(queue) > 0 && len(seen) <= maxMessages; queue = queue[1:] {
+		for i := range queue[0].Fields().Len() {
+			fd := queue[0].Fields().Get(i)
+			if m := fd.Message(); m != nil && !seen[m.FullName()] {
+				seen[m.FullName()] = true
+				queue = append(queue, m)
+			}
+			ed := fd.Enum()
+			if ed == nil || fd.JSONName() != field || ed.Values().ByName(protoreflect.Name(value)) != nil {
+				continue
+			}
+			if found != nil && found.FullName() != ed.FullName() {
+				return nil
+			}
+			found = ed
+		}
+	}
+	return found
+}
