@@ -68,7 +68,7 @@ type decodeFlags struct {
 func decodeCommand(a *app.App) *cobra.Command {
 	var f decodeFlags
 	cmd := &cobra.Command{
-		Use:   "decode [FILE|F.uwc#ID/up/N|-]",
+		Use:   "decode [FILE|FRAME|-]",
 		Short: "Decode bytes to text, which 'unwire encode' can turn back into bytes",
 		Long: `decode prints protobuf bytes as text or JSON, without a schema. The input can be
 malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The

@@ -26,7 +26,7 @@ import (
 )
 
 // protoUsage is the help of --proto.
-const protoUsage = "folder of .proto files, .proto file or descriptor set for field names; none prints no names (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)"
+const protoUsage = "definitions for field names; the word none turns names off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)"
 
 // showCommand returns the command 'unwire show'.
 func showCommand(a *app.App) *cobra.Command {

@@ -93,7 +93,7 @@ status is 0 if all planned runs were made, and 1 if not.`
 func probeClientCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
-		Use:   "probe-client F.uwc -- CMD ARGS…",
+		Use:   "probe-client F.uwc [flags] -- CMD ARGS…",
 		Short: "Find the fields of a server's answers that a client reads",
 		Long:  probeLong,
 		Example: `  unwire probe-client F.uwc -- node client.mjs

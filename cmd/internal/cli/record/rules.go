@@ -62,7 +62,7 @@ type rewriteFlags struct {
 func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; unwire reads the file again whenever it changes")
-	flags.StringVar(&f.proto, "proto", "", "definitions whose field names rules and filters can use: a folder of .proto files, a descriptor set, a capture or reflect:URL; none: no names (default: UNWIRE_PROTO, or the built-in definitions)")
+	flags.StringVar(&f.proto, "proto", "", "definitions whose field names rules and filters can use; the word none turns names off (default: UNWIRE_PROTO, or the built-in definitions)")
 	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of rules files, and exit")
 	flags.StringVar(&f.intercept, "intercept", "", "hold back frames that match this filter, until 'unwire intercept' releases them")
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")

@@ -91,7 +91,7 @@ not met.`,
 	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore all fields in which the two answers differ")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answers to")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in a capture, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in a capture, or the built-in ones)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
 	f.headerFlag(cmd)

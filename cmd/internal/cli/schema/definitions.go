@@ -26,7 +26,7 @@ type definitionFlags struct {
 
 // addTo adds the flags to a command; json is the help text of --json.
 func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, or capture with definitions (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions to read (default: the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 

@@ -112,7 +112,7 @@ read so far; for a damaged capture, the exit status is 3.`,
 	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call all fields field_1, field_2 and so on, even if their values suggest other names")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses, such as a folder of .proto files (default: UNWIRE_PROTO, the capture or unwire.yaml; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses (default: UNWIRE_PROTO, the definitions in the capture, or unwire.yaml; the word none turns names off)")
 	f.objects.AddTo(cmd.Flags(), false)
 	cmd.Flags().StringVar(&f.into, "into", "", "write only the fields that these definitions lack, as JSON Lines")
 	return cmd
