@@ -74,6 +74,11 @@ func sayAbandoned(stderr io.Writer) {
 // so also work if that file is invalid.
 var withoutProject = []string{"-", "version", "config", "ca", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
+// writingCaptures lists the commands whose -o names a capture.
+var writingCaptures = []string{
+	"unwire call", "unwire capture", "unwire demo", "unwire import", "unwire mcp", "unwire redact", "unwire replay", "unwire replay suite", "unwire serve",
+}
+
 // rootCommand returns the command 'unwire' with all its subcommands and global flags.
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
@@ -98,6 +103,11 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		}
 		if err := app.MisspelledSubcommand(cmd, args); err != nil {
 			return err
+		}
+		if out := cmd.Flags().Lookup("output"); out != nil && slices.Contains(writingCaptures, cmd.CommandPath()) {
+			if err := app.CheckCaptureName(out.Value.String()); err != nil {
+				return err
+			}
 		}
 		completeCaptures(cmd, a, args)
 		a.NoticePlaceholders(cmd)

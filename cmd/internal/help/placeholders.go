@@ -90,7 +90,7 @@ var placeholders = []placeholder{
 	{Name: "CMD", Text: "the program to run, with its arguments ARGS", Commands: []string{"capture", "probe-client"}},
 	{Name: "CMD", Text: ""},
 	{Name: "ARGS", Text: ""},
-	{Name: "REFERENCE", Text: "the place of a secret: a file with lines NAME: value (mode 0600), env:NAME for an environment variable, keyring:SERVICE/ACCOUNT for the key store of the system, or the name of a profile, such as cursor, for the token that its client stored on this machine"},
+	{Name: "REFERENCE", Text: "the place of a secret: a file with lines NAME: value (mode 0600), env:NAME for an environment variable, keyring:SERVICE/ACCOUNT for the key store of the system, or the name of a profile (see --profile) for the token that its client stored on this machine"},
 	{Name: "SIZE", Text: "a number of bytes, or a number with a unit, such as 64KB (thousands) or 64KiB (units of 1024)"},
 	{Name: "TIME", Text: "a time with its unit, such as 500ms, 20s, 5m or 1h30m"},
 

@@ -218,7 +218,7 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if f.json {
 		return a.Print(&contract.ClientProbePlan{Plan: plan})
 	}
-	t := term.Table{Columns: []term.Column{{Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 12}, {Name: "KIND"}, {Name: "CHANGES"}, {Name: "MESSAGES", Right: true, Drop: 1}, {Name: "VALUE", Shorten: term.End, Min: 12, Drop: 2}}}
+	t := term.Table{Columns: []term.Column{{Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 12}, {Name: "KIND"}, {Name: "PLANNED EDITS"}, {Name: "MESSAGES", Right: true, Drop: 1}, {Name: "VALUE", Shorten: term.End, Min: 12, Drop: 2}}}
 	for i := range plan.Targets {
 		x := &plan.Targets[i]
 		ops := make([]string, len(x.Changes))

@@ -109,9 +109,9 @@ func settledTable(out *term.Output, r *probe.Result) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FIELD"},
-		{Name: "CLAIM", Shorten: term.End, Min: 20},
-		{Name: "FROM", Shorten: term.Middle, Min: 12, Drop: 2},
+		{Name: "POSSIBLE TYPE", Shorten: term.End, Min: 20},
+		{Name: "SOURCE", Shorten: term.Middle, Min: 12, Drop: 2},
 		{Name: "VERDICT"},
-		{Name: "WHY", Shorten: term.End, Min: 20, Drop: 1},
+		{Name: "REASON", Shorten: term.End, Min: 20, Drop: 1},
 	}, Detail: func(i int) bool { return open[i] }})
 }
