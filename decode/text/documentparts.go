@@ -85,7 +85,7 @@ func (d *Document) Parts(f func(Part) error) error {
 // document.
 func (d *Document) framePart(p envelopePiece, off int) Part {
 	if !p.framed {
-		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the remaining bytes are no gRPC frame"}
+		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the remaining bytes are not a gRPC frame"}
 	}
 	part := Part{Off: off, Head: d.Data[off : off+envelope.PrefixLen], Raw: p.raw, Data: p.data, DataOff: off + envelope.PrefixLen}
 	part.Title = fmt.Sprintf("envelope, flags %s, %d bytes", p.flags, envelope.ParsePrefix(part.Head).Length)

@@ -91,7 +91,7 @@ func TestTransportsAreShown(t *testing.T) {
 		{"show --json F 2", []string{`"opcode":"text"`, `"opcode":"ping"`, `"close":{"code":1000,"reason":"bye"}`}},
 		{"show F#2/down/2", []string{"2: string \"a needle in a message\""}},
 		{"show --hex F#2/down/2", []string{"61 20 6e 65"}},
-		{"show F 3", []string{"exchange 3 · tls · ok", "220 mail.example ready", "00 ff 01 02"}},
+		{"show F 3", []string{"exchange 3 · tls · code ok", "220 mail.example ready", "00 ff 01 02"}},
 		{"show --json F#3/down/1", []string{`"raw":"AP8BAiBiaW5hcnk="`, `"off":24`}},
 		{"show --as delimited F 4", []string{"↓ frame 11", "quote of the feed"}},
 		{"show --as delimited F#4/down/3", []string{"1: int64 4"}},

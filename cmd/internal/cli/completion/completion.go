@@ -17,7 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 )
 
 // limit is the time within which the completions must be found. Otherwise none are offered, so that the
@@ -47,12 +49,14 @@ func Add(cmd *cobra.Command) {
 	} else if cmd.Runnable() && !cmd.HasSubCommands() || strings.Contains(cmd.Use, " ") {
 		cmd.ValidArgsFunction = bounded(arguments(cmd.Use))
 	}
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+	addTo := func(f *pflag.Flag) {
 		if find := ofFlag(cmd, f); find != nil {
 			// It fails only if the flag has a completion of its own.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, bounded(find))
 		}
-	})
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(addTo)
+	cmd.PersistentFlags().VisitAll(addTo)
 	for _, c := range cmd.Commands() {
 		if c.Name() != "help" && c.Name() != "completion" && !c.Hidden {
 			Add(c)
@@ -159,6 +163,8 @@ func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 		return words("service", "method", "message", "enum")
 	case "protocol":
 		return words("connect-unary", "connect-stream", "grpc", "grpc-web")
+	case "profile":
+		return words(proto.Profile().Name, app.NoDefinitions, app.AutoProfile)
 	case "store":
 		return words("system", "nss", "java")
 	case "print-config":
