@@ -66,7 +66,7 @@ func exchangeFacts(at conversation.Resolved) string {
 	if at.Code != "" {
 		fmt.Fprintf(&b, " · code %s", term.Clean(at.Code))
 	}
-	fmt.Fprintf(&b, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
+	fmt.Fprintf(&b, " · %s · %s\n", outcomeText(at.Outcome), durationText(at.Duration))
 	fmt.Fprint(&b, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
 	if text := programText(at.Process); text != "" {
 		fmt.Fprintf(&b, " · %s", term.Clean(text))
@@ -99,6 +99,14 @@ func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.Message != "" {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("message: %s\n", term.Clean(at.Message))))
 	}
+}
+
+// durationText formats a duration in milliseconds or seconds.
+func durationText(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
 // programText formats the program that opened a connection: its process, and the name and version that
@@ -136,7 +144,7 @@ func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call de
 // its status.
 func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, message string) {
 	Headers(out, w, "↓", "trailer ", ex.ResponseTrailers)
-	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
+	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), durationText(ex.Duration))))
 	if message != "" {
 		fmt.Fprintf(w, "message: %s\n", term.Clean(message))
 	}

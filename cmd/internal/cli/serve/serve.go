@@ -339,9 +339,10 @@ func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *ups
 	} else {
 		a.Say("key       as configured")
 	}
-	a.Say("")
+	a.Say("\nCommands with which clients use this server:")
 	for _, c := range clients {
-		a.Say("%s", c.command(url, shown, f.model))
+		// A wrapped command could not be copied.
+		fmt.Fprintln(a.Err, c.command(url, shown, f.model))
 	}
 	a.Say("")
 	a.Say("Stop with Ctrl-C. 'unwire serve --print-config NAME' prints the configuration for a client: %s", strings.Join(clientNames(), ", "))
