@@ -186,7 +186,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	}
 
 	// What was found is printed, also if the probe was interrupted.
-	meter := a.ShowSteps(ctx, "probing", "runs", plan.Runs)
+	meter := a.ShowSteps(ctx, "probing", "run", plan.Runs)
 	p.Progress = func(int, int, string) { meter.Step() }
 	result, err := p.Run(ctx, baseline, plan)
 	meter.Stop()

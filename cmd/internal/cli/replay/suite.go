@@ -145,7 +145,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	}
 
 	// Text output needs all results for its table; JSON is printed as results arrive.
-	meter := a.ShowSteps(ctx, "sending", "experiment", len(files))
+	meter := a.ShowSteps(ctx, "running", "experiment", len(files))
 	defer meter.Stop()
 	lines := make([]*contract.Experiment, 0, len(files))
 	err = suite.Run(ctx, files, suite.Options{

@@ -102,8 +102,8 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified prints a summary of a verification.
 func Verified(out *term.Output, v *probe.Verification) {
-	out.Sayf("%s (server: %s): fields: %d confirmed, %d contradicted, %d undecided. unwire sent %s (%s); %s\n", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), executed(v.Executed))
+	out.Sayf("%s (server: %s): fields: %d confirmed, %d contradicted, %d undecided; requests: %d (%s), of which %s\n", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, v.Requests, app.Counted(v.Bytes, "byte"), executed(v.Executed))
 	for _, n := range v.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}
