@@ -14,8 +14,8 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/editor"
+	"unwire/cmd/internal/render"
 	"unwire/decode/text"
 	"unwire/mitm/intercept"
 	"unwire/replay/edit"
