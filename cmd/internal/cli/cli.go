@@ -93,7 +93,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colours in the output: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "use the built-in definitions and redaction rules of this service: "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+" ("+proto.Profile().Name+" if its packages are in the traffic)")
+	root.PersistentFlags().StringVar(&profile, "profile", "", "service whose built-in definitions and redaction rules unwire uses: "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+" ("+proto.Profile().Name+" if the recorded calls are of its protobuf packages, else "+app.NoDefinitions+")")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err

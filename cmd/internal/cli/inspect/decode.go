@@ -88,8 +88,8 @@ capture, the definitions of its method contain the type; for a file, --type name
 
 --as 1.2:string makes decode read field 1.2 as a string. If the input is a frame of a
 capture, decode stores this choice in the capture, for all messages of the same method
-and direction. With --once, decode does not store the choice; --as 1.2:auto deletes a
-stored one. --as delimited32be or delimited32le (lengths of 4 bytes) is only for
+and direction. With --once, decode does not store the choice; --as 1.2:auto deletes the
+stored choice for field 1.2. --as delimited32be or delimited32le (lengths of 4 bytes) is only for
 connections without HTTP in a capture.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'

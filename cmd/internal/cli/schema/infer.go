@@ -85,8 +85,8 @@ Connections without HTTP are grouped in the same way if --as gives their framing
 --evidence FILE writes the confidence of each field, and the statistics behind it, as
 JSON. If the name of FILE is *.pb, infer writes only the statistics, in a compact form.
 An evidence file from another day or machine can be an INPUT, also as a pattern in an
-object store, such as s3://BUCKET/evidence/*.pb. 'unwire schema merge-evidence' merges
-several evidence files.
+object store, such as s3://BUCKET/evidence/*.pb. 'unwire schema merge-evidence'
+combines several evidence files in one.
 
 --into DEFINITIONS writes only the fields that existing definitions lack, as JSON Lines.
 If you interrupt infer, or if a capture is damaged, infer writes the result for the data

@@ -23,8 +23,8 @@ func Credentials(out *term.Output, lines []contract.Credential) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "REFERENCE", Shorten: term.Middle, Min: 20},
-		{Name: "SECRET", Drop: 4},
-		{Name: "STATE", Shorten: term.End, Min: 20},
+		{Name: "KIND OF SECRET", Drop: 4},
+		{Name: "SECRET IS", Shorten: term.End, Min: 20},
 		{Name: "FOUND IN", Shorten: term.Middle, Min: 16, Drop: 3},
 		{Name: "EXPIRES", Drop: 2},
 		{Name: "AUDIENCE", Shorten: term.Middle, Min: 16, Drop: 5},
