@@ -419,7 +419,7 @@ func TestComplete(t *testing.T) {
 		"is:f":                "3 failed",
 		"size":                "0 size:",
 		"size>":               "4 > >=",
-		"size>10k":            "7 ",
+		"size>10k":            "7 kB",
 		"size>10K":            "7 K KB KiB",
 		"duration>2m":         "10 ms m",
 		"path:1":              "5 1.7 1.9",

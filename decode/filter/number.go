@@ -77,6 +77,7 @@ var sizeUnits = []struct {
 	{"B", 1},
 	{"K", 1e3},
 	{"KB", 1e3},
+	{"kB", 1e3},
 	{"M", 1e6},
 	{"MB", 1e6},
 	{"G", 1e9},

@@ -93,7 +93,7 @@ func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 // delimitedPiece prints a delimited message in braces.
 func (p *printer) delimitedPiece(m delimitedPiece, o Options) {
 	if !m.whole {
-		p.w.WriteString("# the remaining bytes are no delimited message\n")
+		p.w.WriteString("# the remaining bytes are not a delimited message\n")
 		p.hex(m.data, 0)
 		return
 	}

@@ -57,7 +57,7 @@ func (d *Document) Parts(f func(Part) error) error {
 		// Bytes behind the last complete message are a part of their own, so that the parts cover the
 		// whole document.
 		return delimited(d.Data, func(m delimitedPiece) error {
-			part := Part{Off: off, DataOff: off, Raw: m.data, Data: m.data, Kind: "bytes", Title: "the remaining bytes are no delimited message"}
+			part := Part{Off: off, DataOff: off, Raw: m.data, Data: m.data, Kind: "bytes", Title: "the remaining bytes are not a delimited message"}
 			if m.whole {
 				n := wire.SizeVarint(uint64(len(m.data))) + m.long
 				part.Head, part.DataOff, part.Kind = d.Data[off:off+n], off+n, "message"
@@ -85,7 +85,7 @@ func (d *Document) Parts(f func(Part) error) error {
 // document.
 func (d *Document) framePart(p envelopePiece, off int) Part {
 	if !p.framed {
-		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the remaining bytes are no gRPC frame"}
+		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the remaining bytes are not a gRPC frame"}
 	}
 	part := Part{Off: off, Head: d.Data[off : off+envelope.PrefixLen], Raw: p.raw, Data: p.data, DataOff: off + envelope.PrefixLen}
 	part.Title = fmt.Sprintf("envelope, flags %s, %d bytes", p.flags, envelope.ParsePrefix(part.Head).Length)

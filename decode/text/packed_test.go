@@ -102,9 +102,9 @@ func TestPackedNumbers(t *testing.T) {
 		choice   string
 		text, js string
 	}{
-		{"inferred floats", packedField(1, floats), nil, "", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # packed float", `"type":"packed float","p":0.9142,"alternatives":[{"kind":"bytes","type":"bytes","p":0.0858}],"value":[0.2,1.5,-7.25,0.003125,0.75]`},
-		{"inferred doubles", packedField(1, doubles), nil, "", "1: {0.1 2.5 -3.75e10 0.3333333333333333}  # packed double", `"value":[0.1,2.5,-37500000000,0.3333333333333333]`},
-		{"inferred integers", packedField(1, packed32(1, 2, 3, 4, 5, 6)), nil, "", "1: {1i32 2i32 3i32 4i32 5i32 6i32}  # packed fixed32", `"type":"packed fixed32"`},
+		{"inferred floats", packedField(1, floats), nil, "", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # probably packed float (0.91), or bytes (0.09)", `"type":"packed float","p":0.9142,"alternatives":[{"kind":"bytes","type":"bytes","p":0.0858}],"value":[0.2,1.5,-7.25,0.003125,0.75]`},
+		{"inferred doubles", packedField(1, doubles), nil, "", "1: {0.1 2.5 -3.75e10 0.3333333333333333}  # probably packed double (0.91), or bytes (0.09)", `"value":[0.1,2.5,-37500000000,0.3333333333333333]`},
+		{"inferred integers", packedField(1, packed32(1, 2, 3, 4, 5, 6)), nil, "", "1: {1i32 2i32 3i32 4i32 5i32 6i32}  # probably packed fixed32 (0.91), or bytes (0.09)", `"type":"packed fixed32"`},
 		{"declared floats", packedField(2, floats), lists(), "", "2: {0.2i32 1.5i32", `"type":"packed float","value":[0.2,1.5,-7.25`},
 		{"declared doubles", packedField(1, doubles), lists(), "", "1: {0.1 2.5", `"type":"packed double","value":[0.1,2.5`},
 		{"declared sint32", packedField(17, []byte{1, 2}), lists(), "", "17: {-1z 1z}  # sint32: repeated sint32", `"type":"packed sint32","value":[-1,1]`},
@@ -112,8 +112,8 @@ func TestPackedNumbers(t *testing.T) {
 		{"declared bool that is none", packedField(8, []byte{1, 2}), lists(), "", "8: {1 2}", `"value":[1,2]`},
 		{"declared int32", packedField(5, []byte(minus1)), lists(), "", "5: {-1}", `"type":"packed int32","value":[-1]`},
 		{"declared uint64", packedField(4, []byte(minus1)), lists(), "", "4: {18446744073709551615}", `"type":"packed uint64","value":[18446744073709551615]`},
-		{"chosen float", packedField(1, floats), nil, "1:float", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # packed float as chosen", `"type":"packed float","chosen":true`},
-		{"chosen packed-float", packedField(1, packed32(1, 0x3e4ccccd)), nil, "1:packed-float", "1: {1.0e-45i32 0.2i32}  # packed float as chosen", `"value":[1e-45,0.2]`},
+		{"chosen float", packedField(1, floats), nil, "1:float", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # read as packed float, chosen with --as", `"type":"packed float","chosen":true`},
+		{"chosen packed-float", packedField(1, packed32(1, 0x3e4ccccd)), nil, "1:packed-float", "1: {1.0e-45i32 0.2i32}  # read as packed float, chosen with --as", `"value":[1e-45,0.2]`},
 		{"chosen fixed32", packedField(1, floats), nil, "1:fixed32", "1: {1045220557i32 1069547520i32 3236429824i32", `"value":[1045220557,1069547520,3236429824`},
 		{"chosen sfixed32", packedField(1, packed32(math.MaxUint32)), nil, "1:packed-sfixed32", "1: {-1i32}", `"value":[-1]`},
 		{"chosen against the declaration", packedField(2, floats), lists(), "2:fixed32", "2: {1045220557i32", `"type":"packed fixed32","chosen":true`},
@@ -175,7 +175,7 @@ func TestEveryChoiceShows(t *testing.T) {
 			choice := must(kind.ParseChoice("1:" + word))
 			asText, asJSON := printed(t, data, Options{Choices: []kind.Choice{choice}})
 			_, typ := choice.For(wire.Parse(data, wire.Options{}).Node(1).Type)
-			met := strings.Contains(asText, typ+" as chosen") && strings.Contains(asJSON, `"type":"`+typ+`","`) && strings.Contains(asJSON, `"chosen":true`)
+			met := strings.Contains(asText, "read as "+typ+", chosen with --as") && strings.Contains(asJSON, `"type":"`+typ+`","`) && strings.Contains(asJSON, `"chosen":true`)
 			refused := strings.Contains(asText, "! cannot read as "+choice.Type+": ") && strings.Contains(asJSON, `"error":"cannot read as `+choice.Type+`: `)
 			if met == refused || asText == plainText || asJSON == plainJSON {
 				t.Errorf("%s as %s: %s%s", name, word, asText, asJSON)

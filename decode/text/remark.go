@@ -81,7 +81,7 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	if fd != nil {
 		add(p.declared(c, fd))
 		if !isChosen && contradicts(&p.t, c, fd) {
-			add("! but not so on the wire")
+			add("! the bytes contradict this type")
 		}
 	}
 	if n.Err != nil {
@@ -98,7 +98,7 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	// The reading, if it is not declared.
 	is, typ, prob := p.r.Best(c)
 	if isChosen {
-		add(typ + " as chosen")
+		add("read as " + typ + ", chosen with --as")
 	} else if fd == nil {
 		if s := p.doubtText(c, typ, prob); s != "" {
 			add(s)
@@ -164,7 +164,7 @@ func (p *printer) doubtText(c int32, typ string, prob float64) string {
 	switch {
 	case n.Type == wire.Varint && changesNumber(typ) && prob >= 0.5:
 		if prob < certain {
-			return fmt.Sprintf("%s %.2f", typ, prob)
+			return fmt.Sprintf("probably %s (%.2f)", typ, prob)
 		}
 		return typ
 	case n.Type != wire.Varint && n.Val < n.End && prob < certain:
@@ -173,7 +173,7 @@ func (p *printer) doubtText(c int32, typ string, prob float64) string {
 	return ""
 }
 
-// readings formats the possible types of node c with their probabilities.
+// readings lists the possible types of node c with their probabilities, the most probable one first.
 func (p *printer) readings(c int32) string {
 	var buf [80]byte
 	s := buf[:0]
@@ -181,11 +181,12 @@ func (p *printer) readings(c int32) string {
 		if r.P < leastShown {
 			break
 		}
-		if len(s) > 0 {
-			s = append(s, ' ')
+		before := ", or "
+		if len(s) == 0 {
+			before = "probably "
 		}
-		s = append(append(s, cmp.Or(r.Type, string(r.Kind))...), ' ')
-		s = strconv.AppendFloat(s, r.P, 'f', 2, 64)
+		s = append(append(append(s, before...), cmp.Or(r.Type, string(r.Kind))...), " ("...)
+		s = append(strconv.AppendFloat(s, r.P, 'f', 2, 64), ')')
 	}
 	return string(s)
 }

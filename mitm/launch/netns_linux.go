@@ -32,10 +32,10 @@ const (
 	// questionSocket is the kind of the socket (see message.Sockets) that process.OpenSockets opens.
 	questionSocket = "questions"
 
-	missingRights  = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
+	missingRights  = "a process in a user namespace has no rights over its network (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
 	missingRules   = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
-	missingPackets = "the kernel gives no packet sockets (CONFIG_PACKET, or a container's rules)"
-	missingSockets = "the kernel lacks what a network of its own takes (rtnetlink, transparent sockets)"
+	missingPackets = "packet sockets are not available (the kernel lacks CONFIG_PACKET, or a container forbids them)"
+	missingSockets = "the kernel lacks features that a network namespace needs (rtnetlink, transparent sockets)"
 )
 
 // namespaceInit implements NamespaceInit, which runs inside the new network namespace. The process has all

@@ -75,7 +75,7 @@ var faulty = []struct {
 	{"rules:\n  - match: hots:a\n    drop: true\n", `r.yaml:2: match: column 1: "hots" is not a key of filters; did you mean "host"?`, true},
 	{"rules:\n  - match: host:a\n    set: 1..2=x\n", "r.yaml:3:", true},
 	{"rules:\n  - match: host:a\n    set: '1:int32=abc'\n", `"abc" is not a valid int32`, true},
-	{"rules:\n  - match: host:a\n    set: '1:int23=4'\n", `the type "int23" must be one of string bytes`, true},
+	{"rules:\n  - match: host:a\n    set: '1:int23=4'\n", `the type "int23" must be one of string, bytes`, true},
 	{"rules:\n  - match: host:a\n    set: '@2 1=4'\n", "frame:2", true},
 	{"rules:\n  - match: host:a\n    set: '1'\n", "the value (=VALUE) is missing", true},
 	{"rules:\n  - match: host:a\n    fail: unavalable\n", "did you mean unavailable?", false},

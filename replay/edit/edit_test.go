@@ -45,7 +45,7 @@ func TestParseEditErrors(t *testing.T) {
 		{"retype", "1.2=string", "want the new type behind a colon, as in 1.7:string"},
 		{"del", "", "the path is missing"},
 		{"add", ":string=x", "the path is missing"},
-		{"add", "1:text=x", `the type "text" must be one of string bytes`},
+		{"add", "1:text=x", `the type "text" must be one of string, bytes`},
 		{"add", "1:[]string=x", "must be one of"},
 		{"raw", "1=0g", "not hex"},
 		{"raw", "1:string=00", "this edit must not have a type (:KIND)"},

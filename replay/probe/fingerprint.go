@@ -146,7 +146,7 @@ func (f *fingerprinter) refused(a *Answer) error {
 	case readsJSON.MatchString(a.Text):
 		f.res.Note("the server parses all messages as JSON: it may be a gateway, such as grpc-gateway, in front of a gRPC server that can be probed directly")
 	case ofHandlers[a.Code]:
-		f.res.Note("the answer is no parse error, so the server may have executed the method")
+		f.res.Note("the answer is not a parse error, so the server may have executed the method")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
 		f.res.Note("the answer is neither Connect nor gRPC: check that --to is the URL of the RPC server")
 	}

@@ -131,7 +131,7 @@ func (m *merger) resolve() {
 			}
 			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
 			case isService:
-				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
+				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; google.protobuf.Empty is used instead.", (**name)[1:]))
 				m.addUnresolved(full, "", "the type "+(**name)[1:]+" was not found, so extract used google.protobuf.Empty instead")
 				*name = proto.String(".google.protobuf.Empty")
 			// This is the message that an extension extends.

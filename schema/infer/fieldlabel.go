@@ -313,6 +313,6 @@ func (c *oneof) settleMembers(fields map[int32]*declared) {
 		return
 	}
 	for _, n := range c.numbers {
-		fields[n].alsoSettle("a message with two of " + numberList(c.numbers) + " would show that they are no oneof")
+		fields[n].alsoSettle("a message with two of " + numberList(c.numbers) + " would rule out the oneof")
 	}
 }

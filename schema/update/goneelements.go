@@ -1,6 +1,7 @@
 package update
 
 import (
+	"cmp"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -104,8 +105,8 @@ func (m *updatePass) lastSeen() string {
 	mark := "last seen before this source"
 	if last := m.log.lastVersion(m.src); last != "" {
 		mark = "last seen in " + last
-	} else if m.src.Version != "" {
-		mark = "last seen before " + m.src.Version
+	} else if when := cmp.Or(m.src.Version, m.src.Date); when != "" {
+		mark = "last seen before " + when
 	}
 	return strings.NewReplacer("*/", "* /", "\n", " ", "\r", " ").Replace(mark)
 }

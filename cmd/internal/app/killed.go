@@ -59,7 +59,7 @@ func (a *App) Recover(ctx context.Context, left *passive.Leftover, folder string
 	// Decoding packets takes more memory than other commands; the limit makes the garbage collector
 	// work earlier.
 	defer LimitMemory(ImportMemory)()
-	a.Say("unwire: importing the packets of a killed passive capture (%s bytes, started %s)", ByteSize(left.Size), left.Started.Local().Format(time.DateTime))
+	a.Say("unwire: importing the packets of a killed passive capture (%s, started %s)", ByteSize(left.Size), left.Started.Local().Format(time.DateTime))
 	r, err := left.Recover(ctx, passive.RecoverOptions{Store: a.IndexedWhenClosed(store.Options{}), Folder: folder, Progress: a.PacketProgress()})
 	if err == nil && left.Packets != "" {
 		err = a.KeepPackets(left.Packets, left.WritePackets)

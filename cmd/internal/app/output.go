@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/progress"
 	"unwire/cmd/internal/query"
@@ -70,15 +72,20 @@ func ConfigDir() (string, error) {
 	return filepath.Join(base, "unwire"), nil
 }
 
-// ByteSize formats a number of bytes in short form: "512", "12.3k" (thousands) or "45.6M" (millions).
+// ByteSize formats a number of bytes with its unit, of which one is 1000 of the one before: "512 B", "12.3 kB", "45.6 MB"
+// or "1.2 GB".
 func ByteSize(n int64) string {
 	switch {
 	case n < 10_000:
-		return strconv.FormatInt(n, 10)
-	case n < 10_000_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
+		return strconv.FormatInt(n, 10) + " B"
+	case n < 100_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1_000_000:
+		return fmt.Sprintf("%d kB", n/1e3)
+	case n < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // progressEvery is the interval between two progress messages of a long import.
@@ -144,4 +151,30 @@ func (a *App) ShowSteps(ctx context.Context, what, unit string, steps int) *prog
 func (a *App) ShowFileProgress(ctx context.Context, what string, size int64) *progress.Meter {
 	_, m := progress.Start(ctx, progress.Options{Out: a.Out, Err: a.Err, What: what, Total: func(context.Context) int64 { return size }})
 	return m
+}
+
+// foreignEndings are the endings of file names that belong to other formats, each with the format of 'unwire export'
+// that writes such files; "" if there is none.
+var foreignEndings = map[string]string{
+	".har": "har", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "parquet", ".pcap": "pcapng", ".pcapng": "pcapng",
+	".flow": "", ".flows": "", ".mitm": "", ".proto": "", ".html": "", ".txt": "",
+}
+
+// CheckCaptureName returns a usage error if name, the value of -o, is the name of a new capture but ends like a file
+// of another format: other programs could not read it.
+func CheckCaptureName(name string) error {
+	ext := strings.ToLower(filepath.Ext(name))
+	format, foreign := foreignEndings[ext]
+	if !foreign {
+		return nil
+	}
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	capture := strings.TrimSuffix(name, filepath.Ext(name)) + ".uwc"
+	hint := "use -o " + safetext.ShellFile(capture)
+	if format != "" {
+		hint += fmt.Sprintf(", and then 'unwire export %s --format %s -o %s'", safetext.ShellFile(capture), format, safetext.ShellFile(name))
+	}
+	return Fail(ExitUsage, fmt.Errorf("-o %s: this command writes a capture, whose name should end in .uwc, and not a %s file", name, ext), hint)
 }

@@ -73,4 +73,4 @@ func (a *App) ExplainPlaceholders() {
 }
 
 // placeholderMeaning explains the text that replaces a secret.
-const placeholderMeaning = "[redacted:TAG] or redacted-TAG replaces a secret, which was not recorded; where a capture has the same TAG twice, it was the same secret"
+const placeholderMeaning = "secrets were not recorded: [redacted:TAG] or redacted-TAG replaces them, and equal TAGs in a capture stand for the same secret"

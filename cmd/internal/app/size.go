@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// ParseSize parses a size in bytes: 4096, 64KB (thousands), 64KiB (units of 1024) or 1G.
+// ParseSize parses a size in bytes: 4096, 64KB or 64kB (thousands), 64KiB (units of 1024) or 1G.
 func ParseSize(s string) (int64, error) {
-	digits := strings.TrimRight(s, "KMGTiB")
+	digits := strings.TrimRight(s, "kKMGTiB")
 	n, err := strconv.ParseFloat(digits, 64)
 	unit, known := sizeUnit(s[len(digits):])
 	if err != nil || !known || math.IsNaN(n) || n*unit < 1 || n*unit > 1<<60 {
@@ -25,7 +25,7 @@ func sizeUnit(s string) (float64, bool) {
 	switch s {
 	case "", "B":
 		return 1, true
-	case "K", "KB":
+	case "K", "KB", "kB":
 		return 1e3, true
 	case "M", "MB":
 		return 1e6, true

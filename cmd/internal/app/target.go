@@ -46,16 +46,9 @@ type Target struct {
 	OmitSecrets bool
 }
 
-// StoredToken returns the value of --credentials that stands for the token which the client of the
-// built-in service has stored on this machine, with its meaning.
-func StoredToken() string {
-	p := proto.Profile()
-	return fmt.Sprintf("%s (the token that the %s CLI stored on this machine)", p.Name, p.Title())
-}
-
 // CredentialsUsage returns the help text of --credentials.
 func CredentialsUsage() string {
-	return "where to find the secrets of the request: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + StoredToken()
+	return "source of the secrets that the request needs"
 }
 
 // Server returns the URL in To, nil if To is "", and the policy about allowed hosts. The policy does not

@@ -74,6 +74,11 @@ func sayAbandoned(stderr io.Writer) {
 // so also work if that file is invalid.
 var withoutProject = []string{"-", "version", "config", "ca", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
+// writingCaptures lists the commands whose -o names a capture.
+var writingCaptures = []string{
+	"unwire call", "unwire capture", "unwire demo", "unwire import", "unwire mcp", "unwire redact", "unwire replay", "unwire replay suite", "unwire serve",
+}
+
 // rootCommand returns the command 'unwire' with all its subcommands and global flags.
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
@@ -88,7 +93,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colours in the output: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "use the built-in definitions and redaction rules of this service: "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+" ("+proto.Profile().Name+" if its packages are in the traffic)")
+	root.PersistentFlags().StringVar(&profile, "profile", "", "service whose built-in definitions and redaction rules unwire uses: "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+" ("+proto.Profile().Name+" if the recorded calls are of its protobuf packages, else "+app.NoDefinitions+")")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err
@@ -98,6 +103,11 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		}
 		if err := app.MisspelledSubcommand(cmd, args); err != nil {
 			return err
+		}
+		if out := cmd.Flags().Lookup("output"); out != nil && slices.Contains(writingCaptures, cmd.CommandPath()) {
+			if err := app.CheckCaptureName(out.Value.String()); err != nil {
+				return err
+			}
 		}
 		completeCaptures(cmd, a, args)
 		a.NoticePlaceholders(cmd)

@@ -58,6 +58,9 @@ func TestCompletion(t *testing.T) {
 		{"schema check --proto _", []string{"proto", "binpb"}},
 		{"replay --upstream-ca _", []string{"pem", ":8"}},
 		{"replay _", []string{"suite", "verify"}},
+		{"ls --color _", []string{"auto", "always", "never", ":4"}},
+		{"ls --profile _", []string{"none", "auto", ":4"}},
+		{"call agent.v1.AgentService/R_", []string{"agent.v1.AgentService/Run", ":4"}},
 		{"schema in_", []string{"infer"}},
 	} {
 		var args []string

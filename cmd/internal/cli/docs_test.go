@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/help"
 )
 
 var rewrite = flag.Bool("update", false, "write the reference of all commands anew")
@@ -77,6 +79,7 @@ func reference(t *testing.T) map[string][]byte {
 		}
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 		var man, markdown bytes.Buffer
+		explainPlaceholders(cmd)
 		if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: "unwire", Manual: "unwire"}, &man); err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +102,19 @@ func reference(t *testing.T) map[string][]byte {
 	}
 	files["skill/SKILL.md"] = []byte(skill)
 	return files
+}
+
+// explainPlaceholders adds to the long text of cmd what help prints about its arguments and the values of its flags.
+func explainPlaceholders(cmd *cobra.Command) {
+	page := help.NewPage(cmd)
+	rows := slices.Concat(page.Arguments, page.Values)
+	if len(rows) == 0 {
+		return
+	}
+	cmd.Long = strings.TrimRight(cmd.Long, "\n") + "\n\nThe words that stand for values:\n\n"
+	for _, row := range rows {
+		cmd.Long += "- " + row.Name + ": " + row.Text + "\n"
+	}
 }
 
 func writeReference(t *testing.T, files map[string][]byte) {

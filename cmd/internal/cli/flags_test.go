@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,36 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Help explains every word that stands for a value, in usage lines and in flags, on the page that has the word.
+func TestHelpExplainsPlaceholders(t *testing.T) {
+	t.Parallel()
+	explained := 0
+	eachCommand(newRoot(t), func(cmd *cobra.Command) {
+		page := help.NewPage(cmd)
+		var b strings.Builder
+		if err := page.Text(&b, 80, help.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range slices.Concat(page.Arguments, page.Values) {
+			explained++
+			if list.Text == "(not explained)" {
+				t.Errorf("%s: help does not explain %s: give it a row in placeholders.go", cmd.CommandPath(), list.Name)
+			}
+			if !strings.Contains(b.String(), "\n  "+list.Name+" ") {
+				t.Errorf("%s: the help text lacks the row of %s", cmd.CommandPath(), list.Name)
+			}
+		}
+
+		// A command with arguments has a list of them.
+		if arguments := regexp.MustCompile(`[A-Z]`).MatchString(cmd.Use); cmd.Runnable() && arguments != (len(page.Arguments) > 0) {
+			t.Errorf("%s: usage %q, and %d explained arguments", cmd.CommandPath(), cmd.Use, len(page.Arguments))
+		}
+	})
+	if explained < 100 {
+		t.Errorf("only %d placeholders are explained", explained)
+	}
 }
 
 // callsOf are the arguments of the calls of unwire in a line for a shell.

@@ -213,12 +213,12 @@ func (t *turn) blob(m *message) error {
 	if key, ok := find(m, "kv_server_message.set_blob_args.blob_id"); ok {
 		data, _ := find(m, "kv_server_message.set_blob_args.blob_data")
 		t.blobs[string(key.Bytes())] = data.Bytes()
-		t.c.say("turn    kv: stored %d bytes as %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
+		t.c.say("turn    key-value store: stored %d bytes under the key %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
 		reply["setBlobResult"] = object{}
 	} else {
 		key, _ := find(m, "kv_server_message.get_blob_args.blob_id")
 		data, known := t.blobs[string(key.Bytes())]
-		t.c.say("turn    kv: gave %d bytes back", len(data))
+		t.c.say("turn    key-value store: returned %d bytes", len(data))
 		result := object{}
 		if known {
 			result["blobData"] = data

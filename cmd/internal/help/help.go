@@ -35,8 +35,14 @@ type Page struct {
 	// Groups are the subcommands, in titled groups.
 	Groups []section
 
+	// Arguments explain the words of the usage lines that stand for values, such as FILE.
+	Arguments []row
+
 	// Flags are the flags, in titled groups.
 	Flags []section
+
+	// Values explain the words in the names of flags that stand for values, such as TIME in --wait TIME.
+	Values []row
 
 	// Reads are the environment variables that the command reads.
 	Reads []variable
@@ -81,6 +87,7 @@ func NewPage(cmd *cobra.Command) *Page {
 		}
 	}
 	p.Groups = commandGroups(cmd)
+	p.Arguments, p.Values = explanations(cmd)
 	p.Flags = flagGroups(cmd)
 	return p
 }

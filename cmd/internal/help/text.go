@@ -3,6 +3,8 @@ package help
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -47,17 +49,17 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 		heading("Aliases")
 		b.WriteString("  " + strings.Join(p.Aliases, ", ") + "\n")
 	}
+	if len(p.Arguments) > 0 {
+		heading("Arguments")
+		writeRows(&b, p.Arguments, width)
+	}
 	if len(p.Examples) > 0 {
 		heading("Examples")
 		for _, line := range p.Examples {
 			b.WriteString(wrapShell(line, width) + "\n")
 		}
 	}
-	for _, s := range p.Groups {
-		heading(s.Title)
-		writeRows(&b, s.Rows, width)
-	}
-	for _, s := range p.Flags {
+	for _, s := range p.sections() {
 		heading(s.Title)
 		writeRows(&b, s.Rows, width)
 	}
@@ -80,6 +82,15 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// sections returns the lists of commands, of flags, and of the values of flags.
+func (p *Page) sections() []section {
+	list := slices.Concat(p.Groups, p.Flags)
+	if len(p.Values) > 0 {
+		list = append(list, section{"Values of flags", p.Values})
+	}
+	return list
 }
 
 // writeRows writes commands or flags with their descriptions in a second column. The description of a
@@ -105,8 +116,12 @@ func writeRows(b *strings.Builder, rows []row, width int) {
 	}
 }
 
-// wrapProse wraps paragraphs to width. Indented lines, such as those of tables, are kept as lines, and
-// folded only if they are too wide.
+// tableRow matches an indented line with two columns: a name, at least two spaces, and a description.
+var tableRow = regexp.MustCompile(`^( +\S+(?: \S+)* {2,})(\S.*)$`)
+
+// wrapProse wraps paragraphs to width. Indented lines are kept as lines, and folded only if they are too wide. If
+// such a line has two columns, the second one is folded: it may continue on further lines that are indented as
+// far as the column.
 func wrapProse(text string, width int) string {
 	var out, paragraph []string
 	flush := func() {
@@ -115,12 +130,23 @@ func wrapProse(text string, width int) string {
 			paragraph = nil
 		}
 	}
-	for line := range strings.SplitSeq(text, "\n") {
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
 		trimmed := strings.TrimLeft(line, " ")
+		row := tableRow.FindStringSubmatch(line)
 		switch {
 		case trimmed == "":
 			flush()
 			out = append(out, "")
+		case row != nil && utf8.RuneCountInString(row[1]) <= width/2:
+			flush()
+			indent := strings.Repeat(" ", utf8.RuneCountInString(row[1]))
+			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], indent) {
+				i++
+				row[2] += " " + strings.TrimSpace(lines[i])
+			}
+			out = append(out, wrap(row[2], width, row[1], indent))
 		case trimmed != line:
 			flush()
 			out = append(out, foldLine(line, width))

@@ -239,7 +239,7 @@ func (m *Meter) text(passed time.Duration) string {
 
 // size formats a number of bytes with a unit, such as "1.5 MB".
 func size(n float64) string {
-	units := []string{"B", "KB", "MB", "GB", "TB"}
+	units := []string{"B", "kB", "MB", "GB", "TB"}
 	i := 0
 	for ; n >= 1000 && i < len(units)-1; i++ {
 		n /= 1000

@@ -133,7 +133,7 @@ func Diff(ctx context.Context, left, right string, o DiffOptions) ([]Comparison,
 	case lc && rc:
 		return o.diffCaptures(ctx, la, ra)
 	case lc != rc:
-		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("cannot compare a whole capture with a part of one: %s, %s", left, right)}
+		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("cannot compare a whole capture with an exchange or a message: %s, %s", left, right)}
 	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
 		return o.diffExchanges(ctx, la, ra)
 	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:

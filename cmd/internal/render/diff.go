@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"unwire/cmd/internal/app"
@@ -94,11 +95,15 @@ const InlineMarks = "marks: - only in A, + only in B, ~ changed, > moved"
 func DifferenceCount(list []query.Comparison) string {
 	found, ignored := query.CountChanges(list)
 	text := fmt.Sprintf("%s, %d ignored", app.Counted(found, "difference"), ignored)
+	if ignored == 0 {
+		return text
+	}
+	text += " (--show-ignored lists them"
 	// Times differ in every run, but they may also be the content.
 	if n := ignoredTimes(list); n > 0 {
-		text += fmt.Sprintf(" (times among them: %d; --volatile counts them)", n)
+		text += fmt.Sprintf("; times among them: %d, which --volatile counts as differences", n)
 	}
-	return text
+	return text + ")"
 }
 
 // ignoredTimes returns the number of changes that are ignored because they are times.
@@ -155,6 +160,12 @@ func (p *diffPrinter) title(s string) {
 		fmt.Fprintln(p.w)
 	}
 	p.titled = true
+	// The nth call of a name in both captures has the title NAME[N], where N counts from 0.
+	if at := strings.LastIndexByte(s, '['); at > 0 {
+		if n, err := strconv.Atoi(strings.TrimSuffix(s[at+1:], "]")); err == nil {
+			s = fmt.Sprintf("Call %d of %s:", n+1, s[:at])
+		}
+	}
 	fmt.Fprintln(p.w, p.out.Bold(term.Clean(s)))
 }
 

@@ -25,7 +25,7 @@ func TestDifferences(t *testing.T) {
 		o    DiffOptions
 		want string
 	}{
-		{DiffOptions{Context: 8}, `a.B/C[0]
+		{DiffOptions{Context: 8}, `Call 1 of a.B/C:
 ~ field 1
     the quick [-brown-]{+red+} fox
 + field 2
@@ -33,7 +33,7 @@ func TestDifferences(t *testing.T) {
 > field 4 → field 4[1]
     moved from 0 to 1
 `},
-		{DiffOptions{Format: "side", Context: 8}, `a.B/C[0]
+		{DiffOptions{Format: "side", Context: 8}, `Call 1 of a.B/C:
 ~ field 1
   the quick [-brown-] fox                                  | the quick {+red+} fox
 + field 2
@@ -55,11 +55,11 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%+v:\n%s\nwant\n%s", c.o, b.String(), c.want)
 		}
 	}
-	if got := DifferenceCount(list); got != "3 differences, 1 ignored" {
+	if got := DifferenceCount(list); got != "3 differences, 1 ignored (--show-ignored lists them)" {
 		t.Errorf("%q", got)
 	}
 	times := []query.Comparison{{Changes: []diff.Change{{Path: "5", Op: diff.Modify, Ignored: "volatile timestamp"}}}}
-	if got := DifferenceCount(times); got != "0 differences, 1 ignored (times among them: 1; --volatile counts them)" {
+	if got := DifferenceCount(times); got != "0 differences, 1 ignored (--show-ignored lists them; times among them: 1, which --volatile counts as differences)" {
 		t.Errorf("%q", got)
 	}
 

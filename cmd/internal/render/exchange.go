@@ -41,10 +41,10 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 
 	switch {
 	case at.Joined != nil:
-		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("the client split one stream over several calls with the request ID %s: server frames are from %s, client frames from %s (--parts shows only this call)",
-			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends))))
+		fmt.Fprintln(w, out.Wrap(out.Dim(fmt.Sprintf("The client split one stream over several calls, which have the same request ID (%s). The frames of the server are from %s, those of the client from %s. --parts shows only this call.",
+			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends)))+"\n"))
 	case at.Head != 0:
-		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("this call is part of a stream; exchange %d shows the whole stream", at.Head)))
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("This call is part of a stream. Exchange %d shows the whole stream.", at.Head)))
 	}
 }
 
@@ -61,15 +61,15 @@ func exchangeFacts(at conversation.Resolved) string {
 		fmt.Fprintf(&b, " · HTTP/%s", term.Clean(at.HTTP))
 	}
 	if at.Transport == captures.HTTP {
-		fmt.Fprintf(&b, " · status %d", at.Status)
+		fmt.Fprintf(&b, " · HTTP status %d", at.Status)
 	}
 	if at.Code != "" {
-		fmt.Fprintf(&b, " · %s", term.Clean(at.Code))
+		fmt.Fprintf(&b, " · code %s", term.Clean(at.Code))
 	}
-	fmt.Fprintf(&b, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
+	fmt.Fprintf(&b, " · %s · %s\n", outcomeText(at.Outcome), durationText(at.Duration))
 	fmt.Fprint(&b, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
 	if text := programText(at.Process); text != "" {
-		fmt.Fprintf(&b, " · by %s", term.Clean(text))
+		fmt.Fprintf(&b, " · %s", term.Clean(text))
 	}
 	fmt.Fprintf(&b, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
 	if at.TLS.Version != "" {
@@ -82,7 +82,7 @@ func exchangeFacts(at conversation.Resolved) string {
 		fmt.Fprintf(&b, " · %s", text)
 	}
 	if at.TLS.Proxy != "" {
-		fmt.Fprintf(&b, " · through %s", term.Clean(at.TLS.Proxy))
+		fmt.Fprintf(&b, " · through the proxy %s", term.Clean(at.TLS.Proxy))
 	}
 	b.WriteByte('\n')
 	return b.String()
@@ -104,24 +104,32 @@ func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	}
 }
 
+// durationText formats a duration in milliseconds or seconds.
+func durationText(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
 // programText formats the program that opened a connection: its process, and the name and version that
 // it sent.
 func programText(p captures.Process) string {
 	var parts []string
 	if p.Name != "" {
-		parts = append(parts, p.Name)
+		parts = append(parts, "program "+p.Name)
 	}
 	if p.PID != 0 {
-		parts = append(parts, strconv.Itoa(p.PID))
+		parts = append(parts, "process "+strconv.Itoa(p.PID))
 	}
 	switch {
 	case p.Client == "":
 	case p.Version == "":
-		parts = append(parts, "("+p.Client+")")
+		parts = append(parts, "client "+p.Client)
 	default:
-		parts = append(parts, "("+p.Client+"/"+p.Version+")")
+		parts = append(parts, "client "+p.Client+"/"+p.Version)
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, ", ")
 }
 
 // ExchangeBegan prints the request line and the headers of an exchange that is being recorded.
@@ -139,7 +147,7 @@ func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call de
 // its status.
 func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, message string) {
 	Headers(out, w, "↓", "trailer ", ex.ResponseTrailers)
-	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
+	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), durationText(ex.Duration))))
 	if message != "" {
 		fmt.Fprintf(w, "message: %s\n", term.Clean(message))
 	}
@@ -184,10 +192,13 @@ func idList(ids []int64) string {
 	var parts []string
 	for i, id := range ids {
 		if i == most {
-			parts = append(parts, fmt.Sprintf("… (%d)", len(ids)))
+			parts = append(parts, fmt.Sprintf("and %d more", len(ids)-most))
 			break
 		}
-		parts = append(parts, "#"+strconv.FormatInt(id, 10))
+		parts = append(parts, strconv.FormatInt(id, 10))
 	}
-	return strings.Join(parts, " ")
+	if len(ids) == 1 {
+		return "exchange " + parts[0]
+	}
+	return "exchanges " + strings.Join(parts, ", ")
 }

@@ -13,11 +13,12 @@ import (
 // Explanation prints the evidence for the type of a field. of names the message or file that has the
 // field, or is "".
 func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of string) {
-	head := e.Path
+	head := "Field " + e.Path
 	if of != "" {
 		head += " of " + of
 	}
-	fmt.Fprintf(w, "%s  %s\n", out.Bold(term.Clean(head)), out.Dim(fmt.Sprintf("at %#x, in %s", e.Off, evidenceText(e))))
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(head)))
+	fmt.Fprint(w, out.Wrap("  "+out.Dim(fmt.Sprintf("at offset %#x; the evidence is from %s", e.Off, evidenceText(e)))+"\n"))
 	if e.Declared != "" {
 		fmt.Fprintf(w, "  declared as %s\n", e.Declared)
 	}
@@ -41,7 +42,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))
 	}
 	if e.Settle != "" {
-		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  what would decide: %s\n", e.Settle)))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  what would decide between the types: %s\n", e.Settle)))
 	}
 }
 
@@ -51,5 +52,5 @@ func evidenceText(e *contract.Explanation) string {
 	if e.Most > 1 {
 		s += fmt.Sprintf(", up to %d in one message", e.Most)
 	}
-	return s + ", from " + app.Counted(e.Messages, "message")
+	return s + " in " + app.Counted(e.Messages, "message")
 }

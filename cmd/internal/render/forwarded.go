@@ -17,10 +17,10 @@ import (
 // nothing.
 func forwarded(out *term.Output, w io.Writer, at conversation.Resolved, dir captures.Direction, e *contract.Edited, v *query.Views) {
 	if len(e.Forwarded) == 0 {
-		fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("not forwarded (%s)", term.Clean(e.Rule))))
+		fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("unwire did not forward this (rule %s)", term.Clean(e.Rule))))
 		return
 	}
-	fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("forwarded instead (%s): %s", term.Clean(e.Rule), app.Counted(len(e.Forwarded), "byte"))))
+	fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("unwire forwarded this instead (rule %s), %s:", term.Clean(e.Rule), app.Counted(len(e.Forwarded), "byte"))))
 	view := v.Of(at.Call, dir)
 	for i := range e.Frames {
 		forwardedFrame(w, &e.Frames[i], view, v)
@@ -46,7 +46,7 @@ func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*cont
 		if e.Dir == captures.Down.String() {
 			dir = captures.Down
 		}
-		fmt.Fprintf(w, "%s  %s\n", Arrow(dir), out.Dim("nothing was received"))
+		fmt.Fprintf(w, "%s  %s\n", Arrow(dir), out.Dim("(added by a rule; nothing was received)"))
 		forwarded(out, w, at, dir, e, v)
 	}
 }
@@ -55,7 +55,7 @@ func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*cont
 func ForwardedHeads(out *term.Output, w io.Writer, heads []captures.ForwardedHead) {
 	for _, h := range heads {
 		if h.Dir == captures.Up {
-			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("forwarded as %s %s (%s)", h.Method, term.Clean(h.URL), term.Clean(h.Rule))))
+			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("forwarded as %s %s (rule %s)", h.Method, term.Clean(h.URL), term.Clean(h.Rule))))
 		} else {
 			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("answered with status %d instead (%s)", h.Status, term.Clean(h.Rule))))
 		}

@@ -30,14 +30,14 @@ var listed = []struct {
 	{term.Column{Name: "PROTOCOL", Drop: 3}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
 	{term.Column{Name: "CODEC", Drop: 8}, false, func(l *contract.Exchange) string { return l.Codec }},
 	{term.Column{Name: "HTTP", Drop: 9}, false, func(l *contract.Exchange) string { return httpText(l.HTTP) }},
-	{term.Column{Name: "STATUS", Drop: 10}, false, statusText},
+	{term.Column{Name: "HTTP STATUS", Drop: 10}, false, statusText},
 	{term.Column{Name: "CODE"}, false, Ending},
 	{term.Column{Name: "FRAMES", On: term.Drawn, Drop: 1}, false, framesText},
 	{term.Column{Name: "FRAMES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesUp) }},
 	{term.Column{Name: "FRAMES RECEIVED", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesDown) }},
-	{term.Column{Name: "BYTES", On: term.Drawn, Right: true, Drop: 2}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp + l.BytesDown) }},
-	{term.Column{Name: "BYTES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp) }},
-	{term.Column{Name: "BYTES RECEIVED", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesDown) }},
+	{term.Column{Name: "SIZE", On: term.Drawn, Right: true, Drop: 2}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp + l.BytesDown) }},
+	{term.Column{Name: "BYTES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.FormatInt(l.BytesUp, 10) }},
+	{term.Column{Name: "BYTES RECEIVED", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.FormatInt(l.BytesDown, 10) }},
 	{term.Column{Name: "TIME", Right: true, Drop: 4}, false, func(l *contract.Exchange) string { return fmt.Sprintf("%.1f ms", l.DurationMS) }},
 	{term.Column{Name: "STREAM", Drop: 6}, true, joinedText},
 	{term.Column{Name: "CERTIFICATE", Shorten: term.End, Min: 12, Drop: 5}, true, certificateText},
@@ -240,7 +240,7 @@ func joinedText(l *contract.Exchange) string {
 	case 0:
 		return ""
 	case l.ID:
-		return app.Counted(len(l.Parts), "call")
+		return "split over " + app.Counted(len(l.Parts), "call")
 	}
-	return fmt.Sprintf("part of #%d", l.Joined)
+	return fmt.Sprintf("part of exchange %d", l.Joined)
 }

@@ -9,6 +9,9 @@ import (
 	"unwire/cmd/internal/term"
 )
 
+// MatchLegend explains the lines of Match, for people.
+const MatchLegend = "Each line is a match: address of the message, path, name and type of the field, and the match with its surroundings."
+
 // Match prints a match of a search as a line: the address, the field's path and kind, and the matched
 // text with its surroundings.
 func Match(out *term.Output, w io.Writer, m *contract.Match) error {

@@ -161,7 +161,7 @@ func summariseJSON(v jsontree.Value, depth int) string {
 
 // WriteTimeline prints the lines of a timeline below a heading, truncated to the width of the terminal.
 func WriteTimeline(out *term.Output, lines []*contract.TimelineLine) error {
-	heading := "Time, exchange, arrow, frame numbers, bytes and content of each frame. " + arrowLegend
+	heading := "Each line is a frame, or several similar ones: time, number of the exchange, arrow, numbers of the frames, size and content. " + arrowLegend
 	if _, err := fmt.Fprint(out, out.Wrap(out.Dim(heading)+"\n")); err != nil {
 		return err
 	}

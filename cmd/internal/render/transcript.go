@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"unwire/captures"
@@ -29,7 +28,7 @@ const (
 func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract.Transcript, top int) {
 	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("Exchange %d: %s", ex.ID, term.Clean(ex.CallName()))))
 	if tr.Continues != 0 {
-		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("continues the conversation of exchange %d, whose messages are not repeated here", tr.Continues)))
+		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("This exchange continues the conversation of exchange %d, whose messages are not repeated here.", tr.Continues)))
 	}
 	for _, t := range tr.Turns {
 		if !t.Earlier {
@@ -52,9 +51,9 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 			fmt.Fprintf(w, "  %s %s\n", term.Clean(d.Type), term.Clean(d.Text))
 		}
 	case !tr.Found():
-		fmt.Fprintln(w, "  no conversation found")
+		fmt.Fprintln(w, "  unwire found no conversation in this exchange")
 	case tr.Answer == "":
-		fmt.Fprintln(w, "  no answer found")
+		fmt.Fprintln(w, "  unwire found no answer in this exchange")
 	}
 
 	// The candidates are all texts that were considered, with the reasons for their roles.
@@ -69,8 +68,8 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 			fmt.Fprintf(w, "  … and %s (--top prints more)\n", app.Counted(len(tr.Candidates)-top, "more candidate"))
 			break
 		}
-		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. %s, score %.2f, %s: %s\n", c.Rank, c.Role, c.Score, Source(c.Dir, c.Path, c.Frames),
-			term.Cut(strconv.Quote(term.Clean(c.Text)), 60))))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. role %s, score %.2f, %s: %s\n", c.Rank, c.Role, c.Score, Source(c.Dir, c.Path, c.Frames),
+			term.Cut(`"`+term.Clean(c.Text)+`"`, 60))))
 		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      reasons: "+Reasons(c.Reasons, 4)+"\n"), "\n")))
 	}
 	fmt.Fprintln(w)
@@ -204,7 +203,7 @@ func indent(s, by string) string {
 
 // Source says where a text comes from: who sent it, the path of its field, and its frames.
 func Source(dir, path string, frames []int) string {
-	parts := []string{Sender(dir), "field " + term.Clean(path), frameSpan(frames)}
+	parts := []string{"sent by the " + Sender(dir), "field " + term.Clean(path), frameSpan(frames)}
 	if path == "" {
 		parts = slices.Delete(parts, 1, 2)
 	}

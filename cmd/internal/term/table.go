@@ -168,7 +168,7 @@ func (o *Output) draw(t Table) error {
 	// Details, the names of dropped columns and the legend follow the table.
 	o.writeDetails(&b, t, l)
 	if len(l.dropped) > 0 {
-		note := fmt.Sprintf("(hidden at this width: %s)", strings.Join(l.dropped, ", "))
+		note := fmt.Sprintf("(columns hidden at this width: %s)", strings.Join(l.dropped, ", "))
 		b.WriteString(t.Indent + o.Dim(End.apply(note, width)) + "\n")
 	}
 	if t.Legend != "" && len(t.Rows) > 0 {

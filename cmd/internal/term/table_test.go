@@ -73,7 +73,7 @@ ID  CALL                          CODE                BYTES
  1  agent.v1.AgentService/Run     ok                   5056
 12  …StockService/ListWarehouses  resource_exhausted      7
 13  GET https://例え.jp/検索?…    not_found               1
-(hidden at this width: CODEC, TIME)`,
+(columns hidden at this width: CODEC, TIME)`,
 	} {
 		if got := "\n" + strings.Join(drawn(t, calls(), width), "\n"); got != want {
 			t.Errorf("%d columns:%s\nwant:%s", width, got, want)
@@ -83,8 +83,8 @@ ID  CALL                          CODE                BYTES
 
 func TestUnimportantColumnsAreDroppedFirst(t *testing.T) {
 	for width, want := range map[int]string{
-		74: "(hidden at this width: CODEC)",
-		65: "(hidden at this width: CODEC, TIME)",
+		74: "(columns hidden at this width: CODEC)",
+		65: "(columns hidden at this width: CODEC, TIME)",
 	} {
 		if lines := drawn(t, calls(), width); lines[len(lines)-1] != want {
 			t.Errorf("%d columns: %s", width, strings.Join(lines, "\n"))
@@ -110,7 +110,7 @@ a.two
   WHY: the server reads it as text,
     which is something else
   FROM: a guess that was made earlier
-(hidden at this width: FROM)`
+(columns hidden at this width: FROM)`
 	if got := "\n" + strings.Join(drawn(t, table, 38), "\n"); got != want {
 		t.Errorf("got%s\nwant%s", got, want)
 	}

@@ -75,7 +75,7 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	// Any other single number would have met its own canary.
 	case g.canary && g.index == assertion:
 		m.found[n] = &field{number: n, slot: slotMessage}
-		m.addEvidence(m.found[n], "the parser reads fields inside the value, and the field is no group: "+sure.Quoted())
+		m.addEvidence(m.found[n], "the parser reads fields inside the value, and the field is not a group: "+sure.Quoted())
 	default:
 		m.unknown = append(m.unknown, n)
 	}

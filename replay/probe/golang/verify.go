@@ -361,7 +361,7 @@ func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []i
 			continue
 		}
 		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: the server accepted a value that would be an error in a string, a message or repeated numbers", from, v.server.Requests))
-		c.Decide(probe.Undecided, "the field is no string, message or repeated number; protobuf-go reports no errors in bytes fields and single numbers")
+		c.Decide(probe.Undecided, "the field is not a string, a message or a repeated number; protobuf-go reports no errors in bytes fields and single numbers")
 	}
 	return nil
 }

@@ -277,7 +277,7 @@ func (b *builder) payload(element, what string, r *Ref) *string {
 		if r.Full != "" {
 			word = r.Full
 		}
-		b.notes[element] = strings.TrimSpace(b.notes[element] + fmt.Sprintf(" The type of its %s was not found; Empty stands for it.", what))
+		b.notes[element] = strings.TrimSpace(b.notes[element] + fmt.Sprintf(" The type of its %s was not found; google.protobuf.Empty is used instead.", what))
 		b.unresolved(element, r.Place, fmt.Sprintf("the type of its %s, %s, was not found, so extract used google.protobuf.Empty instead", what, word))
 		name = "google.protobuf.Empty"
 	}

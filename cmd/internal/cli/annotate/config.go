@@ -109,7 +109,7 @@ func showConfig(a *app.App, asJSON bool) error {
 		add("secret keys", fmt.Sprintf("%s and %d or more letters and digits", k.Prefix, k.MinLength))
 	}
 	add("secret fields", f.Secrets.Fields...)
-	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "WHAT"}, {Name: "VALUE", Shorten: term.Middle, Min: 20}}})
+	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "SETTING"}, {Name: "VALUE", Shorten: term.Middle, Min: 20}}})
 }
 
 // newProjectFile converts the settings of an unwire.yaml to the object that 'unwire config --json'

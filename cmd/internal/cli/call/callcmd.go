@@ -106,7 +106,7 @@ call sends requests only to this machine. To call another host, give --live and
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "", "message to send, as JSON, @FILE or - for stdin (default: an empty message; stdin for a client-streaming method)")
 	flags.StringVar(&f.like, "like", "", "copy the method, server, headers and protocol from this recorded exchange, F.uwc#ID")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files or other definitions, or reflect:URL to ask a server by reflection (default: UNWIRE_PROTO, unwire.yaml, or reflection by the called server)")
+	flags.StringVar(&f.proto, "proto", "", "definitions of the method (default: UNWIRE_PROTO, unwire.yaml, or server reflection by the called server)")
 	flags.StringVar(&f.codec, "codec", "", "encoding of messages: json or proto (default: proto, or the codec of --like)")
 	flags.StringArrayVar(&f.headers, "header", nil, "header to send: NAME=VALUE, or for a secret NAME=REFERENCE, such as env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT")
 	flags.StringVarP(&f.out, "output", "o", "", "capture file to which unwire adds a record of the call")

@@ -17,7 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 )
 
 // limit is the time within which the completions must be found. Otherwise none are offered, so that the
@@ -47,12 +49,14 @@ func Add(cmd *cobra.Command) {
 	} else if cmd.Runnable() && !cmd.HasSubCommands() || strings.Contains(cmd.Use, " ") {
 		cmd.ValidArgsFunction = bounded(arguments(cmd.Use))
 	}
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+	addTo := func(f *pflag.Flag) {
 		if find := ofFlag(cmd, f); find != nil {
 			// It fails only if the flag has a completion of its own.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, bounded(find))
 		}
-	})
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(addTo)
+	cmd.PersistentFlags().VisitAll(addTo)
 	for _, c := range cmd.Commands() {
 		if c.Name() != "help" && c.Name() != "completion" && !c.Hidden {
 			Add(c)
@@ -159,6 +163,8 @@ func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 		return words("service", "method", "message", "enum")
 	case "protocol":
 		return words("connect-unary", "connect-stream", "grpc", "grpc-web")
+	case "profile":
+		return words(proto.Profile().Name, app.NoDefinitions, app.AutoProfile)
 	case "store":
 		return words("system", "nss", "java")
 	case "print-config":
@@ -191,10 +197,29 @@ func choices(list string) []string {
 	return out
 }
 
+// positional returns the arguments of a usage line, without its flags and their values.
+func positional(use string) []string {
+	var names []string
+	words := strings.Fields(use)[1:]
+	for i := 0; i < len(words); i++ {
+		switch word := strings.Trim(words[i], "[]"); {
+		case word == "flags":
+		case word == "--":
+			// What follows belongs to another program.
+			return names
+		case strings.HasPrefix(word, "-"):
+			i++
+		default:
+			names = append(names, words[i])
+		}
+	}
+	return names
+}
+
 // arguments returns an offer for a command's arguments. use is the command's usage line, in which the
 // name of each argument, such as F.uwc, determines what is offered.
 func arguments(use string) offer {
-	names := strings.Fields(use)[1:]
+	names := positional(use)
 	return func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(names) == 0 {
 			return nil, nothing
@@ -204,9 +229,14 @@ func arguments(use string) offer {
 			return nil, nothing
 		}
 		switch name = strings.Trim(strings.TrimSuffix(name, "…"), "[]"); {
+		case name == "ID" && cmd.Name() == "intercept":
+			// Only the running capture knows the numbers of held frames.
+			return nil, nothing
 		case name == "ID":
 			return exchangesOf(ctx, args), nothing
-		case strings.Contains(name, "F.uwc"), name == "A", name == "B", name == "ADDRESS":
+		case name == "METHOD":
+			return methods(ctx, cmd, args, prefix)
+		case strings.Contains(name, "F.uwc"), name == "A", name == "B", strings.Contains(name, "FRAME"):
 			return address(ctx, cmd, args, prefix)
 		case name == "DIR":
 			return folders(ctx, cmd, args, prefix)

@@ -115,7 +115,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 		l := contract.NewExchange(&list.Exchanges[i], nil)
 		rows[i] = []string{
 			fmt.Sprintf("#%d", l.ID), render.CallName(l), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, render.Ending(l),
-			fmt.Sprintf("%d sent, %d received", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
+			fmt.Sprintf("%d sent, %d received", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp + l.BytesDown),
 		}
 	}
 	err = r.table([]term.Column{
@@ -255,8 +255,8 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	err = r.table([]term.Column{
 		{Name: "PATH"},
 		{Name: "INFERRED", Shorten: term.End, Min: 20},
-		{Name: "IS"},
-		{Name: "REFERENCE", Shorten: term.End, Min: 20},
+		{Name: "COMPARISON"},
+		{Name: "DEFINITION", Shorten: term.End, Min: 20},
 	}, fieldPairs(in.Schema, r.defs, r.stream.Call))
 	r.disagreements(result)
 	return err

@@ -70,7 +70,7 @@ func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) 
 
 	// Secrets are variables of the environment, which the user has to set.
 	if len(line.Variables) > 0 {
-		a.Say("unwire: set %s", strings.Join(line.Variables, ", "))
+		a.Say("unwire: secrets are not part of the command: before you run it, set %s", strings.Join(line.Variables, ", "))
 	}
 	_, err = fmt.Fprintln(a.Out, line.Text)
 	return err

@@ -71,7 +71,7 @@ type decodeFlags struct {
 func decodeCommand(a *app.App) *cobra.Command {
 	var f decodeFlags
 	cmd := &cobra.Command{
-		Use:   "decode [FILE|F.uwc#ID/up/N|-]",
+		Use:   "decode [FILE|FRAME|-]",
 		Short: "Decode bytes to text, which 'unwire encode' can turn back into bytes",
 		Long: `decode prints protobuf bytes as text or JSON, without a schema. The input can be
 malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The
@@ -95,8 +95,8 @@ characters are printable, else as a message if it consists of fields, else as he
 
 --as 1.2:string makes decode read field 1.2 as a string. If the input is a frame of a
 capture, decode stores this choice in the capture, for all messages of the same method
-and direction. With --once, decode does not store the choice; --as 1.2:auto deletes a
-stored one. --as delimited32be or delimited32le (lengths of 4 bytes) is only for
+and direction. With --once, decode does not store the choice; --as 1.2:auto deletes the
+stored choice for field 1.2. --as delimited32be or delimited32le (lengths of 4 bytes) is only for
 connections without HTTP in a capture.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'

@@ -127,7 +127,7 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare what unwire received with what it forwarded, for one exchange or frame that a rule changed")
 	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments with each other, and report which field paths vary")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series: compare the exchanges of this method (Run or pkg.Service/Run)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names; none prints no names (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names; the word none turns names off (default: the definitions in the capture, or the built-in ones)")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.typ, "type", "", "when two files are compared: full name of their message type, for field names")
 }
@@ -281,7 +281,7 @@ func diffFailure(err error) error {
 	}
 	switch e.Problem {
 	case query.Unlike:
-		return app.Fail(app.ExitUsage, err, "")
+		return app.Fail(app.ExitUsage, err, "compare two captures (F.uwc), two exchanges (F.uwc#7) or two messages (F.uwc#7/up/0)")
 	case query.NoMethod:
 		return app.Fail(app.ExitUsage, err, "name the method with --method, or name single exchanges, such as "+e.At.File+"#1")
 	case query.NoExchange:

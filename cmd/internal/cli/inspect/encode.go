@@ -40,7 +40,7 @@ the definitions of the type. prototext names the type in its first line; protojs
 	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text, json, protojson or prototext")
 	options.Alias(cmd.Flags(), "format", "in")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type, or the address of a frame of this type, such as F.uwc#1/up/0")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: folder of .proto files, or capture with definitions (default: the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: definitions of the message type (default: the built-in definitions)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write the bytes to; - writes them to stdout even on a terminal")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes in base64 or the name of the output file")
 	return cmd

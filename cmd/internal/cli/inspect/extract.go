@@ -112,7 +112,7 @@ If a capture has the same name as a subcommand, write it as a path: ./fit.`,
 	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: from unwire.yaml, or the built-in weights)")
 	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append to the labels file that the text at PATH has this role: "+transcript.RoleList())
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file to which --label appends")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names; without it, only error details have names, from the definitions in the capture or the built-in ones (none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: only error details have names, from the definitions in the capture or the built-in ones; the word none turns names off)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }

@@ -270,6 +270,9 @@ type grep struct {
 	// w buffers standard output.
 	w *bufio.Writer
 
+	// explained is set when the legend of the matches has been printed.
+	explained bool
+
 	// total is the number of matches so far.
 	total int
 }
@@ -308,6 +311,10 @@ func (g *grep) match(m *contract.Match) (more bool, err error) {
 		return true, nil
 	case g.json:
 		return true, g.Print(m)
+	}
+	if g.Out.TTY && !g.explained {
+		g.explained = true
+		fmt.Fprint(g.w, g.Out.Wrap(g.Out.Dim(render.MatchLegend)+"\n"))
 	}
 	return true, render.Match(g.Out, g.w, m)
 }

@@ -71,7 +71,7 @@ the capture is recorded, until you interrupt ls.`,
 	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; the prefix - reverses the order")
 	fl.BoolVar(&f.follow, "follow", false, "after the list, print each exchange that ends while the capture is recorded")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per exchange")
-	fl.StringVar(&f.proto, "proto", "", protoUsage+" (for field names in filters)")
+	fl.StringVar(&f.proto, "proto", "", strings.Replace(protoUsage, "field names", "field names in filters", 1))
 	return cmd
 }
 
@@ -234,14 +234,28 @@ func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, a
 // filterHelp explains --filter.
 const filterHelp = `--filter selects exchanges by one or more terms. An exchange must match all terms; you
 can also combine terms with and, or, not and parentheses. A term is a key with a value,
-in which * and ? are wildcards:
+in which * and ? are wildcards, and a ! before the value means not:
 
-  host:api.*  method:Run  code:!ok  status>=400  size>1KB  duration>2s  started>-10m
-  protocol:grpc  client:node  header:x-id=7  is:failed  is:open  note:x  mark:star
-  text:"rate limit"  path:1.7="x*"  dir:down  type:shop.v1.Item  (an exchange matches
-                                            these terms if one of its frames does)
+  host:api.*          host of the URL
+  method:Run          RPC method: Run, Service/Run or package.Service/Run
+  code:!ok            result of the call: ok, or the name of an error code
+  status>=400         HTTP status
+  size>1KB            body bytes of both directions; up>1KB and down>1KB are for one
+  duration>2s         time from the start to the end
+  started>-10m        start of the exchange, here within the last 10 minutes
+  protocol:grpc       connect, grpc, grpc-web, sse, http, websocket, tcp, tls and others
+  client:node         process name, product or address of the client
+  header:x-id=7       header or trailer field, and its value
+  is:failed           state: failed, open (not ended yet), edited (by rules) and others
+  note:x              text of a note; mark:star is for a mark
+  text:"rate limit"   text in a message
+  path:1.7="x*"       value of a field in a message
+  type:shop.v1.Item   type of a message
+  dir:down            message from the server (down) or from the client (up)
 
-A word without a key selects exchanges with a message that contains this text.`
+The last four keys describe messages: an exchange matches if one of its messages does. A
+word without a key selects exchanges with a message that contains this text. Shell
+completion ('unwire completion --help') offers all keys.`
 
 // filterFlag adds the flag --filter to a command; its value is stored in to.
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {

@@ -10,6 +10,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
@@ -122,11 +123,11 @@ func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) err
 	// A table for people; the paths are shortened in the middle, where they are most alike.
 	rows := make([][]string, len(list))
 	for i, r := range list {
-		rows[i] = []string{term.Clean(r.Method), r.Dir.String(), term.Clean(r.Path), term.Clean(r.Type)}
+		rows[i] = []string{term.Clean(r.Method), render.Sender(r.Dir.String()), term.Clean(r.Path), term.Clean(r.Type)}
 	}
 	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "METHOD", Shorten: term.Name, Min: 20},
-		{Name: "DIR"},
+		{Name: "SENT BY"},
 		{Name: "PATH", Shorten: term.Middle, Min: 12},
 		{Name: "CHOSEN TYPE"},
 	}})

@@ -26,7 +26,7 @@ import (
 )
 
 // protoUsage is the help of --proto.
-const protoUsage = "folder of .proto files, .proto file or descriptor set for field names; none prints no names (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)"
+const protoUsage = "definitions for field names; the word none turns names off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)"
 
 // showCommand returns the command 'unwire show'.
 func showCommand(a *app.App) *cobra.Command {
@@ -53,7 +53,7 @@ With --parts or --follow, show prints each call separately.
 
 --as 1.2:string makes show read field 1.2 as a string, and stores this choice in the
 capture, for all messages of the same method and direction. With --once, show does not
-store the choice; --as 1.2:auto deletes a stored one.`,
+store the choice; --as 1.2:auto deletes the stored choice for field 1.2.`,
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

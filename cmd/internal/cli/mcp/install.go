@@ -72,7 +72,7 @@ entry with the same name is replaced.`,
 	flags.StringArrayVar(&f.clients, "client", nil, "program to configure: "+strings.Join(clientconfig.Names(), ", ")+"; can be repeated (default: those that are found)")
 	flags.StringVar(&f.scope, "scope", string(clientconfig.Project), "project (the working folder, for programs that support it) or user")
 	flags.StringVar(&f.name, "name", "unwire", "name of the MCP server in the configuration")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files, or other definitions, that the server uses")
+	flags.StringVar(&f.proto, "proto", "", "definitions that the server uses")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show the changes without making them")
 	if err := cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(clientconfig.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {

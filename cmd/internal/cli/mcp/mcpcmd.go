@@ -99,7 +99,7 @@ func mcpCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names and for the tool check; none uses no definitions (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)")
+	flags.StringVar(&f.proto, "proto", "", "definitions for field names and for the tool check; the word none turns both off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)")
 	flags.StringVar(&f.listen, "listen", "", "serve over HTTP at this address on loopback, or a port of 127.0.0.1 (default: stdin and stdout)")
 	flags.BoolVar(&f.json, "json", false, "with --listen: print the server's address as a JSON object on stdout")
 	flags.BoolVar(&f.allowSend, "allow-send", false, "offer the tool replay_send, which sends captured requests again")

@@ -223,7 +223,7 @@ func sayReport(a *app.App, f mockFlags, r mock.Report) error {
 	}
 	a.Say("answered %s from %s, refused %d", app.Counted(r.Answered, "request"), app.Counted(len(r.Used), "recorded call"), r.Refused)
 	if len(r.Unused) > 0 {
-		a.Say("%s never used: %s", app.Counted(len(r.Unused), "recorded call"), numbers(r.Unused))
+		a.Say("recorded calls that no request used: %d (exchanges %s)", len(r.Unused), numbers(r.Unused))
 	}
 	for _, s := range r.Skipped {
 		a.Say("exchange %d cannot answer requests: %s", s.Exchange, s.Reason)

@@ -93,7 +93,7 @@ status is 0 if all planned runs were made, and 1 if not.`
 func probeClientCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
-		Use:   "probe-client F.uwc -- CMD ARGS…",
+		Use:   "probe-client F.uwc [flags] -- CMD ARGS…",
 		Short: "Find the fields of a server's answers that a client reads",
 		Long:  probeLong,
 		Example: `  unwire probe-client F.uwc -- node client.mjs
@@ -186,7 +186,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	}
 
 	// What was found is printed, also if the probe was interrupted.
-	meter := a.ShowSteps(ctx, "probing", "runs", plan.Runs)
+	meter := a.ShowSteps(ctx, "probing", "run", plan.Runs)
 	p.Progress = func(int, int, string) { meter.Step() }
 	result, err := p.Run(ctx, baseline, plan)
 	meter.Stop()
@@ -218,7 +218,7 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if f.json {
 		return a.Print(&contract.ClientProbePlan{Plan: plan})
 	}
-	t := term.Table{Columns: []term.Column{{Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 12}, {Name: "KIND"}, {Name: "CHANGES"}, {Name: "MESSAGES", Right: true, Drop: 1}, {Name: "VALUE", Shorten: term.End, Min: 12, Drop: 2}}}
+	t := term.Table{Columns: []term.Column{{Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 12}, {Name: "KIND"}, {Name: "PLANNED EDITS"}, {Name: "MESSAGES", Right: true, Drop: 1}, {Name: "VALUE", Shorten: term.End, Min: 12, Drop: 2}}}
 	for i := range plan.Targets {
 		x := &plan.Targets[i]
 		ops := make([]string, len(x.Changes))

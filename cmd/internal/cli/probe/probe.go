@@ -160,7 +160,7 @@ and 2 if unwire does not allow the host.`
 func probeCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
-		Use:   "probe --to URL --method /pkg.Service/Method",
+		Use:   "probe --to URL --method METHOD",
 		Short: "Find a request's fields through a server's parse errors",
 		Long:  probeHelp,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
@@ -202,7 +202,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the files of --settle (default: the type that belongs to the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that you know to exist; their type must not be float or double")
 	flags.BoolVar(&f.refine, "refine", false, "also find out whether a field is string or bytes, if the server checks UTF-8; this takes one more request per field")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names --names=builtin tries (default: the definitions in the capture of --like, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "with --names=builtin: .proto files whose field names probe tries (default: the definitions in the capture that --like names, else the ones built into unwire)")
 }
 
 // limitFlags adds the flags that limit how many requests are sent to which hosts, and those about

@@ -115,7 +115,7 @@ the traffic of all other hosts without decrypting it.`,
 func caExportCommand(a *app.App) *cobra.Command {
 	var out, format string
 	cmd := &cobra.Command{
-		Use:     "export [-o FILE]",
+		Use:     "export",
 		Short:   "Write the CA certificate, without its key, as PEM or DER",
 		Example: "  unwire ca export -o unwire-ca.pem\n  unwire ca export --format der -o unwire-ca.cer   # for phones and Windows",
 		Args:    app.ExactArgs(),

@@ -138,7 +138,7 @@ const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
 func captureCommand(a *app.App, run workbench.Runner) *cobra.Command {
 	f := CaptureFlags{run: run}
 	cmd := &cobra.Command{
-		Use:     "capture [-o F.uwc] [-- CMD ARGS…]",
+		Use:     "capture [-o F.uwc] [flags] [-- CMD ARGS…]",
 		Short:   "Record the traffic of a command, or of any client through a proxy",
 		Long:    captureLong,
 		Example: captureExamples,

@@ -41,12 +41,12 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 		where = fmt.Sprintf("%s, %s to %s", app.Counted(len(files), "file"), files[0], files[len(files)-1])
 	}
 	if t.earlier == 0 {
-		a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(t.all, "exchange"), where, t.incomplete, remark)
+		a.Say("unwire: recorded %s in %s (%d incomplete)%s", app.Counted(t.all, "exchange"), where, t.incomplete, remark)
 	} else {
-		a.Say("unwire: %s added to %s, which now has %d (%d incomplete)%s", app.Counted(n, "exchange"), where, t.all, t.incomplete, remark)
+		a.Say("unwire: added %s to %s, which now has %d (%d incomplete)%s", app.Counted(n, "exchange"), where, t.all, t.incomplete, remark)
 	}
 	if n > 0 {
-		a.Say("unwire: %s", t.counts)
+		a.Say("unwire: results of the calls: %s", t.counts)
 	}
 
 	// Each kind of failure is reported once, with its remedy.
@@ -57,7 +57,7 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 		a.Say("unwire: %s", text)
 	}
 	if n > 0 {
-		a.Say("unwire: next: unwire ls %s", shellWords(files))
+		a.Say("unwire: to see the exchanges, run: unwire ls %s", shellWords(files))
 	}
 	return n, nil
 }

@@ -15,6 +15,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/editor"
+	"unwire/cmd/internal/render"
 	"unwire/decode/text"
 	"unwire/mitm/intercept"
 	"unwire/replay/edit"
@@ -233,7 +234,7 @@ func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 			name = h.URL
 		}
 		left := time.Until(h.Until).Round(time.Second)
-		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d  %-4s frame %d  %s  %s  %s left  (%s)\n", h.ID, h.Exchange, h.Dir, h.Number, name, app.Counted(len(h.Data), "byte"), left, h.Rule); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s, released unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), h.Rule, left); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if failed != nil {
 		a.Say("unwire: %s the recording of packets has failed: %v", a.Err.Red("error:"), failed)
 	}
-	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(p.recording.Size()), capturetext.LostPackets(count))
+	a.Say("unwire: %s recorded (%s)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(p.recording.Size()), capturetext.LostPackets(count))
 	err = p.finish()
 
 	// The packets are kept only if the user asked for them, because they contain all secrets.

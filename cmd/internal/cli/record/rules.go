@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render"
 	"unwire/decode"
 	"unwire/decode/filter"
 	"unwire/mitm/hook"
@@ -62,7 +63,7 @@ type rewriteFlags struct {
 func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; unwire reads the file again whenever it changes")
-	flags.StringVar(&f.proto, "proto", "", "definitions whose field names rules and filters can use: a folder of .proto files, a descriptor set, a capture or reflect:URL; none: no names (default: UNWIRE_PROTO, or the built-in definitions)")
+	flags.StringVar(&f.proto, "proto", "", "definitions whose field names rules and filters can use; the word none turns names off (default: UNWIRE_PROTO, or the built-in definitions)")
 	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of rules files, and exit")
 	flags.StringVar(&f.intercept, "intercept", "", "hold back frames that match this filter, until 'unwire intercept' releases them")
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
@@ -182,7 +183,7 @@ func loadRules(f *CaptureFlags, names *fieldNames) (*rules.Set, error) {
 // watch loads the rules file again whenever it changes. If the new rules are invalid, the previous ones
 // remain in force. set are the rules loaded first.
 func (r *rewriter) watch(ctx context.Context, a *app.App, f *CaptureFlags, names *fieldNames, set *rules.Set) {
-	a.Say("rules: %d in %s", set.Len(), f.rewrite.rules)
+	a.Say("unwire: using %s of %s", app.Counted(set.Len(), "rule"), f.rewrite.rules)
 	go rules.Watch(ctx, f.rewrite.rules, func(s *rules.Set, err error) {
 		if err == nil {
 			err = errors.Join(names.check(s), checkMapped(s, f.objects))
@@ -310,7 +311,7 @@ func (r *rewriter) noteHeld(a *app.App, f *CaptureFlags) func(intercept.Frame, b
 		}
 		if held {
 			n.Value = heldMark
-			a.Say("held: %d  exchange %d, %s frame %d  %s  (unwire intercept %s %d)", h.ID, h.Exchange, h.Dir, h.Number, h.Method, f.Out, h.ID)
+			a.Say("unwire: holding frame %d (exchange %d, %s frame %d, %s): 'unwire intercept %s %d' shows it", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, h.Method, f.Out, h.ID)
 		}
 		if f.json {
 			// stdout may be gone: the traffic goes on

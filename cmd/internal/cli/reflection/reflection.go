@@ -65,7 +65,7 @@ func command(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, &f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.proto, "proto", "", "folder of .proto files or other definitions that reflection returns (default: UNWIRE_PROTO, unwire.yaml)")
+	set.StringVar(&f.proto, "proto", "", "definitions that reflection returns (default: UNWIRE_PROTO, unwire.yaml)")
 	set.StringVar(&f.To, "to", "", "URL of the server that gets all other requests; a path in the URL precedes the path of the method")
 	set.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the proxy listens")
 	set.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")

@@ -23,7 +23,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "change the type of a field of the request, keeping its value")
 	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "replace the encoded bytes of a field's value by these bytes, without validation")
 	options.Alias(flags, "raw", "set-raw")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names in paths (default: the definitions in the capture, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "definitions for field names in paths (default: the definitions in the capture, or the built-in ones)")
 	flags.StringVar(&f.codec, "codec", "", "send the request in this codec, json or proto, converted by means of the definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file with the JSON message to send, if no definitions describe the request")
 	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: in client frames, set the first PATH to the value that the live server sends at the second PATH, such as an ID")

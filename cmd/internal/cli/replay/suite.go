@@ -91,7 +91,7 @@ not met.`,
 	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore all fields in which the two answers differ")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answers to")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in a capture, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in a capture, or the built-in ones)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
 	f.headerFlag(cmd)
@@ -145,7 +145,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	}
 
 	// Text output needs all results for its table; JSON is printed as results arrive.
-	meter := a.ShowSteps(ctx, "sending", "experiment", len(files))
+	meter := a.ShowSteps(ctx, "running", "experiment", len(files))
 	defer meter.Stop()
 	lines := make([]*contract.Experiment, 0, len(files))
 	err = suite.Run(ctx, files, suite.Options{

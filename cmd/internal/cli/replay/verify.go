@@ -94,7 +94,7 @@ revealed parser errors.`
 func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   "verify --proto DIR F.uwc [ID]",
+		Use:   "verify F.uwc [ID]",
 		Short: "Check request definitions against a server's protobuf parser",
 		Long:  verifyHelp,
 		Example: `  unwire replay verify --proto proto/ F.uwc

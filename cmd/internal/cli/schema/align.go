@@ -68,7 +68,7 @@ and the capture name no message types, align names types by method and field num
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per match and per ambiguous name")
 	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list calls that were recorded only in protobuf or only in JSON")
 	options.Alias(cmd.Flags(), "all", "unmatched")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names of message types (default: the definitions in the capture; "+app.NoDefinitions+": no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions with the names of message types (default: the definitions in the capture; the word "+app.NoDefinitions+" turns names off)")
 	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to which align writes the named fields, as a descriptor set")
 	return cmd
 }

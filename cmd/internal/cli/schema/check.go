@@ -65,7 +65,7 @@ prove it, in which secrets are replaced.`,
 			return runCheck(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions that check compares with the traffic (default: the definitions in the capture, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	cmd.Flags().StringVar(&f.html, "html", "", "file to write the report to, as an HTML page; - is stdout")
 	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings to accept, one per line; can be repeated")

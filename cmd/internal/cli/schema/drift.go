@@ -27,7 +27,7 @@ compatibility it breaks: the wire format, JSON, or only source code. OLD and NEW
 inputs of 'unwire schema extract': bundles, archives, packages, executables, folders of
 these, or definitions such as a folder of .proto files.
 
---proto names your own definitions. The column PROTO is "outdated" if they still describe
+--proto names your own definitions. The column YOUR DEFINITIONS is "outdated" if they still describe
 OLD at this place; 'unwire schema update' updates them. With --traffic, drift lists the
 recorded exchanges that contain the changed elements; a server of the new version may
 answer them differently. With --suite, drift lists the experiments of 'unwire replay

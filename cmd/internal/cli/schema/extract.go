@@ -65,7 +65,7 @@ It reads:
 extract runs no code, and unpacks no archive to disk. reflect:URL works with servers on
 this machine; for other hosts, give --live and --allow-host.
 
-extract recognizes the output of these code generators:` + strings.Join(bundle.Codegens(), ", ") + `.
+extract recognizes the output of these code generators: ` + strings.Join(bundle.Codegens(), ", ") + `.
 
 Without -o and --descriptor-set, extract only prints a summary. extract lists
 elements that it could not resolve, with their location. The output compiles

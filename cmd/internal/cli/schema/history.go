@@ -122,7 +122,7 @@ func readShards(ctx context.Context, a *app.App, f historyFlags, inputs []string
 		// from a missing file.
 		if err == nil && ev == nil {
 			if _, err = a.ReadInput(name); err == nil {
-				err = fmt.Errorf("%s is not an evidence file", app.InputName(name))
+				err = app.Fail(app.ExitInput, fmt.Errorf("%s is not an evidence file", app.InputName(name)), "the program unwire-pipeline writes such files (*.pb)")
 			}
 		}
 		if err != nil {

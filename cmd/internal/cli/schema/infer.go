@@ -85,8 +85,8 @@ Connections without HTTP are grouped in the same way if --as gives their framing
 --evidence FILE writes the confidence of each field, and the statistics behind it, as
 JSON. If the name of FILE is *.pb, infer writes only the statistics, in a compact form.
 An evidence file from another day or machine can be an INPUT, also as a pattern in an
-object store, such as s3://BUCKET/evidence/*.pb. 'unwire schema merge-evidence' merges
-several evidence files.
+object store, such as s3://BUCKET/evidence/*.pb. 'unwire schema merge-evidence'
+combines several evidence files in one.
 
 --into DEFINITIONS writes only the fields that existing definitions lack, as JSON Lines.
 If you interrupt infer, or if a capture is damaged, infer writes the result for the data
@@ -112,7 +112,7 @@ read so far; for a damaged capture, the exit status is 3.`,
 	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call all fields field_1, field_2 and so on, even if their values suggest other names")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses, such as a folder of .proto files (default: UNWIRE_PROTO, the capture or unwire.yaml; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses (default: UNWIRE_PROTO, the definitions in the capture, or unwire.yaml; the word none turns names off)")
 	f.objects.AddTo(cmd.Flags(), false)
 	cmd.Flags().StringVar(&f.into, "into", "", "write only the fields that these definitions lack, as JSON Lines")
 	return cmd
@@ -153,31 +153,21 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 		return err
 	}
 	reading := g.gather(ctx, inputs)
-	if err := orInterrupted(ctx, a, reading); err != nil {
+	if err := orInterrupted(ctx, reading); err != nil {
 		return err
 	}
+	interrupted := reading != nil && ctx.Err() != nil
 	// The result is the same as from the captures themselves.
 	g.inference.Evidence.DropParts()
 
-	// Infer calls first, then messages of WebSockets, and then take names from definitions.
-	opts := infer.Options{Package: f.pkg, Profile: a.Profile(), Verbose: f.verbose}
-	if f.root != "" && !f.raw {
-		opts.Root = f.root
-	}
-	in, err := infer.Infer(g.inference.Evidence, opts)
+	in, err := inferAll(ctx, a, g, f, localInputs(inputs), interrupted)
 	if err != nil {
 		return err
 	}
-	if err := messages.Write(in, g.inference.Evidence, f.pkg); err != nil {
-		return err
-	}
-	if err := nameFields(ctx, a, in, f, localInputs(inputs)); err != nil {
-		return err
-	}
-	if !f.numbered {
-		naming.Suggest(in)
-	}
 	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {
+		if interrupted {
+			return app.Fail(app.ExitInterrupted, errors.New("interrupted before a message was read, so nothing was written"), "")
+		}
 		return cmp.Or(reading, g.nothingInferred())
 	}
 	if err := writeEvidence(a, in, f.evidence); err != nil {
@@ -185,7 +175,39 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	}
 	g.reportJSONCalls()
 	g.reportMessages()
-	return cmp.Or(reportInferred(a, in, f), reading)
+	err = reportInferred(a, in, f)
+	if interrupted && err == nil {
+		return app.Fail(app.ExitInterrupted, errors.New("interrupted: the result was written, but it covers only the data that was read before"), "")
+	}
+	return cmp.Or(err, reading)
+}
+
+// inferAll infers definitions from the evidence of g, and names their fields. captures are the inputs that may store
+// definitions with names.
+func inferAll(ctx context.Context, a *app.App, g *inferInputs, f inferFlags, captures []string, interrupted bool) (*infer.Inferred, error) {
+	// Infer calls first, then messages of WebSockets, and then take names from definitions.
+	opts := infer.Options{Package: f.pkg, Profile: a.Profile(), Verbose: f.verbose}
+	if f.root != "" && !f.raw {
+		opts.Root = f.root
+	}
+	in, err := infer.Infer(g.inference.Evidence, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := messages.Write(in, g.inference.Evidence, f.pkg); err != nil {
+		return nil, err
+	}
+
+	// After an interrupt, the result must be written at once, without the names of definitions.
+	if !interrupted {
+		if err := nameFields(ctx, a, in, f, captures); err != nil {
+			return nil, err
+		}
+	}
+	if !f.numbered {
+		naming.Suggest(in)
+	}
+	return in, nil
 }
 
 // reportInferred prints warnings about the inferred definitions to stderr, and then writes the
@@ -277,14 +299,13 @@ func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 
 // orInterrupted returns nil if err is an interrupt or the damage of a capture, because the result for the
 // data read before is still to be written. It returns any other err unchanged.
-func orInterrupted(ctx context.Context, a *app.App, err error) error {
+func orInterrupted(ctx context.Context, err error) error {
 	if errors.Is(err, captures.ErrDamaged) {
 		return nil
 	}
 	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	a.Say("unwire: interrupted: writing the result for the data read so far")
 	return nil
 }
 
@@ -305,7 +326,7 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 	}
 	coverage := query.NewCoverage(defs, a.Profile())
 	reading := coverInputs(ctx, a, coverage, inputs)
-	if err := orInterrupted(ctx, a, reading); err != nil {
+	if err := orInterrupted(ctx, reading); err != nil {
 		return err
 	}
 	list, err := coverage.Proposals()

@@ -52,7 +52,7 @@ func TestInterruptKeepsWhatWasRead(t *testing.T) {
 	if m == nil || m.Samples < 10 || m.Samples >= files || m.Samples != g.messages {
 		t.Fatalf("%+v, %d added", m, g.messages)
 	}
-	if err := orInterrupted(ctx, a, context.Canceled); err != nil {
+	if err := orInterrupted(ctx, context.Canceled); err != nil {
 		t.Errorf("%v: then nothing would be written", err)
 	}
 }

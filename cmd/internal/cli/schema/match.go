@@ -49,7 +49,7 @@ type matchFlags struct {
 func matchCommand(a *app.App) *cobra.Command {
 	var f matchFlags
 	cmd := &cobra.Command{
-		Use:   "match F.uwc[#ID[/up/N]] [PATH]",
+		Use:   "match F.uwc [PATH]",
 		Short: "Find the message types that fit an unknown frame or field",
 		Long: `match compares messages of unknown type with all types in the definitions. It ranks the
 types by description length: the fewer bits a type needs to describe the messages, the
@@ -80,7 +80,7 @@ The exit status is 1 if no type fits.`,
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions with the message types that may fit (default: the definitions in the capture, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per path")
 	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of types to print; types that fit as well as the best one are always printed")

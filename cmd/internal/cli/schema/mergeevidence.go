@@ -63,7 +63,7 @@ func runMergeEvidence(ctx context.Context, a *app.App, objects *app.ObjectStore,
 		ev, err := readEvidence(ctx, objects, name)
 		if err == nil && ev == nil {
 			if _, err = a.ReadInput(name); err == nil {
-				err = fmt.Errorf("%s is not an evidence file of 'unwire schema infer'", app.InputName(name))
+				err = app.Fail(app.ExitInput, fmt.Errorf("%s is not an evidence file of 'unwire schema infer'", app.InputName(name)), "'unwire schema infer --evidence FILE' writes such files")
 			}
 		}
 		if err != nil {

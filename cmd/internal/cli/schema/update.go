@@ -54,7 +54,7 @@ type updateFlags struct {
 func updateCommand(a *app.App) *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
-		Use:   "update --proto DIR --from SOURCE…",
+		Use:   "update --proto DEFINITIONS --from SOURCE…",
 		Short: "Add new elements to hand-written .proto files, preserving their formatting",
 		Long: `update adds new fields, messages, enum values, methods and services to the .proto
 files below DIR. update inserts new elements in the formatting of each file; existing

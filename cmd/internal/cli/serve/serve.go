@@ -206,7 +206,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.To, "to", "", "URL of an agent API server (default: the stand-in)")
 	flags.StringVar(&f.script, "script", "", "script of the stand-in, see 'unwire standin' (default: the built-in script)")
 	flags.StringVar(&f.transport, "transport", "auto", "transport to the upstream: http2, sse (the fallback over HTTP/1.1) or auto")
-	flags.StringVar(&f.Credentials, "credentials", "", "where to find the upstream's token: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+app.StoredToken())
+	flags.StringVar(&f.Credentials, "credentials", "", "source of the token that serve sends to the upstream")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
 	flags.BoolVar(&f.privacy, "privacy", false, "use the upstream's privacy mode, which is served by another host")
@@ -339,9 +339,10 @@ func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *ups
 	} else {
 		a.Say("key       as configured")
 	}
-	a.Say("")
+	a.Say("\nCommands with which clients use this server:")
 	for _, c := range clients {
-		a.Say("%s", c.command(url, shown, f.model))
+		// A wrapped command could not be copied.
+		fmt.Fprintln(a.Err, c.command(url, shown, f.model))
 	}
 	a.Say("")
 	a.Say("Stop with Ctrl-C. 'unwire serve --print-config NAME' prints the configuration for a client: %s", strings.Join(clientNames(), ", "))

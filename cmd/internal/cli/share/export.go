@@ -108,7 +108,7 @@ other protocols; --keep-unsearched keeps them. --as-recorded turns all redaction
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "keep payloads that cannot be searched for secrets, such as those of other protocols")
 	cmd.Flags().IntVar(&f.maxFiles, "max-files", 10_000, "with --format raw: the maximum number of files to write")
 	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for data that rules changed, write what unwire forwarded (default: what unwire received)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in the capture, or the built-in ones; the word none turns names off)")
 	cmd.Flags().StringVar(&f.upload, "upload", "", "also copy the result to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
 	f.objects.AddTo(cmd.Flags(), true)
 	return cmd

@@ -38,7 +38,7 @@ type secretFlags struct {
 func (f *secretFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is an additional secret")
 	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of additional secrets, one per line (file mode 0600)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, by which unwire finds the fields known to contain secrets (default: the built-in definitions; none: no definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions, by which unwire finds the fields known to contain secrets (default: the built-in definitions; the word none turns this off)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON Lines")
 }
 

@@ -85,7 +85,7 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
 	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL, but do not open a browser")
-	fl.StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set for field names; none shows no names (default: UNWIRE_PROTO, the capture, unwire.yaml or the built-in definitions)")
+	fl.StringVar(&f.proto, "proto", "", "definitions for field names; the word none turns names off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)")
 	fl.BoolVar(&f.live, "live", false, "let the page send replays and probes to other machines, if --allow-host names them")
 	fl.StringSliceVar(&f.allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
 	fl.BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")

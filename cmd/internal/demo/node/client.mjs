@@ -192,12 +192,12 @@ class Client {
     const key = Buffer.from(message.value.blobId).toString("hex");
     if (message.case === "setBlobArgs") {
       state.blobs.set(key, message.value.blobData);
-      say(`turn    kv: stored ${message.value.blobData.length} bytes as ${key.slice(0, 8)}…`);
+      say(`turn    key-value store: stored ${message.value.blobData.length} bytes under the key ${key.slice(0, 8)}…`);
       send({ kvClientMessage: { id, setBlobResult: {} } });
       return;
     }
     const data = state.blobs.get(key);
-    say(`turn    kv: gave ${data?.length ?? 0} bytes back`);
+    say(`turn    key-value store: returned ${data?.length ?? 0} bytes`);
     const getBlobResult = data ? { blobData: Buffer.from(data).toString("base64") } : {};
     send({ kvClientMessage: { id, getBlobResult } });
   }

@@ -18,7 +18,7 @@ func Checks(out *term.Output, checks []*contract.Check) error {
 	for i, c := range checks {
 		rows[i] = []string{c.Status, c.Check, c.What, c.Do}
 	}
-	return out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "STATUS"}, {Name: "CHECK"}, {Name: "WHAT"}, {Name: "WHAT TO DO"}}})
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "STATUS"}, {Name: "CHECK"}, {Name: "FINDING"}, {Name: "WHAT TO DO"}}})
 }
 
 // checklist prints one line for each check. Below a check with a warning or failure, it prints what was

@@ -17,7 +17,7 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 	for _, c := range conns {
 		row := []string{
 			strconv.FormatInt(c.Number, 10), c.Client, c.Server, c.ServerName, c.TLS, c.Protocol,
-			strconv.Itoa(c.Exchanges), app.ByteSize(c.BytesUp), app.ByteSize(c.BytesDown), "",
+			strconv.Itoa(c.Exchanges), strconv.FormatInt(c.BytesUp, 10), strconv.FormatInt(c.BytesDown, 10), "",
 		}
 		for _, problem := range Problems(c) {
 			row[len(row)-1] = problem

@@ -50,7 +50,7 @@ func (p *Printer) Heading() string {
 		return ""
 	}
 	p.headed = true
-	return "Each line is a finished exchange: number, time, program, call, result, bytes that the client sent (↑) and received (↓), and duration.\n"
+	return "Each line is a finished exchange: number, time, program, call, result, size of what the client sent (↑) and received (↓), and duration.\n"
 }
 
 // Line formats an exchange as a line for a terminal with a width in columns; 0 means no limit.
@@ -72,7 +72,7 @@ func (p *Printer) Line(l *contract.Exchange, width int) string {
 
 	// Columns only grow, so that consecutive lines stay aligned.
 	id := fmt.Sprintf("%4d", l.ID)
-	bytes := fmt.Sprintf("%6s↑ %6s↓", app.ByteSize(l.BytesUp), app.ByteSize(l.BytesDown))
+	bytes := fmt.Sprintf("%7s↑ %7s↓", app.ByteSize(l.BytesUp), app.ByteSize(l.BytesDown))
 	duration := fmt.Sprintf("%8s", durationText(l.DurationMS))
 	left, right := []string{id, clock}, []string{p.coded(code), bytes, duration}
 	if p.program > 0 {

@@ -24,7 +24,7 @@ func TestLine(t *testing.T) {
 	p := NewPrinter(&term.Output{})
 	long := "https://api.shop.example.com/very/long/prefix/of/a/path/before/shop.v1.Cart/AddItemToTheCart"
 	got := p.Line(sample(long, "not_found"), 100)
-	want := "  12 10:11:12 node api.shop.example.…p.v1.Cart/AddItemToTheCart not_found   1200↑ 3400.0k↓   120 ms"
+	want := "  12 10:11:12 node api.shop.example…p.v1.Cart/AddItemToTheCart not_found  1200 B↑  3.4 MB↓   120 ms"
 	if got != want {
 		t.Errorf("\n%s, want\n%s", got, want)
 	}

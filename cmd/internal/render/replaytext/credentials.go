@@ -15,17 +15,17 @@ func Credentials(out *term.Output, lines []contract.Credential) error {
 		if l.Error != "" {
 			state += ": " + l.Error
 		}
-		hosts := "loopback, " + strings.Join(l.Hosts, ", ")
+		hosts := "this machine, " + strings.Join(l.Hosts, ", ")
 		if len(l.Hosts) == 0 {
-			hosts = "loopback, and --allow-host with --live"
+			hosts = "this machine, and hosts of --allow-host with --live"
 		}
 		rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "REFERENCE", Shorten: term.Middle, Min: 20},
-		{Name: "WHAT", Drop: 4},
-		{Name: "STATE", Shorten: term.End, Min: 20},
-		{Name: "FROM", Shorten: term.Middle, Min: 16, Drop: 3},
+		{Name: "KIND OF SECRET", Drop: 4},
+		{Name: "SECRET IS", Shorten: term.End, Min: 20},
+		{Name: "FOUND IN", Shorten: term.Middle, Min: 16, Drop: 3},
 		{Name: "EXPIRES", Drop: 2},
 		{Name: "AUDIENCE", Shorten: term.Middle, Min: 16, Drop: 5},
 		{Name: "SENT ONLY TO", Shorten: term.End, Min: 24, Drop: 1},

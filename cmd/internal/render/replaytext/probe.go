@@ -46,6 +46,9 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 		}
 		rows = append(rows, []string{number, string(f.Class), f.Kind, f.Label, name, of, last})
 	}
+	if len(rows) == 0 && out.TTY {
+		return nil
+	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FIELD"},
 		{Name: "WIRE TYPE", Drop: 1},
@@ -67,7 +70,7 @@ func Probed(out *term.Output, r *probe.Result) {
 	if r.Runtime == probe.Unknown {
 		runtime = "unknown"
 	}
-	out.Sayf("server: %s; request type: %s. unwire sent %s (%s); %s\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), executed(r.Executed))
+	out.Sayf("server: %s; request type: %s; requests: %d (%s), of which %s\n", runtime, orUnknown(r.RequestType), r.Requests, app.Counted(r.Bytes, "byte"), executed(r.Executed))
 	for _, n := range r.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}
@@ -76,9 +79,9 @@ func Probed(out *term.Output, r *probe.Result) {
 // executed says how many requests may have made the server execute the method.
 func executed(n int) string {
 	if n == 0 {
-		return "none of them made the server execute the method"
+		return "none made the server execute the method"
 	}
-	return fmt.Sprintf("%d of them may have made the server execute the method", n)
+	return fmt.Sprintf("%d may have made the server execute the method", n)
 }
 
 // orUnknown returns the name of a request type, or a phrase if the name is "".
@@ -109,9 +112,9 @@ func settledTable(out *term.Output, r *probe.Result) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FIELD"},
-		{Name: "CLAIM", Shorten: term.End, Min: 20},
-		{Name: "FROM", Shorten: term.Middle, Min: 12, Drop: 2},
+		{Name: "POSSIBLE TYPE", Shorten: term.End, Min: 20},
+		{Name: "SOURCE", Shorten: term.Middle, Min: 12, Drop: 2},
 		{Name: "VERDICT"},
-		{Name: "WHY", Shorten: term.End, Min: 20, Drop: 1},
+		{Name: "REASON", Shorten: term.End, Min: 20, Drop: 1},
 	}, Detail: func(i int) bool { return open[i] }})
 }

@@ -23,14 +23,14 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 			if !l.OK {
 				state = "not ok"
 			}
-			rows = append(rows, []string{l.File, state, comparison, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
+			rows = append(rows, []string{l.File, state, comparison, fmt.Sprintf("%.0f ms", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
 		}
 		return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 			{Name: "EXPERIMENT", Shorten: term.Start, Min: 20},
-			{Name: "STATE"},
+			{Name: "RESULT"},
 			{Name: "VERDICT"},
-			{Name: "MS", Right: true, Drop: 1},
-			{Name: "WHAT", Shorten: term.End, Min: 20},
+			{Name: "DURATION", Right: true, Drop: 1},
+			{Name: "DETAILS", Shorten: term.End, Min: 20},
 		}, Detail: func(i int) bool { return !lines[i].OK }})
 	case "junit":
 		return junit(out, lines)

@@ -40,11 +40,16 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 // prints everything that the server answered about each field.
 func Verifications(out *term.Output, list []*probe.Verification, all bool) error {
 	var rows [][]string
-	var open []bool // whether the claim was not confirmed
+	var detailed []bool
+	explained := map[string]bool{}
 	for _, v := range list {
 		rows = append(rows, verifyRows(v, all)...)
 		for i := range v.Claims {
-			open = append(open, v.Claims[i].Verdict != probe.Confirmed)
+			c := &v.Claims[i]
+			// Many fields are undecided for the same reason, which is printed in full once.
+			why := v.Method + "\x00" + c.Concluded + "\x00" + c.Open
+			detailed = append(detailed, c.Verdict == probe.Contradicted || c.Verdict != probe.Confirmed && !explained[why])
+			explained[why] = explained[why] || c.Verdict != probe.Confirmed
 		}
 	}
 	if len(rows) == 0 {
@@ -58,7 +63,7 @@ func Verifications(out *term.Output, list []*probe.Verification, all bool) error
 		{Name: "VERDICT"},
 		{Name: "CONCLUSION", Shorten: term.End, Min: 20, Drop: 3},
 		{Name: "SERVER ANSWER", Shorten: term.End, Min: 20, Drop: 5},
-	}, Detail: func(i int) bool { return open[i] }})
+	}, Detail: func(i int) bool { return detailed[i] }})
 }
 
 // verifyRows returns the table rows for the fields of one method. Unless all is set, the server's answers
@@ -97,8 +102,8 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified prints a summary of a verification.
 func Verified(out *term.Output, v *probe.Verification) {
-	out.Sayf("%s (server: %s): fields: %d confirmed, %d contradicted, %d undecided. unwire sent %s (%s); %s\n", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), executed(v.Executed))
+	out.Sayf("%s (server: %s): fields: %d confirmed, %d contradicted, %d undecided; requests: %d (%s), of which %s\n", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, v.Requests, app.Counted(v.Bytes, "byte"), executed(v.Executed))
 	for _, n := range v.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}

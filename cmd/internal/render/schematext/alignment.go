@@ -41,9 +41,9 @@ func Alignment(out *term.Output, r *align.Report) error {
 		{Name: "NAME", Shorten: term.Middle, Min: 16},
 		{Name: "JSON NAME", Shorten: term.Middle, Min: 12, Drop: 4},
 		{Name: "TYPE", Shorten: term.Start, Min: 22},
-		{Name: "OTHER TYPES", Shorten: term.End, Min: 12, Drop: 3},
+		{Name: "OTHER TYPES, OR WHAT WOULD DECIDE", Shorten: term.End, Min: 12, Drop: 3},
 		{Name: "ENUM VALUES", Shorten: term.End, Min: 12, Drop: 2},
-		{Name: "PAIRS", Right: true, Drop: 1},
+		{Name: "PAIRS OF MESSAGES", Right: true, Drop: 1},
 	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }
 

@@ -25,7 +25,7 @@ type ChangeColumns struct {
 
 // Changes prints a table of changes between two versions of definitions.
 func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {
-	table := term.Table{Rows: make([][]string, len(changes)), Columns: []term.Column{
+	table := term.Table{Legend: changesLegend, Rows: make([][]string, len(changes)), Columns: []term.Column{
 		{Name: "CHANGE"},
 		{Name: "KIND", Drop: 3},
 		{Name: "ELEMENT", Shorten: term.Name, Min: 20},
@@ -33,21 +33,21 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		{Name: "NEW", On: term.Plain},
 		// One column for both needs less width, so that no terminal hides what an element became.
 		{Name: "OLD → NEW", Shorten: term.Middle, Min: 18, On: term.Drawn},
-		{Name: "BREAKS"},
+		{Name: "INCOMPATIBLE"},
 		{Name: "NOTE", Shorten: term.End, Min: 16, Drop: 4},
 	}}
 	// The optional columns are appended in the same order to the header and to each row.
 	if columns.Captures {
-		table.Columns = append(table.Columns, term.Column{Name: "CAPTURES", Shorten: term.Middle, Min: 12, Drop: 2})
+		table.Columns = append(table.Columns, term.Column{Name: "IN EXCHANGES", Shorten: term.Middle, Min: 12, Drop: 2})
 	}
 	if columns.Replays {
-		table.Columns = append(table.Columns, term.Column{Name: "REPLAYS", Shorten: term.Middle, Min: 12, Drop: 2})
+		table.Columns = append(table.Columns, term.Column{Name: "IN EXPERIMENTS", Shorten: term.Middle, Min: 12, Drop: 2})
 	}
 	if columns.Proto {
-		table.Columns = append(table.Columns, term.Column{Name: "PROTO", Drop: 2})
+		table.Columns = append(table.Columns, term.Column{Name: "YOUR DEFINITIONS", Drop: 2})
 	}
 	for i, c := range changes {
-		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, transition(&c), string(c.Breaks), c.Note}
+		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, transition(&c), incompatible(c.Breaks), c.Note}
 		if columns.Captures {
 			row = append(row, firstFrames(c.Captures))
 		}
@@ -60,6 +60,22 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		table.Rows[i] = row
 	}
 	return out.Table(table)
+}
+
+// changesLegend explains the column INCOMPATIBLE.
+const changesLegend = "(INCOMPATIBLE: what the two versions do not understand of each other: the wire format, JSON, or only generated source code)"
+
+// incompatible returns the cell of the column INCOMPATIBLE.
+func incompatible(b compare.Break) string {
+	switch b {
+	case compare.BreaksWire:
+		return "wire format"
+	case compare.BreaksSource:
+		return "source code"
+	case compare.BreaksNothing:
+		return ""
+	}
+	return breaksWords(b)
 }
 
 // transition returns the old and the new definition of an element as one text, without the old one if it

@@ -46,7 +46,7 @@ func TestChangesFitTheTerminal(t *testing.T) {
 		want []string
 	}{
 		{true, []string{"string = 7", "→ shop.v1.Request", "int32 → int64"}},
-		{false, []string{"OLD\tNEW\tBREAKS", "shop.v1.Order\tshop.v1.Order\tshop.v1.Request\tsource", "int32\tint64\tjson"}},
+		{false, []string{"OLD\tNEW\tINCOMPATIBLE", "shop.v1.Order\tshop.v1.Order\tshop.v1.Request\tsource", "int32\tint64\tJSON"}},
 	} {
 		var b strings.Builder
 		if err := Changes(&term.Output{Writer: &b, TTY: test.tty, Width: 80}, changes, ChangeColumns{}); err != nil {

@@ -18,7 +18,7 @@ func Extractions(out *term.Output, list []contract.SchemaExtraction) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "INPUT", Shorten: term.Start, Min: 20},
-		{Name: "FORM", Shorten: term.End, Min: 12, Drop: 3},
+		{Name: "FORMAT", Shorten: term.End, Min: 12, Drop: 3},
 		{Name: "MESSAGES", Right: true},
 		{Name: "ENUMS", Right: true, Drop: 2},
 		{Name: "SERVICES", Right: true, Drop: 1},

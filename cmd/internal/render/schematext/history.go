@@ -20,10 +20,10 @@ func History(out *term.Output, changes []history.Change) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FIRST SEEN"},
-		{Name: "FROM", Shorten: term.Start, Min: 8, Drop: 2},
-		{Name: "TO", Shorten: term.Start, Min: 8},
+		{Name: "OLD VERSION", Shorten: term.Start, Min: 11, Drop: 2},
+		{Name: "NEW VERSION", Shorten: term.Start, Min: 11},
 		{Name: "METHOD", Shorten: term.Name, Min: 16},
-		{Name: "DIR"},
+		{Name: "SENT BY"},
 		{Name: "FIELD"},
 		{Name: "CHANGE"},
 		{Name: "TYPE", Shorten: term.End, Min: 8},

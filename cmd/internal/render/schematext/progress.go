@@ -30,12 +30,12 @@ func ExtractProgress(out *term.Output) (draw func(extract.Progress), done func()
 			return
 		}
 		next, drawn = now.Add(progressEvery), true
-		line := filepath.Base(p.File)
+		line := "unwire: extracting · " + filepath.Base(p.File)
 		if p.Size > 0 {
-			line += fmt.Sprintf(" %3d %% of %d MB", 100*p.Read/p.Size, (p.Size+999_999)/1_000_000)
+			line += fmt.Sprintf(" · %d %% of %d MB", 100*p.Read/p.Size, (p.Size+999_999)/1_000_000)
 		}
 		if p.Member != "" {
-			line += "  " + p.Member
+			line += " · " + p.Member
 		}
 		fmt.Fprintf(out, "\r\x1b[K%.*s", progressWidth, term.Clean(line))
 	}

@@ -37,8 +37,11 @@ func Conflict(c update.Change) string {
 	if c.File != "" {
 		s += " in " + c.File
 	}
-	if c.Old != "" || c.New != "" {
-		s += fmt.Sprintf(": it is %q in the file, but %q in %s", c.Old, c.New, c.Source)
+	switch {
+	case c.Old != "":
+		s += fmt.Sprintf(": the file has %q, but the source (%s) has %q", c.Old, c.Source, c.New)
+	case c.New != "":
+		s += fmt.Sprintf(": the file lacks it, and the source (%s) has %q", c.Source, c.New)
 	}
 	if c.Note != "" {
 		s += ": " + c.Note
@@ -56,7 +59,7 @@ func SourceRemark(r source.Remark) string {
 	case r.Unresolved != nil:
 		return fmt.Sprintf("%s: %s: %s", r.Unresolved.Place, r.Unresolved.Element, r.Unresolved.Reason)
 	}
-	return r.Source + ": the .proto files contain none of its messages; use 'unwire align --proto DIR' to get the message names of DIR"
+	return r.Source + ": the .proto files contain none of its messages; name the messages with 'unwire align --proto DIR', where DIR has these .proto files"
 }
 
 // UpdateSummary returns one line with the number of changes, .proto files and conflicts of an update. The
