@@ -46,7 +46,7 @@ func isTerm(s string) bool {
 	})
 }
 
-// examples describes the texts of a field: "always x", "only x, y" if the list is complete, or "as x, y". It
+// examples describes the texts of a field: "always x", "only x, y" if the list is complete, or "for example x, y". It
 // returns "" if no text may be shown.
 func (h *exampleRedactor) examples(l *kind.Payloads) string {
 	list, all := l.Examples()
@@ -66,7 +66,7 @@ func (h *exampleRedactor) examples(l *kind.Payloads) string {
 	case all && l.N > int64(len(words)):
 		return "only " + strings.Join(words, ", ")
 	}
-	return "as " + strings.Join(words, ", ")
+	return "for example " + strings.Join(words, ", ")
 }
 
 // maxValues is the number of distinct values up to which a comment lists them instead of their range.

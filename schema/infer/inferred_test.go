@@ -85,7 +85,7 @@ func TestExamples(t *testing.T) {
 			Text(5, fmt.Sprintf("src/file%d.go", i)).Text(6, fmt.Sprintf("%032x", 7919*i*i+1)).Varint(7, uint64(2+i%3)))
 	}
 	in := inferAll(t, samples...)
-	for number, want := range map[int32]string{1: `only "`, 5: `as "src/file`, 7: "only 2, 3, 4"} {
+	for number, want := range map[int32]string{1: `only "`, 5: `for example "src/file`, 7: "only 2, 3, 4"} {
 		if v := fieldEvidence(t, in, "p.Root", number); !strings.Contains(v.Note, want) {
 			t.Errorf("field %d: %q, want %q", number, v.Note, want)
 		}

@@ -163,6 +163,12 @@ func flagRow(f *pflag.Flag) row {
 	}
 	typ := f.Value.Type()
 	value, text := pflag.UnquoteUsage(f)
+	switch f.Name {
+	case "help":
+		text = "print this help"
+	case "version":
+		text = "print the version of unwire"
+	}
 	if typ != "bool" {
 		if named := options.Meanings[f.Name].Value; named != "" && !strings.Contains(f.Usage, "`") {
 			value = named

@@ -32,7 +32,11 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	if folded {
 		list = headerCount
 	}
-	fmt.Fprintf(w, "%s\n", out.Dim(arrowLegend))
+	legend := arrowLegend
+	if !folded {
+		legend += fieldLegend
+	}
+	fmt.Fprint(w, out.Wrap(out.Dim(legend)+"\n"))
 	list(out, w, "↑", "", at.RequestHeaders)
 	list(out, w, "↑", "trailer ", at.RequestTrailers)
 	list(out, w, "↓", "", at.ResponseHeaders)

@@ -216,6 +216,8 @@ const (
 	arrows = "↑ from the client to the server, ↓ from the server to the client"
 	// arrowLegend explains them in a sentence of its own.
 	arrowLegend = "Arrows: " + arrows + "."
+	// fieldLegend explains the lines of Fields.
+	fieldLegend = " Lines of fields: offset in hex, field number, type and value."
 )
 
 // Sender returns who sends in a direction, which is "up" or "down": "client" or "server".

@@ -118,7 +118,7 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per difference, including ignored ones")
 	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences, and with --series also paths with a constant value")
 	options.Alias(cmd.Flags(), "all", "show-ignored")
-	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values (IDs, times, tokens) as differences")
+	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count values that differ in every run (IDs, times, tokens) as differences")
 	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore the field at this path, such as 1.2 (without indexes), and all fields in it; can be repeated")
 	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "print A in a left column and B in a right column")
 	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline, side, tsv or json")

@@ -77,8 +77,8 @@ thinking, tool call, tool result, prompt, system prompt, metadata or ID. Each te
 score from 0 to 1, with the reasons for it.
 
 chat reports an exchange as a conversation only if its structure supports this: texts
-in deltas, roles, lists of messages, model names, token counts, or a question with one
-answer. To list the texts of other exchanges too, give --empty or the ID of an exchange.
+that arrive in pieces, roles, lists of messages, model names, token counts, or a
+question with one answer. To list the texts of other exchanges too, give --empty or the ID of an exchange.
 
 chat prints the conversation in order, the number of tokens that the server reported, the
 final error, and the candidates: all texts of the exchange, best score first.

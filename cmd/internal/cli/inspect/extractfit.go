@@ -58,10 +58,10 @@ cross-validation. The last number is the expected accuracy for similar captures.
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "-", "weights file to write")
+	cmd.Flags().StringVarP(&out, "output", "o", "-", "weights file to write (default: stdout)")
 	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "weights file with the start weights (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "regularization strength: number of labels with the same weight as one start weight")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "regularization strength: a start weight counts as much as this number of labels")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report on stderr as JSON")
 	return cmd
 }

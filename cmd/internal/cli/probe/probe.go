@@ -197,7 +197,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.fields, "fields", "1-1100", "field numbers to probe: ranges separated by commas")
 	flags.IntVar(&f.depth, "depth", 0, "how many levels of nested messages to probe")
 	flags.StringArrayVar(&f.names, "names", nil, "source of field names to try: a file with one name per line, - for stdin, a capture with JSON, definitions, client code, or builtin for the names in --proto")
-	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of names of enum values to try, of the same kinds; definitions also provide types to try in an Any field")
+	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of names of enum values to try, such as those of --names; definitions also name types to try in fields of type Any")
 	flags.StringArrayVar(&f.settle, "settle", nil, "test only the ambiguous fields in this evidence file of 'schema infer'; or give the flag twice to test the differences between two definitions")
 	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the files of --settle (default: the type that belongs to the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that you know to exist; their type must not be float or double")

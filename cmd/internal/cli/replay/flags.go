@@ -38,7 +38,7 @@ func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.after, "after", nil, "numbers of exchanges to send first, so that this request uses the IDs in their live answers; auto detects these exchanges")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore all fields in which the two answers differ")
 	flags.BoolVar(&f.refresh, "refresh", false, "first get a token for the API key ("+credential.EnvAPIKey+", or from --credentials); this takes one more request")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "for the built-in agent API: send to the host that serves the privacy mode in the request's headers")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "for the built-in agent API, which has one host for each privacy mode: send the request to the host for the mode in its headers")
 }
 
 // credentialFlags adds the flags that choose the source of credentials.

@@ -209,7 +209,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.Credentials, "credentials", "", "source of the token that serve sends to the upstream")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
-	flags.BoolVar(&f.privacy, "privacy", false, "use the upstream's privacy mode, which is served by another host")
+	flags.BoolVar(&f.privacy, "privacy", false, "use the upstream's privacy mode, for which the upstream has another host")
 	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the agent to tools of the client")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")

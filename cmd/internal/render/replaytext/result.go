@@ -41,14 +41,22 @@ func Comparison(r *replay.Result) string {
 		return "no answer: " + term.Clean(r.Message)
 	case r.Message == "" && r.Code == "":
 	case r.Origin == replay.FromServer:
-		s += fmt.Sprintf(": the server answered %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+		s += ": the server answered " + codeAndMessage(r)
 	default:
-		s += fmt.Sprintf(": local error %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+		s += ": local error " + codeAndMessage(r)
 	}
 	if r.Status != 0 {
 		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, app.Counted(r.Sent, "frame"), r.Received)
 	}
 	return s
+}
+
+// codeAndMessage returns the code of a result and, after a colon, its message.
+func codeAndMessage(r *replay.Result) string {
+	if r.Code == "" || r.Message == "" {
+		return term.Clean(r.Code + r.Message)
+	}
+	return term.Clean(r.Code + ": " + r.Message)
 }
 
 // oneLine removes insignificant white space if text is JSON, and returns other text unchanged.

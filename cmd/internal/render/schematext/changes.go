@@ -25,7 +25,7 @@ type ChangeColumns struct {
 
 // Changes prints a table of changes between two versions of definitions.
 func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {
-	table := term.Table{Legend: changesLegend, Rows: make([][]string, len(changes)), Columns: []term.Column{
+	table := term.Table{Rows: make([][]string, len(changes)), Columns: []term.Column{
 		{Name: "CHANGE"},
 		{Name: "KIND", Drop: 3},
 		{Name: "ELEMENT", Shorten: term.Name, Min: 20},
@@ -47,6 +47,9 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		table.Columns = append(table.Columns, term.Column{Name: "YOUR DEFINITIONS", Drop: 2})
 	}
 	for i, c := range changes {
+		if c.Breaks != compare.BreaksNothing {
+			table.Legend = changesLegend
+		}
 		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, transition(&c), incompatible(c.Breaks), c.Note}
 		if columns.Captures {
 			row = append(row, firstFrames(c.Captures))
@@ -63,7 +66,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 }
 
 // changesLegend explains the column INCOMPATIBLE.
-const changesLegend = "(INCOMPATIBLE: what the two versions do not understand of each other: the wire format, JSON, or only generated source code)"
+const changesLegend = "(INCOMPATIBLE: where programs of both versions misunderstand each other)"
 
 // incompatible returns the cell of the column INCOMPATIBLE.
 func incompatible(b compare.Break) string {
