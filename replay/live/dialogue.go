@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -100,6 +101,59 @@ func messages(down []*parsedMessage) int {
 		}
 	}
 	return n
+}
+
+// haveEnded reports whether the live server's messages correspond to all captured ones: they are as many, or the last one
+// corresponds to the last captured one. The numbers differ if a text comes in other
+// pieces than in the capture.
+func (l *Links) haveEnded(down []*parsedMessage) bool {
+	if messages(down) >= l.Messages() {
+		return true
+	}
+	last, is := l.lastMessage(), lastMessage(down)
+	if last == nil || is == nil || !is.shape.Matches(last.shape) {
+		return false
+	}
+	// The same bytes, which the server has sent only once, at the end; or the same shape often enough.
+	same, missing := 0, 0
+	for i := range l.down {
+		d := &l.down[i]
+		if d.heartbeat || !d.shape.IsFrame() {
+			continue
+		}
+		if bytes.Equal(d.frame.Data, is.frame.Data) {
+			same++
+		}
+		if d.shape.Matches(last.shape) {
+			missing++
+		}
+	}
+	for _, h := range down {
+		if h.shape.IsFrame() && h.shape.Matches(last.shape) {
+			missing--
+		}
+	}
+	return missing <= 0 || same == 1 && bytes.Equal(last.frame.Data, is.frame.Data)
+}
+
+// lastMessage returns the last message of the captured server, without heartbeats; nil if there is none.
+func (l *Links) lastMessage() *parsedMessage {
+	for i := len(l.down) - 1; i >= 0; i-- {
+		if !l.down[i].heartbeat && l.down[i].shape.IsFrame() {
+			return &l.down[i]
+		}
+	}
+	return nil
+}
+
+// lastMessage returns the last of the live messages that is a frame; nil if there is none.
+func lastMessage(down []*parsedMessage) *parsedMessage {
+	for i := len(down) - 1; i >= 0; i-- {
+		if down[i].shape.IsFrame() {
+			return down[i]
+		}
+	}
+	return nil
 }
 
 // End records that the live response has ended.

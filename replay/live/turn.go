@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -75,59 +74,6 @@ func (l *Links) Messages() (n int) {
 		}
 	}
 	return n
-}
-
-// haveEnded reports whether the live server's messages correspond to all captured ones: they are as many, or the last one
-// corresponds to the last captured one. The numbers differ if a text comes in other
-// pieces than in the capture.
-func (l *Links) haveEnded(down []*parsedMessage) bool {
-	if messages(down) >= l.Messages() {
-		return true
-	}
-	last, is := l.lastMessage(), lastMessage(down)
-	if last == nil || is == nil || !is.shape.Matches(last.shape) {
-		return false
-	}
-	// The same bytes, which the server has sent only once, at the end; or the same shape often enough.
-	same, missing := 0, 0
-	for i := range l.down {
-		d := &l.down[i]
-		if d.heartbeat || !d.shape.IsFrame() {
-			continue
-		}
-		if bytes.Equal(d.frame.Data, is.frame.Data) {
-			same++
-		}
-		if d.shape.Matches(last.shape) {
-			missing++
-		}
-	}
-	for _, h := range down {
-		if h.shape.IsFrame() && h.shape.Matches(last.shape) {
-			missing--
-		}
-	}
-	return missing <= 0 || same == 1 && bytes.Equal(last.frame.Data, is.frame.Data)
-}
-
-// lastMessage returns the last message of the captured server, without heartbeats; nil if there is none.
-func (l *Links) lastMessage() *parsedMessage {
-	for i := len(l.down) - 1; i >= 0; i-- {
-		if !l.down[i].heartbeat && l.down[i].shape.IsFrame() {
-			return &l.down[i]
-		}
-	}
-	return nil
-}
-
-// lastMessage returns the last of the live messages that is a frame; nil if there is none.
-func lastMessage(down []*parsedMessage) *parsedMessage {
-	for i := len(down) - 1; i >= 0; i-- {
-		if down[i].shape.IsFrame() {
-			return down[i]
-		}
-	}
-	return nil
 }
 
 // listedBindings are the bindings of one client frame whose values are elements of one list of the server.

@@ -144,7 +144,7 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 
 	// The words of --as select either a framing or types of single fields.
 	whole = cmp.Or(whole, "auto")
-	if err := f.check(whole); err != nil {
+	if err := f.check(whole, len(chosen) > 0); err != nil {
 		return err
 	}
 	if f.follow {
@@ -157,9 +157,6 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	}
 	if f.explain != "" && f.hex {
 		return app.Usagef("--explain cannot be used with --hex or --follow")
-	}
-	if f.plain && len(chosen) > 0 {
-		return app.Usagef("--plain cannot be used with --as PATH:TYPE")
 	}
 	opts := text.Options{In: f.in, Plain: f.plain}
 	if opts.Type, err = f.message(ctx, a); err != nil {
@@ -205,8 +202,8 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 }
 
 // check returns an error for invalid values or combinations of flags. framing is the value of --as that
-// selects the framing of the bytes.
-func (f decodeFlags) check(framing string) error {
+// selects the framing of the bytes, and chosen means that it also selects types of fields.
+func (f decodeFlags) check(framing string, chosen bool) error {
 	if err := app.OneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
 		return err
 	}
@@ -216,8 +213,8 @@ func (f decodeFlags) check(framing string) error {
 	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if f.plain && (f.hex || f.format != "text" || f.explain != "" || f.follow) {
-		return app.Usagef("--plain cannot be used with --hex, --json, --format json, --explain or --follow")
+	if f.plain && (chosen || f.hex || f.format != "text" || f.explain != "" || f.follow) {
+		return app.Usagef("--plain cannot be used with --as PATH:TYPE, --hex, --json, --format json, --explain or --follow")
 	}
 	if f.hex && f.format != "text" || f.full && !f.hex {
 		return app.Usagef("--hex cannot be used with --json or --format json, and --full requires --hex")
