@@ -32,7 +32,10 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 		return b.putInside(d, at, fresh)
 	case b.value == zero:
 		if source := values.LeafAt(from.leaves, b.FromPath); source != nil && at == nil {
-			return d.Insert(b.Path, source)
+			// The field that contains it may be a text, which is a message only by chance.
+			if out, err := d.Insert(b.Path, source); err == nil {
+				return out, nil
+			}
 		}
 		return data, nil
 	case at == nil || at.Value != b.value && !b.ByHand:

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,4 +59,29 @@ func (l *Links) isOwnTerm(term string, j int) bool {
 // hasTerm reports whether one of the messages has a term.
 func hasTerm(messages []*parsedMessage, term string) bool {
 	return slices.ContainsFunc(messages, func(h *parsedMessage) bool { return h.termsOf()[term] != "" })
+}
+
+// isLastWords reports whether the live message h is equal to its counterpart in the capture, the message of
+// the same number among those of its shape, after which the client sent nothing. earlier are the live messages
+// before h.
+func (l *Links) isLastWords(h *parsedMessage, earlier []*parsedMessage) bool {
+	if len(l.before) == 0 {
+		return false
+	}
+	nth := 0
+	for _, other := range earlier {
+		if other.shape.Matches(h.shape) {
+			nth++
+		}
+	}
+	for j := range l.down {
+		if !l.down[j].shape.Matches(h.shape) {
+			continue
+		}
+		if nth == 0 {
+			return j >= l.before[len(l.before)-1] && bytes.Equal(l.down[j].frame.Data, h.frame.Data)
+		}
+		nth--
+	}
+	return false
 }

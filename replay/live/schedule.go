@@ -314,12 +314,12 @@ func (c *Schedule) send(w *waiter) error {
 // Errors: ErrUnasked if the capture has no such question.
 func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 	l := c.links
-	for _, h := range down {
+	for i, h := range down {
 		if c.claimed[h] || c.awaited(h) {
 			continue
 		}
 		kind, q := l.liveQuestion(h)
-		if kind == nil {
+		if kind == nil || l.isLastWords(h, down[:i]) {
 			continue
 		}
 
