@@ -122,6 +122,8 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		a.Say("%s", schematext.CheckSummary(report))
 	case f.json:
 		err = a.Print(&contract.SchemaCheck{Report: report})
+	case report.Frames == 0 && a.Out.TTY:
+		// The error below says that nothing was checked; an empty table would add nothing.
 	default:
 		if err = schematext.Check(a.Out, report); err == nil {
 			a.Say("%s", schematext.CheckSummary(report))
