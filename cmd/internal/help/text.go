@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"unwire/cmd/internal/options"
 )
 
 const (
@@ -88,7 +90,12 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 func (p *Page) sections() []section {
 	list := slices.Concat(p.Groups, p.Flags)
 	if len(p.Values) > 0 {
-		list = append(list, section{"Values of flags", p.Values})
+		// The flags of all commands stay last.
+		last := len(list)
+		if last > 0 && list[last-1].Title == options.TopicGlobal {
+			last--
+		}
+		list = slices.Insert(list, last, section{"Values of flags", p.Values})
 	}
 	return list
 }

@@ -123,9 +123,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	case f.json:
 		err = a.Print(&contract.SchemaCheck{Report: report})
 	default:
-		if err = schematext.Check(a.Out, report); err == nil {
-			a.Say("%s", schematext.CheckSummary(report))
-		}
+		err = printCheck(a, report)
 	}
 	a.SayUndefined(defs, unknownServices(report)...)
 
@@ -137,6 +135,19 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nothingChecked(report, coverage.Exchanges)
+}
+
+// printCheck prints a report as text. On a terminal, a report without frames is not printed, because the error that
+// nothing was checked says the same.
+func printCheck(a *app.App, report *check.Report) error {
+	if report.Frames == 0 && a.Out.TTY {
+		return nil
+	}
+	if err := schematext.Check(a.Out, report); err != nil {
+		return err
+	}
+	a.Say("%s", schematext.CheckSummary(report))
+	return nil
 }
 
 // checkedDefinitions loads the definitions that are checked. --proto none is a usage error.

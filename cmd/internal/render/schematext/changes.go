@@ -177,7 +177,7 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 	for _, c := range changes {
 		breaks[c.Breaks]++
 	}
-	return fmt.Sprintf("%s (breaking the wire format: %d, JSON: %d, only source code: %d, nothing: %d)", app.Counted(len(changes), "change"),
+	return fmt.Sprintf("%s (incompatible in the wire format: %d, in JSON: %d, only in source code: %d; compatible: %d)", app.Counted(len(changes), "change"),
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
 

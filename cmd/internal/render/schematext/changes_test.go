@@ -26,7 +26,7 @@ func TestChangesMarkdown(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	if s := ChangesSummary(changes); s != "3 changes (breaking the wire format: 1, JSON: 0, only source code: 0, nothing: 2)" {
+	if s := ChangesSummary(changes); s != "3 changes (incompatible in the wire format: 1, in JSON: 0, only in source code: 0; compatible: 2)" {
 		t.Error(s)
 	}
 	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed element;") {
