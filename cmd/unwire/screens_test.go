@@ -250,7 +250,7 @@ func words(lines []string) map[string]bool {
 // shortened. A name may lack its package, and a URL its
 // scheme.
 func brokenWords(lines []string, whole map[string]bool) []string {
-	lines = slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(line, "(columns hidden at this width: ") })
+	lines = slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(line, " hidden at this width: ") })
 	var broken []string
 	for word := range words(lines) {
 		if whole[word] || strings.Contains(word, "…") || changing.MatchString(word) {

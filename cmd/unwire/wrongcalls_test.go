@@ -74,8 +74,8 @@ var wrongCalls = []wrongCall{
 	{"schema infer json.uwc", 3, "the input contains no protobuf RPC message", "'unwire ls F.uwc' shows each exchange's codec"},
 	{"schema infer empty.uwc", 3, "the input contains no protobuf RPC message", "'unwire ls F.uwc' shows each exchange's codec"},
 	{"schema check --proto none json.uwc", 2, "--proto none", "check needs definitions"},
-	{"schema match json.uwc", 3, "no definitions found", "'unwire schema extract' extracts definitions"},
-	{"align json.uwc", 3, "no call in json.uwc was recorded both in protobuf and in JSON", "'unwire replay F.uwc ID --codec json -o F2.uwc'"},
+	{"schema match json.uwc", 3, "there are no definitions", "'unwire schema extract' extracts definitions"},
+	{"align json.uwc", 3, "json.uwc contains no method that was called both in protobuf and in JSON", "'unwire replay F.uwc ID --codec json -o F2.uwc'"},
 	{"replay json.uwc 1 --codec proto --to http://127.0.0.1:1", 3, "definitions lack the type of the message", "name definitions with --proto"},
 
 	// Servers that cannot be reached.

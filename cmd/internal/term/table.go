@@ -168,7 +168,7 @@ func (o *Output) draw(t Table) error {
 	// Details, the names of dropped columns and the legend follow the table.
 	o.writeDetails(&b, t, l)
 	if len(l.dropped) > 0 {
-		note := fmt.Sprintf("(columns hidden at this width: %s)", strings.Join(l.dropped, ", "))
+		note := hiddenNote(l.dropped)
 		b.WriteString(t.Indent + o.Dim(End.apply(note, width)) + "\n")
 	}
 	if t.Legend != "" && len(t.Rows) > 0 {
@@ -258,4 +258,18 @@ func (o *Output) writeDetails(b *strings.Builder, t Table, l layout) {
 			o.Paragraph(b, t.Indent+"  ", o.Dim(t.Columns[j].Name+": "), row[j])
 		}
 	}
+}
+
+// hiddenNote returns the line that names the columns that the terminal is too narrow for.
+func hiddenNote(names []string) string {
+	what, list := "columns", make([]string, len(names))
+	for i, name := range names {
+		if list[i] = name; strings.Contains(name, " ") {
+			list[i] = `"` + name + `"`
+		}
+	}
+	if len(names) == 1 {
+		what = "column"
+	}
+	return fmt.Sprintf("(%s hidden at this width: %s)", what, strings.Join(list, ", "))
 }

@@ -83,7 +83,7 @@ ID  CALL                          CODE                BYTES
 
 func TestUnimportantColumnsAreDroppedFirst(t *testing.T) {
 	for width, want := range map[int]string{
-		74: "(columns hidden at this width: CODEC)",
+		74: "(column hidden at this width: CODEC)",
 		65: "(columns hidden at this width: CODEC, TIME)",
 	} {
 		if lines := drawn(t, calls(), width); lines[len(lines)-1] != want {
@@ -110,7 +110,7 @@ a.two
   WHY: the server reads it as text,
     which is something else
   FROM: a guess that was made earlier
-(columns hidden at this width: FROM)`
+(column hidden at this width: FROM)`
 	if got := "\n" + strings.Join(drawn(t, table, 38), "\n"); got != want {
 		t.Errorf("got%s\nwant%s", got, want)
 	}

@@ -85,7 +85,8 @@ final error, and the candidates: all texts of the exchange, best score first.
 
 To correct a wrong role, use --label with the candidate's path and its true role. chat
 appends the path and the role to a labels file. 'unwire chat fit' computes new weights
-from the labels, for --weights. 'unwire chat weights' prints the weights.
+from the labels, for --weights. 'unwire chat weights' prints the
+weights that chat uses without that flag.
 
 If a capture has the same name as a subcommand, write it as a path: ./fit.`,
 		Example: `  unwire chat F.uwc 2

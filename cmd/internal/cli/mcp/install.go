@@ -175,7 +175,7 @@ func sameFile(a, b string) bool {
 // chosenClients returns the MCP clients with the given names or, if names is empty, those installed on
 // this machine.
 func chosenClients(names []string, env clientconfig.Environment) ([]clientconfig.Client, error) {
-	hint := "--client is one of " + strings.Join(clientconfig.Names(), ", ")
+	hint := "name the program with --client: " + strings.Join(clientconfig.Names(), ", ")
 	var list []clientconfig.Client
 	for _, name := range names {
 		c, err := clientconfig.Find(name)

@@ -113,7 +113,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "folder of the .proto files to verify (default: the definitions in the capture, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of the .proto files that verify compares with the server (default: the definitions in the capture, else the ones built into unwire)")
 	flags.StringVar(&f.To, "to", "", "URL of the server to ask (default: the server in the capture, if it is on this machine)")
 	flags.BoolVar(&f.standin, "standin", false, "start the local stand-in server, and verify against it")
 	flags.IntVar(&f.depth, "depth", 2, "how many levels of nested messages to verify")

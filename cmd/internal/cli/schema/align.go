@@ -102,7 +102,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	}
 	if report.Pairs == 0 {
 		reportUnpaired(a, unpaired, true)
-		return app.Fail(app.ExitInput, fmt.Errorf("no call in %s was recorded both in protobuf and in JSON", strings.Join(inputs, ", ")),
+		return app.Fail(app.ExitInput, fmt.Errorf("%s contains no method that was called both in protobuf and in JSON", strings.Join(inputs, ", ")),
 			"'unwire replay F.uwc ID --codec json -o F2.uwc' sends a call again in JSON; then run align with both captures")
 	}
 	if f.descriptorSet != "" {

@@ -247,9 +247,9 @@ func nothingLookedAt(src *extract.Source) error {
 	case 0:
 		return app.Fail(app.ExitInput, fmt.Errorf("%s contains no files", src.Input), "give files, or a folder or archive of files")
 	case 1:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: unsupported file type", src.Input), "supported types: "+formatNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: unsupported file type", src.Input), "supported types: "+formatNames()+"; 'unwire schema extract --help' describes them")
 	default:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: none of the %d files has a supported type", src.Input, src.Skipped), "supported types: "+formatNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: none of the %d files has a supported type", src.Input, src.Skipped), "supported types: "+formatNames()+"; 'unwire schema extract --help' describes them")
 	}
 }
 

@@ -186,7 +186,7 @@ func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	case ts.Trees == 0:
 		a.Say("nothing to match: the input contains no protobuf message, but %s in JSON or another format without field numbers", app.Counted(ts.Others, "frame"))
 	default:
-		a.Say("nothing to match: the definitions describe every message")
+		a.Say("nothing to match: every message has a definition already")
 		return nil
 	}
 	return app.Fail(app.ExitFinding, nil, "")
