@@ -81,7 +81,7 @@ func (t *Target) Load(o *replay.Options) (err error) {
 // for refused requests.
 func Refusal(err error) error {
 	if errors.Is(err, outbound.ErrRefused) {
-		return Fail(ExitUsage, err, "to send to another machine, use --live and --allow-host")
+		return Fail(ExitUsage, err, "to send to another machine, use --live and --allow-host HOST")
 	}
 	return err
 }

@@ -435,7 +435,7 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 func sayHint(a *app.App, r *replay.Result, url string) {
 	hint := replaytext.Hint(r.Reason, r.Message, url)
 	if r.Comparison == replay.Refused && r.Code == "" {
-		hint = "to send to another machine, use --live and --allow-host; to use a local server, use --to"
+		hint = "to send to another machine, use --live and --allow-host HOST; to use a local server, give its URL with --to"
 	}
 	if hint != "" {
 		a.Say("unwire: hint: %s", hint)
