@@ -80,5 +80,5 @@ func hintForWord(word []byte) string {
 	if c := word[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
 		return "write a number as in 150, -5, 0x10, 5z (sint), 7i32, 7i64, 1.5, 1.5i32"
 	}
-	return "write the field's number, because names are only comments; put text in quotes"
+	return "write a field as its number, as in 1: 5, and a text in quotes; names of fields are only comments, after #"
 }

@@ -98,12 +98,12 @@ func ServeUntil(ctx context.Context, serve, ready func() error) error {
 }
 
 // TrustRecorded adds the CA certificate with which an exchange was recorded to the trusted CAs of p, and
-// prints that. It does nothing if p already has CAs from a flag. If id is 0, it uses the first exchange
+// prints that. It does nothing without TLS, or if p already has CAs from a flag. If id is 0, it uses the first exchange
 // that stores a CA.
 //
 // The CA is trusted only if the requests go to the captured server or to a loopback address.
 func (a *App) TrustRecorded(ctx context.Context, c *store.Store, id int64, to *url.URL, p *outbound.Policy) error {
-	if p.Roots != nil || p.Insecure {
+	if p.Roots != nil || p.Insecure || to != nil && to.Scheme == "http" {
 		return nil
 	}
 	ex, err := exchangeWithCA(ctx, c, id)
@@ -125,7 +125,7 @@ func (a *App) TrustRecorded(ctx context.Context, c *store.Store, id int64, to *u
 	}
 	pool.AddCert(root)
 	p.Roots = pool
-	a.Say("unwire: trusting the CA that the exchange was recorded with: %s (SHA-256 %.16s…)", term.Clean(root.Subject.String()), ex.TLS.CA.SHA256)
+	a.Say("unwire: for these requests, unwire trusts the CA of the recorded server: %s (SHA-256 %.16s…)", term.Clean(root.Subject.String()), ex.TLS.CA.SHA256)
 	return nil
 }
 

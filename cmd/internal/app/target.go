@@ -48,7 +48,7 @@ type Target struct {
 
 // CredentialsUsage returns the help text of --credentials.
 func CredentialsUsage() string {
-	return "source of the secrets that the request needs"
+	return "where to read the secrets that the request needs: FILE, env:NAME, keyring:SERVICE/ACCOUNT or the name of a profile; 'unwire credentials --help' explains these"
 }
 
 // Server returns the URL in To, nil if To is "", and the policy about allowed hosts. The policy does not

@@ -133,7 +133,7 @@ func Diff(ctx context.Context, left, right string, o DiffOptions) ([]Comparison,
 	case lc && rc:
 		return o.diffCaptures(ctx, la, ra)
 	case lc != rc:
-		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("cannot compare a whole capture with an exchange or a message: %s, %s", left, right)}
+		return nil, &DiffError{Problem: Unlike, text: unlikeCapture(left, right, lc)}
 	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
 		return o.diffExchanges(ctx, la, ra)
 	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
@@ -355,4 +355,12 @@ func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
 		md = fd.Message()
 	}
 	return fd, strings.Join(names, ".")
+}
+
+// unlikeCapture returns the error for two inputs of which only one is a whole capture; isLeft means that it is left.
+func unlikeCapture(left, right string, isLeft bool) string {
+	if !isLeft {
+		left, right = right, left
+	}
+	return fmt.Sprintf("%s is a whole capture, but %s is not", left, right)
 }

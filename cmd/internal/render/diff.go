@@ -145,7 +145,7 @@ func (p *diffPrinter) finish() error {
 		return nil
 	}
 	return p.out.Table(term.Table{Rows: p.rows, Columns: []term.Column{
-		{Name: "PLACE", Shorten: term.Middle, Min: 16},
+		{Name: "PLACE", Shorten: term.Middle, Min: 30},
 		{Name: "DIFFERENCE"},
 		{Name: "IN " + strings.ToUpper(p.o.A), Shorten: term.End, Min: 16},
 		{Name: "IN " + strings.ToUpper(p.o.B), Shorten: term.End, Min: 16},

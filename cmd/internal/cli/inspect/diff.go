@@ -281,7 +281,7 @@ func diffFailure(err error) error {
 	}
 	switch e.Problem {
 	case query.Unlike:
-		return app.Fail(app.ExitUsage, err, "compare two captures (F.uwc), two exchanges (F.uwc#7) or two messages (F.uwc#7/up/0)")
+		return app.Fail(app.ExitUsage, err, "compare two captures (F.uwc), two exchanges (F.uwc#7) or two messages (files, or F.uwc#7/up/0 for the first one that the client sent)")
 	case query.NoMethod:
 		return app.Fail(app.ExitUsage, err, "name the method with --method, or name single exchanges, such as "+e.At.File+"#1")
 	case query.NoExchange:

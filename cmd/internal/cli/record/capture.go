@@ -81,10 +81,10 @@ On Linux, the proxy rejects connections of other users, including root, except t
 of programs that CMD started. --share accepts all users of this machine, who can then
 use your upstream proxy and your client certificates.
 
-Traffic of hosts that --only or --skip excludes is forwarded without decryption. A
-pattern with a path (host/path*) selects single requests: capture decrypts the traffic
-of this host, and forwards the excluded requests unrecorded. * also matches dots and
-slashes.
+Traffic of hosts that --only or --skip excludes is forwarded without decryption. If a
+pattern has a path (host/path*), capture decrypts all traffic of this host, but records
+only the requests that the pattern selects, and forwards the others. In a pattern, *
+matches any characters, including dots and slashes.
 
 With --max-size, capture splits the recording into files (NAME-2.uwc and so on), each of
 a sixteenth of SIZE, and deletes the oldest files when all files together exceed SIZE.

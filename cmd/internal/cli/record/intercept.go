@@ -84,8 +84,14 @@ func interceptCommand(a *app.App) *cobra.Command {
 	flags.BoolVar(&f.release, "release", false, "forward the held frame unchanged")
 	flags.BoolVar(&f.drop, "drop", false, "discard the held frame, without forwarding it")
 	flags.BoolVar(&f.edit, "edit", false, "open the held message in $VISUAL or $EDITOR, and forward the edited message")
-	for _, op := range []string{"set", "add", "del", "retype", "set-raw"} {
-		flags.Var(&editFlag{&f.edits, op}, op, "edit the message, as --"+op+" of 'unwire replay', and forward it")
+	for _, op := range []struct{ name, what string }{
+		{"set", "set a field of the held message (PATH=VALUE)"},
+		{"add", "add a field to the held message (PATH:TYPE=VALUE)"},
+		{"del", "delete a field of the held message (PATH)"},
+		{"retype", "change the type of a field of the held message (PATH:TYPE)"},
+		{"set-raw", "replace the bytes of a field of the held message (PATH=HEX)"},
+	} {
+		flags.Var(&editFlag{&f.edits, op.name}, op.name, op.what+", and forward the message; 'unwire replay --help' explains edits")
 	}
 	flags.StringVar(&f.data, "data", "", "replace the message by this text, or by the bytes of @FILE")
 	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held frames unchanged")

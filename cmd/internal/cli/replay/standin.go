@@ -50,9 +50,11 @@ without a model. A script defines the agent's answers, tool calls, delays and fa
 same script and seed give the same answers. standin creates a new certificate at each
 start.
 
-The built-in script answers prompts that contain "tools demo" (three calls of the
-client's shell in sequence, three at once), "builtin tools", "queries demo",
-"image demo" or fault:NAME. NAME is error, reset, drop-end, slow, drift, rate-limit,
+The built-in script reacts to these words in a prompt: "tools demo" (three commands of
+the client's shell one after the other, then three at once), "builtin tools" (a call
+of each tool that runs on the client's machine), "queries demo" (questions to the user),
+"image demo" (the answer lists the images in the prompt), and fault:NAME (the answer has
+this fault). NAME is error, reset, drop-end, slow, drift, rate-limit,
 outdated, login, model, too-long, thinking, no-turn-end, no-end, parked, kv, hang or
 abort. If the stream of a conversation is still open, standin rejects a second stream,
 unless the script has "second_run": "allow".

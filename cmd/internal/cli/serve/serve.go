@@ -137,7 +137,8 @@ Clients must send an API key: one of ` + keyVariable + ` (separated by spaces), 
 --key-file, or, if neither is set, a new key that serve prints at start. serve reads the
 upstream's token from --credentials, and never stores it.
 
-serve -o records client requests and upstream streams in one capture, redacted.
+serve -o F.uwc records both sides in one capture: the requests of clients, and the streams
+that serve opens to the agent service for them. Secrets are redacted.
 'unwire show' and 'unwire ls' link each request to its stream. Without -o, serve
 records no traffic.`
 

@@ -251,7 +251,11 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 		names = append(names, e.Name)
 	}
 	if f.format == "" {
-		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("the format is unknown: the name of the output has no known ending"), "name the format with --format "+strings.Join(names, "|"))
+		problem := "the format of the output is missing"
+		if f.out != "" && f.out != "-" {
+			problem = "the format is unknown: the name " + f.out + " has no known ending"
+		}
+		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New(problem), "name the format with --format "+strings.Join(names, "|"))
 	}
 	return formats.Exporter{}, app.OneOf("--format", f.format, names...)
 }
