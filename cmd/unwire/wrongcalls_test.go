@@ -85,7 +85,7 @@ var wrongCalls = []wrongCall{
 	{"probe --to http://127.0.0.1:1", 2, "the server or the method to probe is missing", "give --to URL and --method"},
 
 	// Values that flags do not take, and missing arguments.
-	{"export json.uwc", 2, "the format is unknown", "name the format with --format har|jsonl|raw|parquet|pcapng"},
+	{"export json.uwc", 2, "the format of the output is missing", "name the format with --format har|jsonl|raw|parquet|pcapng"},
 	{"export json.uwc --format xml", 2, `--format must be one of har, jsonl, raw, parquet, pcapng, not "xml"`, "parquet"},
 	{"export json.uwc --format raw", 2, "--format raw writes a folder", "name the folder with -o FOLDER"},
 	{"export json.uwc --format jsonl -o /dev/full", 3, "/dev/full: no space left on device", "free some space"},

@@ -819,7 +819,7 @@ func TestEncodeInPieces(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for src, want := range map[string]string{
-		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "write the field's number", "1: 2; 3: 4": "separate values and fields by white space",
+		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "write a field as its number", "1: 2; 3: 4": "separate values and fields by white space",
 		"1: [1 2]": "2: {1 2 3}", "1: \"a": "end the string with the quote", "1: null": "leave out a field", "1:LENGTH {}": "VARINT, I64", "1: True": "in lower case",
 	} {
 		_, err := Parse([]byte(src))

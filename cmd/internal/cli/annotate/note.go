@@ -33,7 +33,8 @@ func noteCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "note F.uwc [ADDRESS [TEXT]]",
 		Short: "Write notes and marks on exchanges, frames and fields",
-		Long: `note stores a text or a mark in the capture, for an exchange, a frame or a field.
+		Long: `note stores a text, or a mark such as star, in the capture, for an exchange, a frame or a
+field.
 Without TEXT, note prints the notes of ADDRESS, or of the whole capture. note also
 works while the capture is being recorded.
 

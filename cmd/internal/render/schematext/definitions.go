@@ -3,9 +3,13 @@ package schematext
 import (
 	"strconv"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/schema/compare"
 )
+
+// partsOf are the names of what elements of definitions consist of, by their kind.
+var partsOf = map[string]string{"message": "field", "enum": "value", "service": "method", "oneof": "field"}
 
 // Contents prints a table of the elements in definitions.
 func Contents(out *term.Output, list []compare.Listing) error {
@@ -14,6 +18,9 @@ func Contents(out *term.Output, list []compare.Listing) error {
 		size := l.Type
 		if size == "" {
 			size = strconv.Itoa(l.Size)
+			if unit := partsOf[string(l.Kind)]; out.TTY && unit != "" {
+				size = app.Counted(l.Size, unit)
+			}
 		}
 		rows[i] = []string{string(l.Kind), l.Element, size, l.File}
 	}
