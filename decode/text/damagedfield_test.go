@@ -12,7 +12,7 @@ import (
 )
 
 // probabilities are those of readings in doubt: the model's, and not what is held here.
-var probabilities = regexp.MustCompile(`(, | +# )[a-z][a-z0-9 -]* 0\.\d\d( [a-z][a-z0-9 -]* 0\.\d\d)*`)
+var probabilities = regexp.MustCompile(`(, | +# )(probably )?[a-z][a-z0-9 -]* \(0\.\d\d\)(, (or )?[a-z][a-z0-9 -]* \(0\.\d\d\))*`)
 
 var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
 

@@ -12,11 +12,11 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
 		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
 	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig",
-	perhapsKey:     "key1 key2 keysbase64 seed ticket",
+	perhapsKey:     "key1 key2 keysbase64 seed",
 	code:           "pin",
 	parameterOrKey: "key",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"accesskey samlart pw",
+		"accesskey samlart pw ticket",
 	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k appid",
 })
