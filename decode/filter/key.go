@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"unwire/decode/envelope"
+	"unwire/decode/suggest"
 )
 
 // A keyKind is the kind of value that a key of a filter takes.
@@ -138,40 +139,9 @@ func (k *key) operators() []string {
 func similarKey(name string) string {
 	best, least := "", 3
 	for i := range keys {
-		if d := distance(strings.ToLower(name), keys[i].name); d < least && d < len(name) {
+		if d := suggest.Distance(strings.ToLower(name), keys[i].name); d < least && d < len(name) {
 			best, least = keys[i].name, d
 		}
 	}
 	return best
 }
-
-// distance returns the Levenshtein distance of a and b: how many characters must be inserted, removed or
-// replaced. Source: Levenshtein, "Binary codes capable of correcting deletions, insertions, and reversals",
-// 1966.
-func distance(a, b string) int {
-	if len(a) > 2*maxKeyLen {
-		return len(a)
-	}
-	// row is one row of the table of distances between prefixes of a and b.
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			// Replacing a character costs nothing if both are equal.
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// maxKeyLen is the length of the longest key in bytes.
-const maxKeyLen = 8

@@ -20,24 +20,36 @@ import (
 // maxNames is the largest number of names that a text lists.
 const maxNames = 8
 
-// Distance returns the Levenshtein distance of two names.
+// maxProduct limits the product of the lengths of two names that Distance compares.
+const maxProduct = 1 << 16
+
+// Distance returns the number of letters that have to be inserted, removed, replaced or swapped with their
+// neighbour to turn a into b (optimal string alignment). If the names are very long, it returns the length of the longer one.
 func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	if len(a)*len(b) > maxProduct {
+		return max(len(a), len(b))
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
 			cost := 1
-			if a[i] == b[j] {
+			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }
 
 // EnumValue returns the end of an error message about a name that an enum does not have: the value that is

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"unwire/decode/suggest"
 )
 
 // otherNames maps names that other tools use for a task to the unwire commands for it.
@@ -72,7 +74,7 @@ func MisspelledSubcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() && editDistance(args[0], sub.Name()) <= len(sub.Name())/3 {
+		if sub.IsAvailableCommand() && suggest.Distance(args[0], sub.Name()) <= len(sub.Name())/3 {
 			return Fail(ExitUsage, fmt.Errorf("%s: %q is neither a command nor an existing file", cmd.CommandPath(), args[0]),
 				fmt.Sprintf("did you mean '%s'?", sub.CommandPath()))
 		}
@@ -85,7 +87,7 @@ func UnknownFlag(cmd *cobra.Command, name string) string {
 	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
 	best, least := "", len(name)/3+1
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := editDistance(name, f.Name); !f.Hidden && d < least {
+		if d := suggest.Distance(name, f.Name); !f.Hidden && d < least {
 			best, least = f.Name, d
 		}
 	})
@@ -150,7 +152,7 @@ func suggestions(root, parent *cobra.Command, name string) []string {
 	// match wins.
 	for distance := 0; distance <= min(2, (len(name)+1)/3) && len(list) == 0; distance++ {
 		for _, other := range slices.Sorted(maps.Keys(otherNames)) {
-			if editDistance(name, other) != distance {
+			if suggest.Distance(name, other) != distance {
 				continue
 			}
 			for _, path := range otherNames[other] {
@@ -161,7 +163,7 @@ func suggestions(root, parent *cobra.Command, name string) []string {
 		}
 		slices.SortStableFunc(list, func(a, b string) int { return within(b, parent) - within(a, parent) })
 		for _, cmd := range all {
-			if slices.ContainsFunc(append([]string{cmd.Name()}, cmd.Aliases...), func(known string) bool { return editDistance(name, known) == distance }) {
+			if slices.ContainsFunc(append([]string{cmd.Name()}, cmd.Aliases...), func(known string) bool { return suggest.Distance(name, known) == distance }) {
 				add(cmd)
 			}
 		}
@@ -202,30 +204,4 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 		}
 	}
 	return list
-}
-
-// editDistance returns the number of letters that have to be inserted, removed, replaced or swapped
-// with their neighbour to turn a into b (optimal string alignment).
-func editDistance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -180,7 +180,7 @@ var table = map[string]row{
 	"decode/known":   {why: "the well-known types are a table"},
 	"decode/suggest": {why: "similar names are found by their letters and descriptors, whatever they are of"},
 	"decode/filter": {
-		imports: []string{"captures", "decode", "decode/envelope", "decode/fieldpath", "decode/jsontree", "decode/search", "decode/wire"},
+		imports: []string{"captures", "decode", "decode/envelope", "decode/fieldpath", "decode/jsontree", "decode/search", "decode/suggest", "decode/wire"},
 		why:     "one language selects exchanges and frames for listing, search and rules",
 	},
 	"decode": {
