@@ -362,5 +362,5 @@ func unlikeCapture(left, right string, isLeft bool) string {
 	if !isLeft {
 		left, right = right, left
 	}
-	return fmt.Sprintf("%s is a whole capture, but %s is not", left, right)
+	return fmt.Sprintf("cannot compare %s, which is a whole capture, with %s, which is not", left, right)
 }
