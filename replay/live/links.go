@@ -168,8 +168,12 @@ type Links struct {
 	// the one path before, at the other path.
 	consistent map[string]bool
 
-	// ownPlaces caches isOwnPlace and isVocabulary.
+	// ownPlaces are the paths, without indexes, for which isOwnPlace is true; nil until they are needed.
 	ownPlaces map[string]bool
+	// vocabularies caches isVocabulary.
+	vocabularies map[string]bool
+	// ranks caches rank.
+	ranks map[int]int
 	// firstTerm maps each term to the index in down of the first message that has it; nil until it is needed.
 	firstTerm map[string]int
 
@@ -225,7 +229,7 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 
 // newLinks is NewLinks for either side of the exchange; r names the sides.
 func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r roles) *Links {
-	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, ownPlaces: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
+	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, vocabularies: map[string]bool{}, ranks: map[int]int{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
 	ups := 0
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
@@ -400,16 +404,28 @@ func (l *Links) cause(i int) (at *target, after int) {
 // target describes server frame j, and the value at path in it, for finding the corresponding live
 // frame.
 func (l *Links) target(j int, path string) *target {
-	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path}
+	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path, nth: l.rank(j)}
 	for k := 0; k <= j; k++ {
-		if !l.down[k].heartbeat && l.down[k].shape.Matches(t.shape) {
-			t.nth++
-		}
 		if path != "" && !l.down[k].shape.IsJoined() && values.Has(l.down[k].leaves, path) {
 			t.nthAt++
 		}
 	}
 	return t
+}
+
+// rank returns the number of server messages of the shape of message j, up to message j.
+func (l *Links) rank(j int) int {
+	if n, known := l.ranks[j]; known {
+		return n
+	}
+	n := 0
+	for k := range l.down[:j+1] {
+		if !l.down[k].heartbeat && l.down[k].shape.Matches(l.down[j].shape) {
+			n++
+		}
+	}
+	l.ranks[j] = n
+	return n
 }
 
 // bindings returns the values in client frame i that the server issued.

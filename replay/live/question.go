@@ -300,8 +300,9 @@ func (l *Links) findDigest(q *question, b *Binding) {
 // digestAt returns the path at which a message has the SHA-256 sum, as bytes or in hexadecimal; "" if
 // it does not.
 func digestAt(h *parsedMessage, sum []byte) string {
+	digits := hex.EncodeToString(sum)
 	for k := range h.leaves {
-		if v := &h.leaves[k]; string(v.Data) == string(sum) || string(v.Data) == hex.EncodeToString(sum) {
+		if v := &h.leaves[k]; string(v.Data) == string(sum) || string(v.Data) == digits {
 			return v.Path
 		}
 	}

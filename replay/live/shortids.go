@@ -229,47 +229,39 @@ func hasIDFormat(s string) bool {
 	return values.ClassOf(s) != "" || values.IsRandomName(s) || values.IsDigits(s) && len(s) >= longID
 }
 
-// isOwnPlace reports whether the client also sends values at a path that no server message had before, as a
-// whole or as a part.
+// isOwnPlace reports whether the client also sends values at a path of which no earlier server message had any
+// part.
 func (l *Links) isOwnPlace(path string) bool {
-	path = edit.WithoutIndexes(path)
-	if own, known := l.ownPlaces[path]; known {
-		return own
-	}
-	own := false
-	for i := range l.up[:min(len(l.up), maxCompared)] {
-		for k := range l.up[i].leaves {
-			v := &l.up[i].leaves[k]
-			if own = edit.WithoutIndexes(v.Path) == path && l.isNew(i, k); own {
-				break
-			}
-		}
-		if own {
-			break
+	if l.ownPlaces == nil {
+		l.ownPlaces = map[string]bool{}
+		for i := range l.up[:min(len(l.up), maxCompared)] {
+			l.addOwnPlaces(i)
 		}
 	}
-	l.ownPlaces[path] = own
-	return own
+	return l.ownPlaces[edit.WithoutIndexes(path)]
 }
 
-// isNew reports whether client frame i has a value, its leaf k, of which no server message before it had
-// any part, although there was one. Of a value with the format of an identifier, this says nothing about its
-// place.
-func (l *Links) isNew(i, k int) bool {
-	v := &l.up[i].leaves[k]
-	if v.IsMessage() || v.Value == "t" || v.Value == zero || hasIDFormat(v.Text()) {
-		return false
+// addOwnPlaces adds the paths of those values of client frame i to ownPlaces of which no server message before
+// had any part, if there was one. Values with the format of an identifier say nothing about their place.
+func (l *Links) addOwnPlaces(i int) {
+	if !slices.ContainsFunc(l.down[:l.before[i]], func(h parsedMessage) bool { return !h.heartbeat && h.shape.IsFrame() }) {
+		return
 	}
-	answers := slices.ContainsFunc(l.down[:l.before[i]], func(h parsedMessage) bool { return !h.heartbeat && h.shape.IsFrame() })
-	if !answers || l.wasIssued(v.Value, l.before[i]) || slices.ContainsFunc(l.inside[i], func(n innerBinding) bool { return n.leaf == k }) {
-		return false
+	// partly are the values that have a part of a server message: by their index, and by their path.
+	partly, partlyAt := map[int]bool{}, map[string]bool{}
+	for _, n := range l.inside[i] {
+		partly[n.leaf] = true
 	}
 	for term, path := range l.up[i].termsOf() {
-		if path == v.Path && l.wasTermIssued(term, l.before[i]) {
-			return false
-		}
+		partlyAt[path] = partlyAt[path] || l.wasTermIssued(term, l.before[i])
 	}
-	return true
+	for k := range l.up[i].leaves {
+		v := &l.up[i].leaves[k]
+		if v.IsMessage() || v.Value == "t" || v.Value == zero || partly[k] || partlyAt[v.Path] || hasIDFormat(v.Text()) || l.wasIssued(v.Value, l.before[i]) {
+			continue
+		}
+		l.ownPlaces[edit.WithoutIndexes(v.Path)] = true
+	}
 }
 
 // wasTermIssued reports whether one of the first server messages has a term; before is their number. It is
@@ -294,7 +286,7 @@ func (l *Links) wasTermIssued(term string, before int) bool {
 // the client does not always send what the server sent last. Elements of lists are not compared.
 func (l *Links) isVocabulary(path, from string) bool {
 	key := path + "~" + from
-	if known, ok := l.ownPlaces[key]; ok {
+	if known, ok := l.vocabularies[key]; ok {
 		return known
 	}
 	var client, server []string
@@ -312,8 +304,8 @@ func (l *Links) isVocabulary(path, from string) bool {
 		client = append(client, v.Value)
 		follows = follows && v.Value == server[len(server)-1]
 	}
-	l.ownPlaces[key] = !follows && edit.WithoutIndexes(from) == from && (returns(client) || returns(server))
-	return l.ownPlaces[key]
+	l.vocabularies[key] = !follows && edit.WithoutIndexes(from) == from && (returns(client) || returns(server))
+	return l.vocabularies[key]
 }
 
 // returns reports whether a list has a value again after another one.
