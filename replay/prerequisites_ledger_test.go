@@ -354,26 +354,38 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// A later call repeats a short name that an earlier answer had. If the live answer has another one, the call
-// is not sent with the captured name, unless the user chooses one.
-func TestShortNameOfAnEarlierAnswer(t *testing.T) {
-	c := newLedger(t)
-	name, got := "k3f9", ""
-	for path, serve := range map[string]func(*raw) *raw{
-		"/loop.v1.Short/Open": func(*raw) *raw { return &raw{textField(textField(nil, 1, name), 2, "opened")} },
-		"/loop.v1.Short/Read": func(m *raw) *raw { got = get(m.b, 1); return &raw{textField(nil, 1, "read")} },
-	} {
-		c.server.mux.Handle(path, connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[raw]) (*connect.Response[raw], error) {
-			return connect.NewResponse(serve(r.Msg)), nil
+// serveShort adds unary methods of the service loop.v1.Short to the server. record calls a method, and returns the number
+// of the recorded exchange.
+func (c *ledgerClient) serveShort(t *testing.T, methods map[string]func(*raw) (*raw, error)) (record func(method string, b []byte) int64) {
+	t.Helper()
+	const service = "/loop.v1.Short/"
+	for name, serve := range methods {
+		c.server.mux.Handle(service+name, connect.NewUnaryHandler(service+name, func(_ context.Context, r *connect.Request[raw]) (*connect.Response[raw], error) {
+			m, err := serve(r.Msg)
+			if err != nil {
+				return nil, err
+			}
+			return connect.NewResponse(m), nil
 		}, connect.WithCodec(rawCodec{})))
 	}
-	record := func(method string, b []byte) int64 {
-		client := connect.NewClient[raw, raw](c.http, c.server.URL+"/loop.v1.Short/"+method, connect.WithCodec(rawCodec{}))
+	return func(method string, b []byte) int64 {
+		client := connect.NewClient[raw, raw](c.http, c.server.URL+service+method, connect.WithCodec(rawCodec{}))
 		if _, err := client.CallUnary(t.Context(), connect.NewRequest(&raw{b})); err != nil {
 			t.Fatal(err)
 		}
 		return c.recorded()
 	}
+}
+
+// A later call repeats a short name that an earlier answer had. If the live answer has another one, the call
+// is not sent with the captured name, unless the user chooses one.
+func TestShortNameOfAnEarlierAnswer(t *testing.T) {
+	c := newLedger(t)
+	name, got := "k3f9", ""
+	record := c.serveShort(t, map[string]func(*raw) (*raw, error){
+		"Open": func(*raw) (*raw, error) { return &raw{textField(textField(nil, 1, name), 2, "opened")}, nil },
+		"Read": func(m *raw) (*raw, error) { got = get(m.b, 1); return &raw{textField(nil, 1, "read")}, nil },
+	})
 	open := record("Open", textField(nil, 1, "hello"))
 	read := record("Read", textField(nil, 1, name))
 	replayBoth := func(edits ...string) (*Plan, error) {
@@ -416,30 +428,15 @@ func TestShortNameOfAnEarlierAnswer(t *testing.T) {
 func TestValuesSentAsRecorded(t *testing.T) {
 	c := newLedger(t)
 	name, number := "k3f9", uint64(4711)
-	for path, serve := range map[string]func(*raw) (*raw, error){
-		"/loop.v1.Short/Open": func(*raw) (*raw, error) { return &raw{numberField(textField(nil, 1, name), 2, number)}, nil },
-		"/loop.v1.Short/Read": func(m *raw) (*raw, error) {
+	record := c.serveShort(t, map[string]func(*raw) (*raw, error){
+		"Open": func(*raw) (*raw, error) { return &raw{numberField(textField(nil, 1, name), 2, number)}, nil },
+		"Read": func(m *raw) (*raw, error) {
 			if get(m.b, 1) != name || get(m.b, 2) != fmt.Sprint(number) {
 				return nil, connect.NewError(connect.CodeNotFound, errors.New("no such name"))
 			}
 			return &raw{textField(nil, 1, "read")}, nil
 		},
-	} {
-		c.server.mux.Handle(path, connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[raw]) (*connect.Response[raw], error) {
-			m, err := serve(r.Msg)
-			if err != nil {
-				return nil, err
-			}
-			return connect.NewResponse(m), nil
-		}, connect.WithCodec(rawCodec{})))
-	}
-	record := func(method string, b []byte) int64 {
-		client := connect.NewClient[raw, raw](c.http, c.server.URL+"/loop.v1.Short/"+method, connect.WithCodec(rawCodec{}))
-		if _, err := client.CallUnary(t.Context(), connect.NewRequest(&raw{b})); err != nil {
-			t.Fatal(err)
-		}
-		return c.recorded()
-	}
+	})
 	open := record("Open", textField(nil, 1, "hello"))
 	read := record("Read", textField(numberField(textField(nil, 1, name), 2, number), 3, "mine"))
 	note := func() *Result {

@@ -71,7 +71,7 @@ func parseKind(s string) (valueKind, error) {
 		for i, k := range kinds {
 			names[i] = string(k.kind)
 		}
-		return "", fmt.Errorf("the type %q must be one of %s; [] before a number type means a packed list", s, strings.Join(names, ", "))
+		return "", fmt.Errorf("the type %q must be one of %s; [] before a number type means a packed list", excerpt(s), strings.Join(names, ", "))
 	}
 	return valueKind(s), nil
 }

@@ -149,11 +149,11 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 		return wire.AppendVarint(nil, uint64(n)), nil
 	}
 	if fd == nil || fd.Enum() == nil {
-		return nil, fmt.Errorf("the name %q of an enum value needs definitions; give the number instead", value)
+		return nil, fmt.Errorf("the name %q of an enum value needs definitions; give the number instead", excerpt(value))
 	}
 	v := fd.Enum().Values().ByName(protoreflect.Name(value))
 	if v == nil {
-		return nil, fmt.Errorf("the enum %s has no value %q%s", fd.Enum().FullName(), value, suggest.EnumValue(fd.Enum(), value))
+		return nil, fmt.Errorf("the enum %s has no value %q%s", fd.Enum().FullName(), excerpt(value), suggest.EnumValue(fd.Enum(), value))
 	}
 	return wire.AppendVarint(nil, uint64(v.Number())), nil
 }

@@ -83,18 +83,17 @@ func AsRecorded(ctx context.Context, src *store.Store, id int64, captured, answe
 			list = append(list, v)
 		}
 	})
-	slices.SortStableFunc(list, func(a, b RecordedValue) int {
-		return strings.Compare(digitsFirst(b.Value), digitsFirst(a.Value))
-	})
+	slices.SortStableFunc(list, func(a, b RecordedValue) int { return digitsFirst(a.Value) - digitsFirst(b.Value) })
 	return list[:min(len(list), maxAsRecorded)], nil
 }
 
-// digitsFirst is greater for values with digits, which are more likely to be identifiers.
-func digitsFirst(s string) string {
+// digitsFirst returns the rank by which values are sorted: those with digits, which are more likely to be identifiers,
+// come first.
+func digitsFirst(s string) int {
 	if strings.ContainsAny(s, "0123456789") {
-		return "1"
+		return 0
 	}
-	return "0"
+	return 1
 }
 
 // addPlain adds the values of an exchange, in captured order: those of the server to issued, and those of the

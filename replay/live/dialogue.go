@@ -103,9 +103,8 @@ func messages(down []*parsedMessage) int {
 	return n
 }
 
-// haveEnded reports whether the live server's messages correspond to all captured ones: they are as many, or the last one
-// corresponds to the last captured one. The numbers differ if a text comes in other
-// pieces than in the capture.
+// haveEnded reports whether the live server has sent what the captured server sent: as many messages, or a last message
+// that corresponds to the last captured one. The numbers differ if a text comes in other pieces than in the capture.
 func (l *Links) haveEnded(down []*parsedMessage) bool {
 	if messages(down) >= l.Messages() {
 		return true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -225,7 +226,11 @@ func (c *Client) waitFor(a *Answer, try int) error {
 	case a.retryAt.IsZero():
 		return Stop("the server answered %s to request %d", a.Brief(), c.Requests)
 	case pause > c.o.MaxWait:
-		return Stop("the server answered %s to request %d; %s", a.Brief(), c.Requests, outbound.AskedToWait(a.retryAt, now))
+		text := fmt.Sprintf("the server answered %s to request %d", a.Brief(), c.Requests)
+		if asked := outbound.AskedToWait(a.retryAt, now); asked != "" {
+			text += "; " + asked
+		}
+		return Stop("%s", text)
 	case try >= maxRetries:
 		return Stop("the server answered %s to request %d, also after %d repetitions", a.Brief(), c.Requests, maxRetries)
 	}
