@@ -305,7 +305,7 @@ const mostPackages = 3
 // noDefinitions returns the message that there are no definitions for the given packages.
 func noDefinitions(packages []string) string {
 	if len(packages) == 0 {
-		return "there are no definitions: --proto is not given, and the input has no calls of a service that unwire knows"
+		return "there are no definitions, because the input has no calls of a service that unwire knows"
 	}
 	more := ""
 	if n := len(packages) - mostPackages; n > 0 {

@@ -75,8 +75,8 @@ func Differences(out *term.Output, list []query.Comparison, o DiffOptions) error
 	return p.finish()
 }
 
-// opText returns a kind of difference in words.
-func (o *DiffOptions) opText(op diff.Op) string {
+// OpText returns a kind of difference in words.
+func (o *DiffOptions) OpText(op diff.Op) string {
 	switch op {
 	case diff.Add:
 		return "only in " + o.B
@@ -174,8 +174,8 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	c, fd, name := of.Describe(c)
 	def := definition{fd, of.Message(&c)}
 	if p.o.Format == "tsv" {
-		path := strings.TrimSpace(of.Call + " " + placeText(c.Path))
-		p.rows = append(p.rows, []string{path, p.o.opText(c.Op), ValueText(c.Old), ValueText(c.New), c.Ignored, name})
+		path := strings.TrimSpace(of.Call + " " + Place(c.Path))
+		p.rows = append(p.rows, []string{path, p.o.OpText(c.Op), ValueText(c.Old), ValueText(c.New), c.Ignored, name})
 		return
 	}
 	p.heading(c, name)
@@ -195,7 +195,7 @@ func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
 	line := mark + " " + p.out.Bold(term.Clean(p.o.subject(&c)))
 	if c.To != "" {
-		line += p.out.Dim(" → " + term.Clean(placeText(c.To)))
+		line += p.out.Dim(" → " + term.Clean(Place(c.To)))
 	}
 	if name != "" {
 		line += "  " + p.out.Dim(name)
@@ -215,13 +215,13 @@ func isWholeCall(c *diff.Change) bool {
 // in a dot, a phrase.
 func (o *DiffOptions) subject(c *diff.Change) string {
 	if in, ok := strings.CutSuffix(c.Path, "."); ok {
-		return placeText(in) + " (bytes that do not parse as a field)"
+		return Place(in) + " (bytes that do not parse as a field)"
 	}
 	if c.Path != "" {
-		return placeText(c.Path)
+		return Place(c.Path)
 	}
 	if isWholeCall(c) {
-		return o.opText(c.Op)
+		return o.OpText(c.Op)
 	}
 	if _, isBytes := c.Old.([]byte); isBytes || c.Old == nil {
 		if _, isBytes = c.New.([]byte); isBytes || c.New == nil {

@@ -118,7 +118,7 @@ func TestPlaceText(t *testing.T) {
 		"@up/0": "client frame 0", "@down/3 1.2": "server frame 3, field 1.2", "@down 1[0]": "server frames, field 1[0]",
 		"@up/0 room": "client frame 0, room", "1.2": "field 1.2", "status": "status", "": "",
 	} {
-		if got := placeText(path); got != want {
+		if got := Place(path); got != want {
 			t.Errorf("%q: %q", path, got)
 		}
 	}

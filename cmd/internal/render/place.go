@@ -2,10 +2,10 @@ package render
 
 import "strings"
 
-// placeText returns the path of a difference in words: "server frame 3, field 1.2" for @down/3 1.2, "server frames,
+// Place returns the path of a difference in words: "server frame 3, field 1.2" for @down/3 1.2, "server frames,
 // field 1" for the joined text of several frames (@down 1), and "field 1.2" for a field of a message. Other paths,
 // such as "status", are unchanged.
-func placeText(path string) string {
+func Place(path string) string {
 	frame, field, _ := strings.Cut(path, " ")
 	if !strings.HasPrefix(frame, "@") {
 		frame, field = "", path

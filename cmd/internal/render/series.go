@@ -29,7 +29,7 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 			examples[i] = shownValue(e, def, 40)
 		}
 		rows = append(rows, []string{
-			placeText(v.Path), string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
+			Place(v.Path), string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
 		})
 	}
 	if len(rows) == 0 {

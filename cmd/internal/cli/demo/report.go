@@ -365,6 +365,7 @@ func orNone(v any) string {
 // ones such as times.
 func (r *demoReport) changes(changes []diff.Change) {
 	const most = 5
+	sides := render.DiffOptions{A: "the recording", B: "the replay"}
 	shown, ignored := 0, 0
 	for _, c := range changes {
 		if c.Ignored != "" {
@@ -372,7 +373,7 @@ func (r *demoReport) changes(changes []diff.Change) {
 			continue
 		}
 		if shown++; shown <= most {
-			r.line(r.app.Out, fmt.Sprintf("%-8s %-18s %s → %s", c.Op, c.Path, render.CutLine(orNone(c.Old), 38), render.CutLine(orNone(c.New), 38)))
+			r.line(r.app.Out, fmt.Sprintf("%-21s  %-28s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), 28), render.CutLine(orNone(c.New), 28)))
 		}
 	}
 	if shown > most {
