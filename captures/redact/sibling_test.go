@@ -7,8 +7,8 @@ import (
 	"unwire/captures"
 )
 
-// TestSiblings: a signature, a hash or a code is a secret if the names beside it say so, before it or after it, and
-// however the body is split.
+// TestSiblings tests that redaction decides about a signature, a hash or a code by the names of the other members or
+// parameters: those before it and after it count, however the body is split into chunks.
 func TestSiblings(t *testing.T) {
 	hex := strings.Repeat("1a2b3c4d5e6f7089", 4)
 	for _, c := range []struct {
