@@ -142,6 +142,12 @@ func (s *Store) addToFile(ctx context.Context, c *additions.Change) (n int64, er
 	return n, err
 }
 
+// Recording reports whether a process is recording to the capture, also one that has only been opened for reading.
+// It is false if that cannot be determined.
+func (s *Store) Recording() bool {
+	return s.writer != nil || errors.Is(filelock.CheckFree(s.Path+"-lock"), captures.ErrInUse)
+}
+
 // writeAsReader runs fn in a transaction on a new connection to a capture that is open for reading, provided
 // that nobody is recording to the file. A recorder that starts meanwhile waits for SQLite's lock.
 func (s *Store) writeAsReader(ctx context.Context, fn func(tx *sql.Tx) error) error {

@@ -157,14 +157,19 @@ func (c *Capture) LabelLines(ctx context.Context, l Label, o TranscriptOptions) 
 }
 
 // MayCome reports whether an exchange that the capture does not have yet may still be recorded: the
-// capture is empty, or one of its exchanges is in flight. It returns false and nil if the exchange
-// exists.
+// capture is empty, a process is recording to it, or one of its exchanges is in flight. It returns false
+// and nil if the exchange exists.
 //
 // Errors: captures.ErrNoExchange if the exchange will not be recorded.
 func (c *Capture) MayCome(ctx context.Context, id int64) (bool, error) {
+	// A recorder stores its last exchanges before it stops, so look for the recorder first.
+	recording := c.Recording()
 	_, missing := c.Exchange(ctx, id)
 	if !errors.Is(missing, captures.ErrNoExchange) {
 		return false, missing
+	}
+	if recording {
+		return true, nil
 	}
 	empty := true
 	for ex, err := range c.Exchanges(ctx) {

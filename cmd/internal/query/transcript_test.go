@@ -52,15 +52,15 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestMayCome: an exchange is waited for while something is recorded, or before anything
-// is.
+// TestMayCome: an exchange is waited for before anything is recorded, and as long as a process records to the
+// capture, also if no exchange is in flight at that moment.
 func TestMayCome(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	s, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { _ = s.Close() })
 	c := open(t, path)
 	check := func(id int64, want bool, wantErr error) {
 		t.Helper()
@@ -79,7 +79,13 @@ func TestMayCome(t *testing.T) {
 	check(1, false, nil)
 	check(2, true, nil)
 	rec.End(captures.Complete, "")
-	check(2, false, captures.ErrNoExchange)
+	check(2, true, nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.MayCome(t.Context(), 2); got || !errors.Is(err, captures.ErrNoExchange) {
+		t.Errorf("after the recording, exchange 2 may come: %v, %v", got, err)
+	}
 }
 
 // TestFollowAnswers: without an exchange it goes on until its context ends, and an error

@@ -19,7 +19,7 @@ func Result(out *term.Output, r *replay.Result) {
 		fmt.Fprintf(out, "error detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
 	for _, c := range r.Concluded {
-		fmt.Fprintf(out, "note: %s\n", term.Clean(c))
+		out.Sayf("note: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
 		fmt.Fprintf(out, "headers with a new value: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
