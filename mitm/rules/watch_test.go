@@ -31,19 +31,34 @@ func TestWatch(t *testing.T) {
 		}
 		got <- s.Len()
 	})
+	expect := func(what string, want int) {
+		t.Helper()
+		select {
+		case n := <-got:
+			if n != want {
+				t.Errorf("%q: %d rules, want %d", what, n, want)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%q was not noticed", what)
+		}
+	}
 	time.Sleep(2 * reloadInterval)
 	for _, c := range []struct {
 		text string
 		want int
 	}{{"rules:\n  - {match: host:a, drop: true}\n", 1}, {"rules:\n  - {match: hots:a, drop: true}\n", -1}, {"rules: []\n", 0}} {
 		write(c.text)
-		select {
-		case n := <-got:
-			if n != c.want {
-				t.Errorf("%q: %d", c.text, n)
-			}
-		case <-ctx.Done():
-			t.Fatalf("%q was not noticed", c.text)
-		}
+		expect(c.text, c.want)
 	}
+
+	// A deleted file is reported once, and loaded when it is there again, even if it has not changed.
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	expect("deleted", -1)
+	time.Sleep((missingReloads + 2) * reloadInterval)
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	expect("restored", 0)
 }

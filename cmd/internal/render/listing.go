@@ -94,12 +94,16 @@ func httpText(version string) string {
 	return "HTTP/" + version
 }
 
-// statusText returns the HTTP status of an exchange; "" if the exchange is not HTTP.
+// statusText returns the HTTP status that the server sent: "none" if it sent no response, and "" if the exchange is
+// not HTTP.
 func statusText(l *contract.Exchange) string {
-	if l.Transport != captures.HTTP && l.Status == 0 {
-		return ""
+	switch {
+	case l.Status != 0:
+		return strconv.Itoa(l.Status)
+	case l.Transport == captures.HTTP:
+		return "none"
 	}
-	return strconv.Itoa(l.Status)
+	return ""
 }
 
 // maxRelated is the largest number of relations of an exchange in a table.
