@@ -135,10 +135,10 @@ func grpcChecks(t *testing.T) []check {
 		{"deadline", "DeadlineExceeded", func(ctx context.Context, c *grpc.ClientConn) string {
 			ctx, cancel := context.WithTimeout(ctx, 150*time.Millisecond)
 			defer cancel()
-			// Both ends keep the deadline; which of them is first, and so which
-			// words are used, is chance without a proxy too.
-			return strings.Replace(grpcUnary("Wait", "x")(ctx, c),
-				"stream terminated by RST_STREAM with error code: CANCEL", context.DeadlineExceeded.Error(), 1)
+			// Client and server both keep the deadline. Which of them ends the call first is chance without a proxy, too.
+			// It decides the message and whether there are trailers, so only the code is compared.
+			err := c.Invoke(ctx, "/unwire.test.v1.Any/Wait", wrapperspb.String("x"), new(wrapperspb.StringValue))
+			return status.Code(err).String()
 		}},
 		{"cancel", "Canceled", func(ctx context.Context, c *grpc.ClientConn) string {
 			ctx, cancel := context.WithCancel(ctx)
