@@ -169,10 +169,13 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hell
 
 	conn, err := p.terminateTLS(ctx, c, h, name)
 	if err != nil {
-		text, refused := refusal.Describe(err, p.opts.CA.CertFile)
-		p.recordRefusal(c, text, refused)
+		p.recordFailedHandshake(c, err)
+		return conn, err
 	}
-	return conn, err
+	c.recorder.Then(func(by captures.Process) {
+		p.refusals.NoteAccepted(refusal.Refusal{Process: by, Host: c.target.hostPort()})
+	})
+	return conn, nil
 }
 
 // terminateTLS performs the server's side of the TLS handshake with a client, with a certificate for a name.

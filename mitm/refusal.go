@@ -59,6 +59,20 @@ func (p *Proxy) decidePendingRefusals() {
 	}
 }
 
+// recordFailedHandshake records a failed TLS handshake with a client, and reports it if the program has refused the
+// certificate.
+func (p *Proxy) recordFailedHandshake(c *clientConn, err error) {
+	text, refused := refusal.Describe(err, p.opts.CA.CertFile)
+	if !refused || !refusal.IsHangUp(err) || !p.origins.get(c.target).gotRequest.Load() {
+		p.recordRefusal(c, text, refused)
+		return
+	}
+	// Programs also drop connections that they no longer need.
+	host := c.target.hostPort()
+	c.recorder.Then(func(by captures.Process) { p.refusals.AddHangUp(refusal.Refusal{Process: by, Host: host}) })
+	p.recordRefusal(c, refusal.HungUp, false)
+}
+
 // recordRefusal records a failed TLS handshake with a client; text is the reason. If refused is set, it also
 // reports that the program refused the certificate.
 func (p *Proxy) recordRefusal(c *clientConn, text string, refused bool) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,3 +96,39 @@ func TestUsedConnectionIsNoRefusal(t *testing.T) {
 		})
 	}
 }
+
+// TestHangUpAfterRequests: a client that has used a connection to a server, and closes another one during the handshake,
+// is not said to refuse the certificate.
+func TestHangUpAfterRequests(t *testing.T) {
+	t.Parallel()
+	origin := newTLSOrigin(t, true, http.NotFoundHandler())
+	reported := make(chan refusal.Refusal, 1)
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) {
+		o.CertificateRefused = func(r refusal.Refusal) { reported <- r }
+	})
+	res, err := b.client(true).Get(origin.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	raw := b.tunnel(origin.Listener.Addr().String())
+	_ = tls.Client(unread{raw}, &tls.Config{ServerName: "127.0.0.1", RootCAs: b.roots()}).Handshake()
+	raw.Close()
+	var texts []string
+	for _, ex := range b.recorded(2) {
+		texts = append(texts, ex.Error)
+	}
+	if !slices.Contains(texts, refusal.HungUp) {
+		t.Errorf("recorded errors: %q", texts)
+	}
+	select {
+	case r := <-reported:
+		t.Errorf("reported %+v", r)
+	default:
+	}
+}
+
+// An unread is a connection that ends when it is read.
+type unread struct{ net.Conn }
+
+func (unread) Read([]byte) (int, error) { return 0, io.EOF }

@@ -24,7 +24,11 @@ const Prefix = "the client refused the certificate"
 // Unused is the error text for a client that closes the connection after the handshake without using it.
 const Unused = Prefix + ", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate"
 
-// maxNoted limits the number of reported refusals.
+// HungUp is the error text for a client that closes the connection during the handshake, although a client has used
+// another connection to the same server before.
+const HungUp = "the client closed the connection during the TLS handshake, perhaps because it no longer needed it"
+
+// maxNoted limits the number of reported refusals, and of programs that are known to accept the certificate.
 const maxNoted = 1000
 
 // alertBadRecordMAC is the error of crypto/tls for a cleartext alert in TLS 1.3, as OpenSSL sends it.
@@ -46,6 +50,10 @@ func Describe(err error, certFile string) (text string, refused bool) {
 	return fmt.Sprintf("%s: %s: it may not trust %s, or expect one certain certificate", Prefix, reason, certFile), true
 }
 
+// IsHangUp reports whether a failed TLS handshake with a client only ended with the connection, without an alert that
+// gives a reason.
+func IsHangUp(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) }
+
 // classify describes how a client ended a TLS handshake; refused is false if the certificate was not the cause.
 func classify(err error) (reason string, refused bool) {
 	const hungUp = "it closed the connection during the handshake"
@@ -62,7 +70,7 @@ func classify(err error) (reason string, refused bool) {
 	case op.Op == "local error" && op.Err.Error() == alertBadRecordMAC.Error():
 		return "it ended the handshake with an alert in clear", true
 	}
-	return hungUp, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	return hungUp, IsHangUp(err)
 }
 
 // A Refusal says that a program refuses the proxy's certificate for a server.
@@ -78,20 +86,51 @@ type Log struct {
 	// Report, if not nil, is called once for each program and server.
 	Report func(Refusal)
 
-	// mu guards reported.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// reported is the set of refusals that were reported, each as the name of the program and the host.
-	reported map[[2]string]bool
+	// reported is the set of refusals that were reported.
+	reported map[program]bool
+	// accepted is the set of programs that have completed a handshake with a server.
+	accepted map[program]bool
+}
+
+// A program is the name of a client program and the host:port of a server.
+type program struct{ name, host string }
+
+// programOf returns the program and the server of a refusal.
+func programOf(r Refusal) program { return program{r.Process.Name, r.Host} }
+
+// NoteAccepted notes that a program has completed a handshake with the server.
+func (l *Log) NoteAccepted(r Refusal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.accepted == nil {
+		l.accepted = make(map[program]bool)
+	}
+	if len(l.accepted) < maxNoted {
+		l.accepted[programOf(r)] = true
+	}
+}
+
+// AddHangUp is like Add, for a client that closed the connection during the handshake without an alert. It reports
+// nothing if the program has completed a handshake with the server before.
+func (l *Log) AddHangUp(r Refusal) {
+	l.mu.Lock()
+	accepted := l.accepted[programOf(r)]
+	l.mu.Unlock()
+	if !accepted {
+		l.Add(r)
+	}
 }
 
 // Add reports a refused certificate, unless the same refusal was reported before.
 func (l *Log) Add(r Refusal) {
-	key := [2]string{r.Process.Name, r.Host}
+	key := programOf(r)
 	l.mu.Lock()
 	skip := l.Report == nil || l.reported[key] || len(l.reported) >= maxNoted
 	if !skip {
 		if l.reported == nil {
-			l.reported = make(map[[2]string]bool)
+			l.reported = make(map[program]bool)
 		}
 		l.reported[key] = true
 	}

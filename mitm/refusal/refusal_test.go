@@ -70,3 +70,22 @@ func TestLog(t *testing.T) {
 		t.Errorf("%d are reported", len(got))
 	}
 }
+
+// TestHangUpOfAcceptingProgram: a program that has accepted the certificate of a server is not reported when it closes a
+// connection during a later handshake, but it is when it sends an alert.
+func TestHangUpOfAcceptingProgram(t *testing.T) {
+	t.Parallel()
+	var got []Refusal
+	l := &Log{Report: func(r Refusal) { got = append(got, r) }}
+	curl, wget := Refusal{captures.Process{PID: 1, Name: "curl"}, "a:443"}, Refusal{captures.Process{PID: 2, Name: "wget"}, "a:443"}
+	l.NoteAccepted(curl)
+	l.AddHangUp(curl)
+	if len(got) != 0 {
+		t.Errorf("reported %+v", got)
+	}
+	l.AddHangUp(wget)
+	l.Add(curl)
+	if len(got) != 2 {
+		t.Errorf("reported %+v", got)
+	}
+}
