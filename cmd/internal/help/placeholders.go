@@ -36,7 +36,7 @@ var placeholders = []placeholder{
 	{Name: "F.uwc", Text: "a capture (a file with recorded traffic); F.uwc#7 is exchange 7 of the capture, and F.uwc#7/down/0 is the first message that the server sent in exchange 7", Commands: []string{"show"}},
 	{Name: "CLEAN.uwc", Text: "the new capture file, in which secrets are replaced"},
 	{Name: "ID", Text: "the number of an exchange (a request and its answer), which 'unwire ls F.uwc' prints first in each line; F.uwc#7 is short for F.uwc 7"},
-	{Name: "ID", Text: "the number of a message that capture holds back; intercept prints this number first in each line; the word first means the message that is held for the longest time", Commands: []string{"intercept"}},
+	{Name: "ID", Text: "the number of a message that capture holds back; intercept prints this number first in each line; or the word first, for the message that capture has held for the longest time", Commands: []string{"intercept"}},
 	{Name: "FRAME", Text: "a message of a capture: F.uwc#7/up/0 is the first message that the client sent in exchange 7, and F.uwc#7/down/0 is the first message that the server sent"},
 	{Name: "FRAME", Text: "the number of a message that the client sent, counted from 0", Commands: []string{"replay"}},
 	{Name: "ADDRESS", Text: "7 for exchange 7 of the capture, 7/up/0 for the first message that the client sent in it, 7/up/0/1.2 for field 1.2 of this message; down instead of up is for messages of the server", Commands: []string{"note"}},

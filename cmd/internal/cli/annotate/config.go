@@ -30,7 +30,7 @@ to you and no other user can write to it. This is an example of the file:
   definitions: proto/         # folder of .proto files, or a list of folders
   profile: none               # the same as the flag --profile
   weights: weights.json       # weights file for 'unwire chat'
-  redact:                     # secrets to redact, in addition to the built-in rules
+  redact:                     # additional secrets that unwire replaces
     headers: [x-shop-session]
     names: [sessionHandle]    # query parameters and JSON members
     keys: [{prefix: shop_, min-length: 20}]

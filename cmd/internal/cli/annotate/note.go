@@ -35,15 +35,15 @@ func noteCommand(a *app.App) *cobra.Command {
 		Short: "Write notes and marks on exchanges, frames and fields",
 		Long: `note writes a note (the text TEXT), or a mark such as the word star, into the
 capture. The note belongs to an exchange, a frame (a message) or a field. Without TEXT,
-note prints the existing notes of ADDRESS; without ADDRESS, it prints all notes of the
+note prints the existing notes of ADDRESS; without ADDRESS, note prints all notes of the
 capture. You can also write notes while the capture is being recorded.
 
-ADDRESS is 7 for exchange 7, 7/up/0 for the first message of the client in it, and
-7/up/0/1.2 for field 1.2 of this message. Each address has at most one note and one
-mark; a new note replaces the old note, and a new mark the old mark. --remove removes
-the note and the mark of ADDRESS, --remove=note only the note, --remove=mark only the
-mark. 'unwire show' and 'unwire ls' print notes, and 'unwire grep' searches the notes.
-Everybody who gets the capture file can read its notes.`,
+ADDRESS is 7 for exchange 7, 7/up/0 for the first message that the client sent in
+exchange 7, and 7/up/0/1.2 for field 1.2 of this message. Each address has at most one
+note and one mark; a new note replaces the old note, and a new mark the old mark.
+--remove removes the note and the mark of ADDRESS, --remove=note only the note,
+--remove=mark only the mark. 'unwire show' and 'unwire ls' print notes, and 'unwire
+grep' searches the notes. Everybody who gets the capture file can read its notes.`,
 		Example: `  unwire note F.uwc 7 'the login that fails'
   unwire note F.uwc 7/up/0/1.2 'a session id?'
   unwire note F.uwc 7 --mark star

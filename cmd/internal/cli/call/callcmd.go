@@ -92,7 +92,8 @@ header authorization comes from --header, it must begin with the scheme, as in '
 TOKEN'. If it comes from UNWIRE_TOKEN or --credentials and has no scheme, call adds
 'Bearer '.
 
-call sends requests only to servers on this machine. To call another host, give --live and --allow-host.`,
+call sends requests only to servers on this machine. To call another host, give --live
+and --allow-host.`,
 		Example: `  unwire call shop.v1.Orders/PlaceOrder --data '{"customerId":"c1"}' --to http://127.0.0.1:8080
   unwire call shop.v1.Orders/Track --data @request.json --to https://127.0.0.1:9440 --upstream-ca ca.pem --proto proto/
   unwire call talk.v1.Talk/Chat --data - --protocol grpc --to http://127.0.0.1:8080 -o F.uwc < messages.jsonl

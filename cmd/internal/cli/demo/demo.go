@@ -44,7 +44,7 @@ func demoCommand(a *app.App) *cobra.Command {
 		Use:     "demo",
 		Short:   "Show the main functions of unwire with a client of a local server",
 		Example: "  unwire demo\n  unwire demo -o demo.uwc",
-		Long: `demo shows the main functions of unwire on this machine, without the network.
+		Long: `demo shows the main functions of unwire, and sends no data to other machines.
 demo starts a local server ('unwire standin') and a recording proxy, and runs a client
 through the proxy. The client uses connect-go; with --node-client, demo also runs a
 connect-es client on Node. From the recorded traffic, demo then prints the decoded

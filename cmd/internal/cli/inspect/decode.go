@@ -88,8 +88,9 @@ For a file, give the name of the type with --type.
 
 --plain is several times faster, because decode then does not infer types. decode prints
 no comments about possible types, and no content of values in other formats. decode
-prints a length-delimited value as text if all its characters are printable. Otherwise
-decode prints the value as a message if it consists of valid fields, and else as hex.
+prints a length-delimited value as text if all its characters are printable. If the
+value is not such a text, decode prints it as a message if it consists of valid fields,
+and otherwise as hex.
 
 With --as 1.2:string, decode reads field 1.2 as a string instead of inferring its type.
 If the input is a message of a capture, decode stores this choice in the capture, for
@@ -118,7 +119,7 @@ func decodeCommand(a *app.App) *cobra.Command {
 			return runDecode(cmd.Context(), a, f, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.in, "in", "auto", "encoding of the input: raw, hex or base64; with auto, decode detects the encoding")
+	cmd.Flags().StringVar(&f.in, "in", "auto", "encoding of the input: auto (decode detects it), raw, hex or base64")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "how the input is divided into messages: message (the input is one message), frames (gRPC's 5-byte header precedes each message), delimited (a varint with the length precedes each message), delimited32be or delimited32le (a length of 4 bytes precedes each message), or auto (decode detects it); or PATH:TYPE, such as 1.2:string, to read a field as this type")
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain how decode inferred the type of this field, such as 1.2: list all possible types, and the observations for and against each type")

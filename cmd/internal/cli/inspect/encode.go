@@ -38,7 +38,7 @@ of prototext output names the type; for protojson, give the type with --type.`,
 			return f.run(cmd.Context(), a, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text or json (output of 'unwire decode'), protojson or prototext (output of 'unwire show')")
+	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text (output of 'unwire decode'), json (output of 'unwire decode --json'), protojson or prototext (output of 'unwire show --format')")
 	options.Alias(cmd.Flags(), "format", "in")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type, such as pkg.Message, or the address of a captured message of this type, such as F.uwc#1/up/0")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: .proto definitions that contain the message type (default: the built-in definitions)")

@@ -244,8 +244,8 @@ have this value. These are examples of all kinds of conditions:
   code:!ok            the call failed: its result is not ok; code:not_found selects one error code
   status>=400         the HTTP status is at least 400
 
-  size>1KB            both bodies together are larger than 1,000 bytes; up>1KB is about the
-                      request only, down>1KB about the answer only
+  size>1KB            the two bodies together are larger than 1,000 bytes; up>1KB is a condition
+                      for the request's body, down>1KB for the answer's body
   duration>2s         the exchange took longer than 2 seconds
   started>-10m        the exchange started within the last 10 minutes
   protocol:grpc       the protocol is grpc; others are connect, grpc-web, sse, http, websocket,
@@ -267,7 +267,7 @@ exchanges with a message that contains this word. Shell completion ('unwire comp
 
 // filterFlag adds the flag --filter to a command; its value is stored in to.
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "filter", "", "process only exchanges that match these conditions, such as 'host:api.* code:!ok'; 'unwire ls --help' explains the conditions")
+	cmd.Flags().StringVar(to, "filter", "", "process only the exchanges (requests with their answers) that match these conditions, such as 'host:api.* code:!ok'; 'unwire ls --help' explains the conditions")
 	err := cmd.RegisterFlagCompletionFunc("filter", func(_ *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return completeFilter(a.Ctx, a, args, text), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})

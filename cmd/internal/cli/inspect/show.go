@@ -77,14 +77,14 @@ func showCommand(a *app.App) *cobra.Command {
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, and with --hex every byte (default if stdout is not a terminal; --full=false prints one line for several similar frames)")
+	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, and with --hex every byte (default if stdout is not a terminal; --full=false prints one line for several similar messages)")
 	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "print long output directly, without a pager such as less")
 	cmd.Flags().StringVar(&f.format, "format", "text", "output format: text, protojson or prototext")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per frame")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each message")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of each field, in hex; show truncates long values")
 	options.Alias(cmd.Flags(), "all", "full")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each frame when it is recorded, until the exchange ends; without an ID, print the frames of all exchanges")
-	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print frames ordered by time, with one line for several similar frames; if 'unwire serve' recorded the capture, also print the frames of the exchanges that belong to this one")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each message when it is recorded, until the exchange ends; without an ID, print the messages of all exchanges")
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; if 'unwire serve' recorded the capture, also print the messages of the exchanges that belong to this one")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field as this type: PATH:TYPE, such as 1.2:string, or down:1.2:string for messages of the server; or for connections without HTTP: how to divide the bytes into messages: "+app.SplittingNames)
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types of fields that you chose with --as, and that the capture stores")

@@ -75,12 +75,15 @@ By default, mcp sends no requests to any server. With --allow-send, mcp also off
 tool replay_send. This tool sends recorded requests again, to servers on this machine.
 To allow requests to other hosts, also give --live and --allow-host.
 
-By default, mcp serves one client on stdin and stdout. With --listen, mcp serves any number of
-clients over HTTP (MCP's streamable transport), at a loopback address. Clients must then send a
+By default, mcp serves one client on stdin and stdout. With --listen, mcp serves any
+number of
+clients over HTTP (MCP's streamable transport), at a loopback address. Clients must then
+send a
 token: the one in the variable ` + tokenVariable + `, or, if this variable is not set, a new token
 that mcp prints when it starts.
 
-If the name of a capture is also the name of a subcommand, such as install, write the capture as ./install.`
+If the name of a capture is also the name of a subcommand, such as install, write the
+capture as ./install.`
 
 // mcpCommand returns the command 'unwire mcp', a server of the Model Context Protocol.
 func mcpCommand(a *app.App) *cobra.Command {

@@ -56,19 +56,21 @@ can connect to the same port with HTTP/1 or HTTP/2, with or without TLS.
 
 For each request, mock looks for recorded calls of the same method, protocol and codec,
 and answers like the call whose request is the most similar. If several recorded
-requests are equally similar, mock prefers those with the same identifiers, and then
-uses the calls in the order of their recording. In a stream, mock sends a message only
-when the client has sent all messages that preceded it in the recording. If a recorded
-answer contains an identifier that the client had generated, mock sends the identifier
-in the client's present request instead. If a rule changed an answer during the
-recording, mock sends the changed answer, which the client received.
+requests are equally similar, mock prefers those that contain the same identifiers. If
+several calls are still equally good, mock uses them one after the other, in the order
+of their recording. In a stream, mock sends a message only when the client has sent all
+messages that preceded it in the recording. If a recorded answer contains an identifier
+that the client had generated, mock sends the identifier in the client's present request
+instead. If a rule changed an answer during the recording, mock sends the changed
+answer, which the client received.
 
 If no recorded call matches a request, mock answers with the error unimplemented, and
 gives the reason in the error message. mock accepts requests with any credentials, or
 with none. unwire's local CA, which 'unwire ca' prints, signs the TLS certificate of
 mock.
 
-mock prints one line for each request, with the similarity of the recorded request: 1 means that the two requests are equal. When mock ends, it prints a report.`
+mock prints one line for each request, with the similarity of the recorded request: 1
+means that the two requests are equal. When mock ends, it prints a report.`
 
 // mockCommand returns the command 'unwire mock', a server that answers requests from a capture.
 func mockCommand(a *app.App) *cobra.Command {

@@ -86,7 +86,10 @@ the commands in the recorded answers, again in each run. For the agent API whose
 definitions are built into unwire, probe-client does not change messages that contain
 commands, unless you give --allow-execute.
 
-With --dry-run, probe-client does not run CMD, but prints the fields that it would change, and the number of runs. With --journal FILE, probe-client writes the result of each run to FILE; with --resume, it continues after the runs in this file. The exit status is 0 if probe-client made all runs, and 1 otherwise.`
+With --dry-run, probe-client does not run CMD, but prints the fields that it would
+change, and the number of runs. With --journal FILE, probe-client writes the result of
+each run to FILE; with --resume, it continues after the runs in this file. The exit
+status is 0 if probe-client made all runs, and 1 otherwise.`
 
 // probeClientCommand returns the command 'unwire probe-client', which finds out which fields of the
 // answers a client reads.
@@ -118,7 +121,7 @@ func probeClientCommand(a *app.App) *cobra.Command {
 	flags.StringArrayVar(&f.paths, "path", nil, "change only the field at this path, and the fields nested in it (default: all fields)")
 	flags.IntVar(&f.repeats, "repeats", clientprobe.DefaultRepeats, "first run CMD this many times with unedited answers, at least 2")
 	flags.IntVar(&f.budget, "budget", clientprobe.DefaultBudget, "run CMD at most this many times")
-	flags.DurationVar(&f.maxTime, "max-time", clientprobe.DefaultMaxTime, "stop after this time, which is for all runs together")
+	flags.DurationVar(&f.maxTime, "max-time", clientprobe.DefaultMaxTime, "stop if all runs together take longer than this time")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop CMD after this time in each run (default: five times the slowest unedited run, at least 10s)")
 	flags.StringVar(&f.journal, "journal", "", "append the result of each run to this file")
 	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not repeat the runs whose results are in the file of --journal")

@@ -122,14 +122,14 @@ and names. To do so, probe sends malformed messages to a server, and reads the p
 errors in the server's answers. Because every parser rejects these messages, the server
 does not execute the method. In client-streaming and bidirectional methods, however, the
 server starts the code of the method before it parses a message; this code then receives
-an error. If the server is written in Go, and no string field of the request has its
-UTF-8 checked, probe cannot make a malformed message. If such a server is on this
-machine, probe sends requests that the server rejects for another reason: their deadline
-has expired, or a required field is missing.
+an error. Some servers written in Go accept any bytes in all string fields of the
+request. For such a server, probe cannot make a message that the parser rejects. If the
+server is on this machine, probe then sends requests that the server rejects for another
+reason: their deadline has expired, or a required field is missing.
 
 If the server offers gRPC server reflection, probe first asks for the definition of the
 method. If the server returns it, probe prints this definition and sends no malformed
-messages. --settle and --no-reflection turn this question off.
+messages. With --settle or --no-reflection, probe does not ask for the definition.
 
 Otherwise probe detects the library with which the server was written. What probe can
 find depends on the error messages of this library:
@@ -140,16 +140,16 @@ find depends on the error messages of this library:
 
 With --names, probe sends JSON requests with the names that you give, and so finds the
 names and types of fields. With --values, probe sends the names of enum values, and
-finds which values an enum has. It also finds which message types a field of type Any
-can contain. In most servers, probe can find the values of an enum only if the enum is
-in a repeated field or in a map.
+finds which values an enum has. With --values, probe also finds which message types a
+field of type Any can contain. In most servers, probe can find the values of an enum
+only if the enum is in a repeated field or in a map.
 
 With --settle, probe tests only fields whose type is not certain: fields that are
 ambiguous in an evidence file of 'unwire schema infer', or in which two definitions
-differ. For each possible type, probe prints whether the server confirmed or
-contradicted the type, or that the answers do not decide it (undecided), and the reason.
-If a field can have only one of several types, probe confirms a type only after the
-server contradicted all other types.
+differ. For each possible type, probe prints one of three results, with the reason: the
+server confirmed the type, the server contradicted it, or undecided. If a field can have
+only one of several types, probe confirms a type only after the server contradicted all
+other types.
 
 probe sends requests only to servers on this machine. To probe another host, give --live
 and --allow-host; probe then sends one request per second. probe stops if the server
@@ -186,7 +186,7 @@ func probeCommand(a *app.App) *cobra.Command {
 	flags.StringVar(&f.like, "like", "", "use the method, headers and protocol of this recorded exchange, F.uwc#ID")
 	flags.StringVarP(&f.output, "output", "o", "", "write the result as JSON to this file, and each request and answer to FILE.journal (or to the file of --journal)")
 	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
-	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not send the requests again whose answers are in the file of --journal")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not repeat requests whose answers are already in the file of --journal")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "send nothing; print which requests probe would send, their purpose, and their possible side effects")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	f.questionFlags(cmd)
@@ -223,7 +223,7 @@ func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "wait at most this time for the answer to each request")
 	flags.BoolVar(&f.live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to other machines, and to methods of Go servers without a string field whose UTF-8 the server checks")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to other machines, and to methods of Go servers that accept any bytes in string fields")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not first ask the server for the definition of the method by server reflection")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials, such as tokens, with the requests")

@@ -16,34 +16,36 @@ import (
 
 // captureLong is the prose of the help of 'unwire capture'.
 const captureLong = `capture starts a recording proxy on a loopback address, and writes
-the traffic to the file
-F.uwc. If you give the command CMD, capture runs it so that its traffic goes through the
-proxy: capture sets proxy variables and CA variables in CMD's environment, and loads a
-script into Node programs. capture ends when CMD ends, with CMD's exit status. Without
-CMD, capture runs until you interrupt it, and records all clients that use the proxy.
-Clients can use it as an HTTP proxy or as a SOCKS 5 proxy (ALL_PROXY=socks5h://HOST:PORT).
+the traffic to the file F.uwc. If you give the command CMD, capture runs it so that its
+traffic goes through the proxy: capture sets proxy variables and CA variables in CMD's
+environment, and loads a script into Node programs. capture ends when CMD ends, with
+CMD's exit status. Without CMD, capture runs until you interrupt it, and records all
+clients that use the proxy. Clients can use the proxy as an HTTP proxy or as a SOCKS 5
+proxy (ALL_PROXY=socks5h://HOST:PORT).
 
 Use --transparent (only on Linux) if CMD ignores proxy variables. capture then runs CMD
-in a separate network namespace, and records all TCP connections of CMD. capture forwards
-UDP packets, such as DNS queries, but does not record them. capture rejects UDP packets
-to port 443, so that HTTP/3 clients use TCP instead. capture forwards QUIC packets to
-other ports, and reports that they were not recorded; with --block-quic, capture rejects
-these packets, too. capture rejects protocols other than TCP and UDP. If CMD connects to
-a loopback address at which it does not listen itself, it reaches the server of the host.
+in a separate network namespace, and records all TCP connections of CMD. capture
+forwards UDP packets, such as DNS queries, but does not record them. capture rejects UDP
+packets to port 443, so that HTTP/3 clients use TCP instead. capture forwards QUIC
+packets to other ports, and reports that they were not recorded; with --block-quic,
+capture rejects these packets, too. capture rejects protocols other than TCP and UDP. If
+CMD connects to a loopback address, such as 127.0.0.1:8080, it reaches the server of
+this machine that listens there, unless CMD itself listens there.
 
 --browser URL starts Chromium, Chrome or Edge with the page at URL, in a temporary
-profile. This browser uses the proxy and trusts unwire's CA. It does not use QUIC, and
-sends no background traffic. capture ends when you close the browser.
+profile. This browser uses the proxy, trusts unwire's CA, does not use QUIC, and sends
+no background traffic. capture ends when you close the browser.
 
-Use --passive (only on Linux) if CMD accepts no certificate except that of its server, or
-if a proxy would disturb time measurements. capture then uses no proxy, but records the
-packets of CMD in a separate network namespace. capture sets NODE_OPTIONS and
+Use --passive (only on Linux) if CMD accepts no certificate except that of its server,
+or if a proxy would disturb time measurements. capture then uses no proxy, but records
+the packets of CMD in a separate network namespace. capture sets NODE_OPTIONS and
 SSLKEYLOGFILE so that CMD writes its TLS keys to a file. Node, curl, Chromium, Firefox,
-Python and many other programs do this. While CMD runs, capture decrypts the packets with
-these keys, and writes the exchanges to F.uwc. At the end, capture deletes the packets and
-the keys. If capture is killed, the next command that reads F.uwc, or the next capture,
-completes F.uwc, and then deletes the packets and the keys. --packets FILE.pcapng keeps
-the packets together with the TLS keys, for example for Wireshark.
+Python and many other programs do this. While CMD runs, capture decrypts the packets
+with these keys, and writes the exchanges (requests with their answers) to F.uwc. At the
+end, capture deletes the packets and the keys. If capture is killed, the next command
+that reads F.uwc, or the next capture, completes F.uwc, and then deletes the packets and
+the keys. --packets FILE.pcapng keeps the packets together with the TLS keys, for
+example for Wireshark.
 
 If HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is set, capture connects to servers through the
 proxy that the variable names. capture connects directly to the hosts in NO_PROXY and to
@@ -79,8 +81,9 @@ In a pattern, * matches any characters, also dots and slashes.
 
 With --max-size SIZE, capture writes several files (NAME-2.uwc, NAME-3.uwc and so on).
 Each file has at most a sixteenth of SIZE. When all files together exceed SIZE, capture
-deletes the oldest file, and files with unfinished exchanges last. capture also truncates
-each stored body to a sixteenth of SIZE, or to --max-body if that is less.
+deletes the oldest file, and files with unfinished exchanges last. capture also
+truncates each stored body to a sixteenth of SIZE, or to the size of --max-body if this
+is smaller.
 
 On a terminal, capture prints one line for each finished exchange: number, time, program,
 call, result, bytes of the bodies, and duration. If CMD writes to the same terminal,

@@ -21,20 +21,19 @@ import (
 	"unwire/replay/edit"
 )
 
-const interceptLong = `A running 'unwire capture' can hold back frames (messages)
-instead of forwarding them: those that match the filter of --intercept, and those for
-which a rule of --rules has the action hold. Without ID, intercept lists the held
-frames. With ID, intercept shows the message of that frame. With one of these flags,
-intercept decides what capture does with the held frame:
+const interceptLong = `With --intercept or with a rule that has the action hold, 'unwire capture' holds back the
+messages (frames) that match, instead of forwarding them. Without ID, intercept lists the
+held messages. With ID, intercept shows this message. With one of the following flags,
+intercept decides what capture does with the message:
 
---release forwards the frame unchanged. --drop discards the frame. --edit opens the
+--release forwards the message unchanged. --drop discards the message. --edit opens the
 message in your editor ($VISUAL or $EDITOR), and forwards the edited message. --set,
---add, --del and --retype change fields of the message, as in 'unwire replay', and
-forward the message. --data replaces the message by other data.
+--add, --del and --retype change fields of the message, as in 'unwire replay', and forward
+the message. --data forwards other data instead of the message.
 
-The word first as ID selects the frame that capture has held for the longest time. If
-you make no decision about a frame, capture forwards the frame unchanged after
---hold-time (a flag of capture), or when capture ends.`
+If you write the word first instead of a number as ID, intercept selects the message that
+capture has held for the longest time. If you make no decision about a message, capture
+forwards it unchanged after the time in capture's flag --hold-time, or when capture ends.`
 
 const interceptExamples = `  unwire intercept cli.uwc
   unwire intercept cli.uwc --wait 1m
@@ -84,9 +83,9 @@ func interceptCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print one JSON object per line")
-	flags.DurationVar(&f.wait, "wait", 0, "if capture holds no frame, wait up to this time until it holds one")
-	flags.BoolVar(&f.release, "release", false, "forward the held frame unchanged")
-	flags.BoolVar(&f.drop, "drop", false, "discard the held frame: capture does not forward it")
+	flags.DurationVar(&f.wait, "wait", 0, "if capture holds back no message, wait up to this time until it holds one back")
+	flags.BoolVar(&f.release, "release", false, "forward the held message unchanged")
+	flags.BoolVar(&f.drop, "drop", false, "discard the held message: capture does not forward it")
 	flags.BoolVar(&f.edit, "edit", false, "open the held message in $VISUAL or $EDITOR, and forward the edited message")
 	for _, op := range []struct{ name, what string }{
 		{"set", "set a field of the held message (PATH=VALUE)"},
@@ -98,7 +97,7 @@ func interceptCommand(a *app.App) *cobra.Command {
 		flags.Var(&editFlag{&f.edits, op.name}, op.name, op.what+", and forward the message; 'unwire replay --help' explains edits")
 	}
 	flags.StringVar(&f.data, "data", "", "forward this text instead of the held message; @FILE forwards the bytes of the file FILE")
-	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held frames unchanged")
+	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held messages unchanged")
 	return cmd
 }
 

@@ -47,10 +47,12 @@ the proxy.
 
 The proxy supports the versions v1 and v1alpha of server reflection, over gRPC, gRPC-Web
 and Connect. Clients can connect to the same port with or without TLS. unwire's local
-CA, which 'unwire ca' prints, signs the proxy's certificate. The proxy forwards a
-request that arrived over HTTP/2 over HTTP/2.
+CA, which 'unwire ca' prints, signs the proxy's certificate. If a request arrives over
+HTTP/2, the proxy forwards it over HTTP/2.
 
-The proxy records no traffic, and adds no credentials to requests. The proxy forwards requests only to a server on this machine. To forward requests to another host, give --live and --allow-host.`
+The proxy records no traffic, and adds no credentials to requests. The proxy forwards
+requests only to a server on this machine. To forward requests to another host, give
+--live and --allow-host.`
 
 // command returns the command 'unwire reflection'.
 func command(a *app.App) *cobra.Command {

@@ -104,8 +104,8 @@ const replayHelp = `replay sends a captured request again, with your edits, over
 same protocol. replay then compares the new answer of the server with the captured
 answer. In a bidirectional stream, replay sends a message of the client only when the
 server has sent all messages that preceded it in the capture. If a message of the client
-contains an ID that the server issued in the capture, replay replaces it by the ID that
-the server issued now. replay also works for WebSockets and for connections without
+contains an ID that the server issued in the capture, replay replaces this ID by the ID
+in the server's new answer. replay also works for WebSockets and for connections without
 HTTP. For connections without HTTP, --as says how the bytes are divided into messages.
 
 replay prints one of these results:
@@ -113,8 +113,9 @@ replay prints one of these results:
   same       the new answer equals the captured answer, except for differences in IDs, times
              and other values that differ in every run
   differs    the new answer differs from the captured answer
-  rejected   the server answered with an error; if the origin is "local", replay sent the
-             request but received no answer, and the server may have executed the request
+  rejected   the server answered with an error; or replay sent the request but received no
+             answer (replay then prints the origin "local"), and the server may have
+             executed the request
   refused    replay sent nothing, because unwire does not allow requests to this host, or
              because the request contains a value that is no longer valid
   not_sent   replay could not connect to the server, because of a DNS, TCP or TLS error

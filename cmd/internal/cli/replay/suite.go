@@ -52,7 +52,7 @@ func suiteCommand(a *app.App) *cobra.Command {
 		Short: "Send the recorded requests that files describe, and check the answers",
 		Long: `suite runs experiments. An experiment is a file that names a captured request, edits of
 the request, and the expected answer. suite runs all files in DIR with the extension ` + suite.Suffix + `, in the
-order of their names. Each file names an exchange, edits and expectations:
+order of their names. This is an example of such a file:
 
   # Another prompt is echoed.
   capture turn.uwc
@@ -70,14 +70,14 @@ line such as 'set PATH=VALUE' edits the request, with the syntax of 'unwire repl
 --patch'. 'expect differs' and 'expect same' are followed by the path of a field, or by
 the beginning of a path, as replay prints it. 'expect value' is followed by a path in
 the answer, and then by = and a value, or by ~ and a regular expression. If the server
-does not answer, these three expectations are not met.
+does not answer, 'expect differs', 'expect same' and 'expect value' fail.
 
 With --learn, suite first sends each unedited request twice, unless the request could
 have side effects. suite then ignores the fields in which the two answers differ.
 
 With --standin, suite starts the stand-in (a local server that imitates the built-in agent
 API, see 'unwire standin'), and sends all requests to it. If the file DIR/` + suiteScript + ` exists, the
-stand-in uses it as its script. The exit status is 1 if an expectation is not met.`,
+stand-in uses this file as its script. The exit status is 1 if an expectation is not met.`,
 		Example: `  unwire replay suite experiments --standin
   unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay suite experiments --standin --format junit > report.xml`,
@@ -86,7 +86,7 @@ stand-in uses it as its script. The exit status is 1 if an expectation is not me
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the local server of 'unwire standin', and send all requests to it")
-	flags.StringVar(&f.capture, "default-capture", "", "capture for the experiments that do not name one with a line 'capture F.uwc'")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for those experiments in which the line 'capture F.uwc' is missing")
 	options.Alias(flags, "capture", "default-capture")
 	flags.StringVar(&f.format, "format", "tap", "format of the report: tap, table or junit")
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
@@ -98,7 +98,7 @@ stand-in uses it as its script. The exit status is 1 if an expectation is not me
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without the header that contained the secret")
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop an experiment after this time, which is for all its requests together")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop an experiment if all its requests together take longer than this time")
 	options.Alias(flags, "timeout", "max-time")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each experiment")
 	return cmd

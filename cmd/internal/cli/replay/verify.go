@@ -66,12 +66,12 @@ type verifyFlags struct {
 
 const verifyHelp = `verify tests whether a server uses the same .proto definitions for
 its requests as you do. To do so, verify sends malformed messages, and reads in the
-server's error messages how its protobuf parser understood each field. verify prints for
-each field whether the server confirmed or contradicted the definition, or that the
-answers do not decide it (undecided). Because every parser rejects the malformed
-messages, the server does not execute the method. In client-streaming and bidirectional
-methods, however, the server starts the code of the method before it parses a message;
-this code then receives an error.
+server's error messages how its protobuf parser understood each field. For each field,
+verify prints one of three results: the server confirmed the definition, the server
+contradicted it, or undecided. Because every parser rejects the malformed messages, the
+server does not execute the method. In client-streaming and bidirectional methods,
+however, the server starts the code of the method before it parses a message; this code
+then receives an error.
 
 What verify can test depends on the library with which the server was written:
   connect-es           the wire type of every field, and whether the field is repeated; with
@@ -85,8 +85,8 @@ What verify can test depends on the library with which the server was written:
 verify sends the requests to the server in the capture, if this server is on this
 machine. Otherwise verify starts the stand-in ('unwire standin') and sends the requests
 to it. --to names another server. For a server on another machine, give --live and
---allow-host. verify then first prints which requests it is going to send. It sends one
-request per second, and stops if the server answers 429, resource_exhausted,
+--allow-host. verify then first prints which requests it is going to send. verify sends
+one request per second, and stops if the server answers 429, resource_exhausted,
 permission_denied or unauthenticated.
 
 The exit status is 0 if the server contradicted no field. It is 1 if the server
@@ -127,7 +127,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 	options.Hide(flags, "refine", "no-refine")
 	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; for a http:// URL, without an upgrade request (prior knowledge)")
 	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
-	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted run: do not send the requests again whose answers are in the file of --journal")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted run: do not repeat requests whose answers are already in the file of --journal")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the planned requests without sending them")
 	flags.BoolVar(&f.full, "full", false, "for each field, print all answers of the server")
 	options.Alias(flags, "all", "full")
@@ -144,8 +144,8 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: names, as in JSON, of fields that the request certainly has, and that are not float or double")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to streaming methods on other machines, and to methods of Go servers without a string field whose UTF-8 the server checks")
-	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests for all methods together (default with --live: 200)")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to streaming methods on other machines, and to methods of Go servers that accept any bytes in string fields")
+	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests for all methods together (default: 2000; with --live: 200)")
 	flags.Float64Var(&f.rate, "rate", 0, "send at most this many requests per second (default: 1 for other machines, no limit for this machine)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials; this is often sufficient, because many servers parse a request before they check its credentials")

@@ -55,7 +55,11 @@ no other field. It lists all other names as ambiguous, and says which calls you 
 record to resolve the ambiguity. align prints each name as in JSON (lowerCamelCase) and
 as in .proto files (snake_case).
 
-With --descriptor-set, align writes the found fields as a descriptor set, which the commands of 'unwire schema' can read. The names of message types come from --proto or from the definitions in the capture. If neither contains a type, align makes its name from the method and the field numbers, like 'unwire schema infer'. The exit status is 3 if align found no pair.`,
+With --descriptor-set, align writes the found fields as a descriptor set, which the
+commands of 'unwire schema' can read. The names of message types come from --proto or
+from the definitions in the capture. If neither contains a type, align makes its name
+from the method and the field numbers, like 'unwire schema infer'. The exit status is 3
+if align found no pair.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

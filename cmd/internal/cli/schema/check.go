@@ -52,7 +52,13 @@ cannot have the type in the definitions. The exit status is 1 if a field is unkn
 contradicted. The exit status is also 1 if check could compare no message, because the
 captures contain no call of a method in the definitions, or only empty messages.
 
-You can accept findings (unknown or contradicted fields), so that they do not change the exit status. With --allow, give a file with lines such as 'unknown shop.v1.Item', 'contradicted shop.v1.Item price' or 'method shop.v1.Orders/Track'; a * in a name matches any text. With --baseline, give the output of an earlier run with --json; check then accepts all findings of this run. With --html, check writes the report as an HTML page, which contains the messages that prove each finding. In these messages, placeholders replace secrets.`,
+You can accept findings (unknown or contradicted fields), so that they do not change the
+exit status. With --allow, give a file with lines such as 'unknown shop.v1.Item',
+'contradicted shop.v1.Item price' or 'method shop.v1.Orders/Track'; a * in a name
+matches any text. With --baseline, give the output of an earlier run with --json; check
+then accepts all findings of this run. With --html, check writes the report as an HTML
+page, which contains the messages that prove each finding. In these messages,
+placeholders replace secrets.`,
 		Example: `  unwire schema check F.uwc
   unwire schema check --proto proto/ --json F.uwc | jq .unknown
   unwire schema check --proto defs.binpb --baseline known.json --html report.html F.uwc`,

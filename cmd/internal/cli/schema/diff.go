@@ -47,7 +47,7 @@ func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.format, "format", "text", "output format: text, md (Markdown) or json")
 	flags.StringArrayVar(&f.captures, "traffic", nil, "for each change, also list the exchanges of this capture that contain the changed field or method; can be repeated")
 	flags.StringVar(&f.suite, "suite", "", "for each change, also list the experiments of 'unwire replay suite' in this folder that use the changed field or method")
-	flags.StringVar(&f.capture, "default-capture", "", "with --suite: capture for the experiments that do not name one")
+	flags.StringVar(&f.capture, "default-capture", "", "with --suite: capture for those experiments in which the line 'capture F.uwc' is missing")
 	options.Alias(flags, "captures", "traffic")
 	options.Alias(flags, "capture", "default-capture")
 }
@@ -66,7 +66,11 @@ reads messages wrongly), JSON messages, or only source code that uses the defini
 diff recognizes a renamed or moved type by its fields and uses, and reports one change
 for it. diff ignores changes of file names, comments and options.
 
-OLD and NEW are folders of .proto files, single .proto files, descriptor sets, or the code of a client in which 'unwire schema extract' finds definitions. With --traffic, diff also lists the recorded exchanges that contain changed fields. With --suite, diff also lists the experiments of 'unwire replay suite' that use changed fields in their request or in their edits. The exit status is 1 if there is a change.`,
+OLD and NEW are folders of .proto files, single .proto files, descriptor sets, or the
+code of a client in which 'unwire schema extract' finds definitions. With --traffic,
+diff also lists the recorded exchanges that contain changed fields. With --suite, diff
+also lists the experiments of 'unwire replay suite' that use changed fields in their
+request or in their edits. The exit status is 1 if there is a change.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),

@@ -29,13 +29,15 @@ executables or folders of these, as for 'unwire schema extract'. They can also b
 files, or a folder of .proto files.
 
 With --proto, drift also compares each change with your own .proto definitions. If your
-definitions still contain the state of OLD, the column YOUR DEFINITIONS says "outdated";
+definitions still describe the old version, the column YOUR DEFINITIONS says "outdated".
 'unwire schema update' then updates your files. With --traffic, drift also lists the
 recorded exchanges that contain changed fields or methods. A server of the new version
 may answer these requests differently. With --suite, drift also lists the experiments of
 'unwire replay suite' that use changed fields in their request or in their edits.
 
-The exit status is 1 if there is a change, and 3 if drift could not read a file. drift lists the files that it could not read; the list of changes may then be incomplete or wrong.`,
+The exit status is 1 if there is a change, and 3 if drift could not read a file. drift
+lists the files that it could not read; the list of changes may then be incomplete or
+wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
 			"  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz\n" +
 			"  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/\n" +

@@ -67,7 +67,13 @@ For other hosts, give --live and --allow-host.
 
 extract recognizes the output of these code generators: ` + strings.Join(bundle.Codegens(), ", ") + `.
 
-Without -o and --descriptor-set, extract only prints a summary, and writes no files. If the code does not contain the type of a field, extract lists the field with its location. The written .proto files compile nevertheless: extract declares such a field as bytes, or as int32 if its type is an enum, because these types have the same wire format. If extract cannot read a file, it lists the file, continues with the other files, and at the end exits with status 3. The exit status is also 3 if no INPUT contains definitions.`,
+Without -o and --descriptor-set, extract only prints a summary, and writes no files. If
+the code does not contain the type of a field, extract lists the field with its
+location. The written .proto files compile nevertheless: extract declares such a field
+as bytes, or as int32 if its type is an enum, because these types have the same wire
+format. If extract cannot read a file, it lists the file, continues with the other
+files, and at the end exits with status 3. The exit status is also 3 if no INPUT
+contains definitions.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved

@@ -43,7 +43,9 @@ compares each version with the version before it, and lists new methods, new fie
 fields with another inferred type, and fields that no longer occur. history orders the
 versions by the day of their first recording.
 
-If a field no longer occurs, the new version may still have the field: a rare field can be missing in the recorded traffic by chance. The column PROBABILITY contains the probability of the inferred type.`,
+If a field no longer occurs, the new version may still have the field: a rare field can
+be missing in the recorded traffic by chance. The column PROBABILITY contains the
+probability of the inferred type.`,
 		Example: "  unwire schema history results/evidence/*.pb\n" +
 			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
 			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",

@@ -93,7 +93,10 @@ evidence file, for example from another day or another machine, or files in an o
 store, such as s3://BUCKET/evidence/*.pb. infer then uses the statistics of all inputs
 together. 'unwire schema merge-evidence' combines several evidence files in one file.
 
-With --into DEFINITIONS, infer writes no .proto files. Instead it prints the fields that these existing definitions lack, as one JSON object per line. If you interrupt infer, or if a capture is damaged, infer writes the result for the data that it has read. If a capture is damaged, the exit status is 3.`,
+With --into DEFINITIONS, infer writes no .proto files. Instead it prints the fields that
+these existing definitions lack, as one JSON object per line. If you interrupt infer, or
+if a capture is damaged, infer writes the result for the data that it has read. If a
+capture is damaged, the exit status is 3.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
   unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
   unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'

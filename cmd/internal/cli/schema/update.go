@@ -75,7 +75,11 @@ update replaces the type only with --take-types, or if a comment in your file ma
 type as a guess. update reports each other contradiction between your files and SOURCE
 as a conflict, and does not change this element.
 
-update never removes an element. If SOURCE lacks an element of your files, update marks the element with the comment "last seen". update does not do this for a SOURCE that is not expected to contain all elements: captures, the output of 'unwire probe', and any SOURCE with --partial. For each new element, update writes its source to the file evidence.jsonl in the folder DEFINITIONS. The exit status is 1 if there are conflicts.`,
+update never removes an element. If SOURCE lacks an element of your files, update marks
+the element with the comment "last seen". Captures and the output of 'unwire probe'
+usually lack many elements, so update adds no such comments for them, nor for any SOURCE
+with --partial. For each new element, update writes its source to the file
+evidence.jsonl in the folder DEFINITIONS. The exit status is 1 if there are conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
   unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,

@@ -123,8 +123,9 @@ can use these URLs:
   POST /v1/chat/completions    OpenAI Chat Completions
   POST /v1/responses           OpenAI Responses
   POST /v1/messages            Anthropic Messages
-  GET  /v1/models              the list of the upstream's models
-  GET  /healthz, /metrics      the state of serve, and its counters; both need the API key
+  GET /v1/models               the list of the upstream's models
+  GET /healthz                 whether serve works; needs the API key
+  GET /metrics                 counters of serve; needs the API key
 
 When the upstream asks for a tool, serve ends its HTTP response to the client with the
 tool call, and keeps the stream to the upstream open. The client sends the result of the
@@ -139,10 +140,15 @@ upstream on another machine, give --live and --allow-host, use your own account,
 respect the terms of the service.
 
 Clients must send an API key. The keys are in the variable ` + keyVariable + `, separated by spaces, or
-in the lines of the file of --key-file. If you give neither, serve creates a key and prints it at
-the start. serve reads the token for the upstream from --credentials, and never stores the token.
+in the lines of the file of --key-file. If you give neither, serve creates a key and
+prints it at
+the start. serve reads the token for the upstream from --credentials, and never stores
+the token.
 
-With -o F.uwc, serve records the requests of clients, and the streams that it opens to the upstream, in one capture. serve replaces secrets in the capture by placeholders. 'unwire show' and 'unwire ls' print which stream belongs to a request. Without -o, serve records no traffic.`
+With -o F.uwc, serve records the requests of clients, and the streams that it opens to
+the upstream, in one capture. serve replaces secrets in the capture by placeholders.
+'unwire show' and 'unwire ls' print which stream belongs to a request. Without -o, serve
+records no traffic.`
 
 const examples = `  unwire serve
   unwire serve --to https://127.0.0.1:9443 --upstream-ca ca.pem -o serve.uwc
@@ -208,7 +214,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.To, "to", "", "URL of the upstream, the server of the agent API (default: the built-in server of 'unwire standin')")
 	flags.StringVar(&f.script, "script", "", "without --to: script from which the built-in server answers, see 'unwire standin' (default: the built-in script)")
-	flags.StringVar(&f.transport, "transport", "auto", "transport to the upstream: http2, sse (several HTTP/1.1 calls instead of one stream), or auto (serve chooses)")
+	flags.StringVar(&f.transport, "transport", "auto", "transport to the upstream: http2, sse (several HTTP/1.1 calls instead of one stream) or auto (serve chooses)")
 	flags.StringVar(&f.Credentials, "credentials", "", "source of the token that serve sends to the upstream: FILE, env:NAME, keyring:SERVICE/ACCOUNT or the name of a profile")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that serve trusts when it connects to the server of --to")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "version of the client that serve reports to the upstream")

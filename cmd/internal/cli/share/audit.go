@@ -24,12 +24,14 @@ func auditCommand(a *app.App) *cobra.Command {
 		Long: `audit searches captures for secrets, such as tokens and cookies. It uses the same
 rules by which 'unwire capture' recognizes secrets. audit searches headers, URLs, notes
 and decoded messages; it also reports each protobuf field that is known to contain a
-secret. For each secret, audit prints the place and the rule, but never the value. The
-exit status is 1 if audit found a secret. 'unwire redact' makes a copy of the capture
-without the secrets. It cannot remove a secret that the output of --json marks with
-"removable":false.
+secret. For each secret, audit prints its place in the capture and the rule by which
+audit recognized it. audit never prints the value of a secret. The exit status is 1 if
+audit found a secret. 'unwire redact' makes a copy of the capture without the secrets.
+redact cannot remove a secret that the output of --json marks with "removable":false.
 
-audit cannot search some data: data after a protocol upgrade, bodies with an unknown Content-Encoding, and compressed data that is damaged or truncated. audit reports this data with the rule not-searched, and the exit status is then also 1.`,
+audit cannot search some data: data after a protocol upgrade, bodies with an unknown
+Content-Encoding, and compressed data that is damaged or truncated. audit reports this
+data with the rule not-searched, and the exit status is then also 1.`,
 		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -69,14 +69,14 @@ these formats:
 
   har      HTTP Archive 1.2, a JSON format; unwire adds members with the name _unwire,
            which contain decoded messages and other data
-  jsonl    JSON Lines: one line for each exchange, with all its data except one kind: if
-           a rule changed the exchange, the line lacks either the received or the
-           forwarded data
+  jsonl    JSON Lines: one line for each exchange, with all its data; if a rule changed
+           the exchange, the line contains either the received or the forwarded data
   raw      a folder with one file for each decompressed message, and the file index.jsonl,
            which describes the files; at most 10,000 files, unless you give --max-files
   parquet  a folder with two tables: frames.parquet (messages) and fields.parquet (fields)
   pcapng   packets for Wireshark and tshark, with the TLS keys that decrypt them; export
-           generates these packets from the exchanges, they are not the original ones
+           generates these packets from the exchanges, so they differ from the original
+           packets
 
 All formats contain WebSocket messages. har cannot contain connections without HTTP.
 pcapng cannot contain names of programs, and contains a WebSocket only if its handshake
@@ -97,7 +97,8 @@ export cannot search for secrets, such as data of unknown protocols, is missing 
 output; with --keep-unsearched, the output contains it. With --as-recorded, export
 replaces nothing.
 
---upload copies the output to an object store. You can give --upload together with -o, or without -o.`,
+--upload copies the output to an object store. You can give --upload together with -o,
+or without -o.`,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/

@@ -32,7 +32,9 @@ times and results. redact also copies notes, definitions and the field types tha
 chose; it replaces secrets in notes. At the end, redact searches the copy for secrets,
 like 'unwire audit'. The exit status is 1 if the copy still contains secrets.
 
-redact cannot search some data for secrets; 'unwire audit' lists this data. redact does not copy it. In the copy, the error text of the exchange says how many bytes are missing. With --keep-unsearched, redact copies this data, too.`,
+redact cannot search some data for secrets; 'unwire audit' lists this data. redact does
+not copy it. In the copy, the error text of the exchange says how many bytes are
+missing. With --keep-unsearched, redact copies this data, too.`,
 		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
 		Args:    app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -55,11 +55,12 @@ type flags struct {
 // Commands returns the command ui.
 func Commands(a *app.App, run Runner) []*cobra.Command { return []*cobra.Command{uiCommand(a, run)} }
 
-const long = `ui shows captures in a browser: exchanges, frames with their fields and bytes,
-inferred types with their evidence, conversations, definitions and differences.
-F.uwc can be a folder of captures; without F.uwc, ui shows those of the working folder.
-ui also shows captures that are being recorded; 'unwire capture --ui' records and shows
-in one command.
+const long = `ui shows captures in a browser: exchanges (requests with their answers),
+messages with their fields and bytes, inferred types with the reasons for them,
+conversations, .proto definitions and differences. F.uwc can be a folder of captures;
+without F.uwc, ui shows the captures in the working folder. ui also shows captures that
+are being recorded. 'unwire capture --ui' records a capture, and shows it at the same
+time.
 
 ui listens on a loopback address, and opens the page in your browser. The URL of the
 page contains a random token. ui rejects requests without this token, requests from
@@ -70,7 +71,8 @@ page, you can send recorded requests again ('unwire replay'), and probe servers 
 probe'). The page sends requests only to servers on this machine, unless you start ui
 with --live and --allow-host.
 
-Each view of the page has its own URL, which you can bookmark. Press ? in the page for a list of keys.`
+Each view of the page has its own URL, which you can bookmark. Press ? in the page for a
+list of keys.`
 
 // uiCommand returns the command 'unwire ui'. run executes unwire commands for the page.
 func uiCommand(a *app.App, run Runner) *cobra.Command {
