@@ -78,9 +78,10 @@ result, prompt, system prompt, metadata or ID. For each text, chat prints a scor
 (the role is improbable) to 1, and the reasons for the score.
 
 chat regards an exchange as a conversation only if the exchange contains typical
-elements of one: texts in pieces, names of roles, lists of messages, names of models,
-token counts, or a question with one answer. With --empty, or if you give the ID of an
-exchange, chat also lists the texts of exchanges that are no conversation.
+elements of a conversation: texts in pieces, names of roles, lists of messages, names of
+models, token counts, or a question with one answer. With --empty, or if you give the ID
+of an exchange, chat also lists the texts of exchanges that do not contain a
+conversation.
 
 For each conversation, chat prints the texts in order, the number of tokens that the
 server reported, and the error with which the exchange ended. Then chat lists all texts
@@ -111,8 +112,8 @@ capture as ./fit.`,
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each exchange")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the model's answer while it is recorded, until the exchange ends; without an ID, until you interrupt chat")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "treat each call as a separate conversation, also if several calls together form one stream")
-	cmd.Flags().BoolVar(&f.empty, "empty", false, "also list the texts of exchanges that are no conversation")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "if the client split one conversation over several calls: treat each call as a separate conversation")
+	cmd.Flags().BoolVar(&f.empty, "empty", false, "also list the texts of exchanges that do not contain a conversation")
 	options.Alias(cmd.Flags(), "all", "empty")
 	cmd.Flags().IntVar(&f.top, "top", 8, "number of texts with their scores to print for each exchange; --json prints all texts")
 	cmd.Flags().StringVar(&f.weights, "weights", "", "file with the weights by which chat estimates roles, written by 'unwire chat fit' (default: the file that unwire.yaml names, else the built-in weights)")

@@ -24,7 +24,6 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode/fieldpath"
 	"unwire/decode/search"
-	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -79,7 +78,6 @@ type grepFlags struct {
 // grepCommand returns the command 'unwire grep'.
 func grepCommand(a *app.App) *cobra.Command {
 	var f grepFlags
-	split := proto.Profile().Split
 	cmd := &cobra.Command{
 		Use:   "grep [PATTERN] F.uwc…",
 		Short: "Find text, bytes, numbers and field paths inside decoded messages",
@@ -125,7 +123,7 @@ The exit status is 0 if grep found a match, and 1 otherwise.`,
 	app.SplittingFlag(fl, &f.as)
 	fl.BoolVar(&f.headers, "headers", false, "also search the URLs and the headers of exchanges")
 	fl.StringVar(&f.dir, "dir", "", "search only messages from the client (up) or only messages from the server (down)")
-	fl.StringVar(&f.method, "method", "", "search only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+"; * matches any text")
+	fl.StringVar(&f.method, "method", "", "search only calls of this method, such as Run or pkg.Service/Run; * matches any text")
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.proto, "proto", "", protoUsage)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per match")

@@ -89,7 +89,7 @@ func showCommand(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types of fields that you chose with --as, and that the capture stores")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain how unwire inferred the type of this field, such as 1.2, or down:1.2 for messages of the server")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "show only this call, also if several calls together form one stream")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "if the client split one stream over several calls: show only this call, not the whole stream")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
 	cmd.Flags().StringVar(&f.copy, "copy", "", "print a command that sends the same request with curl, grpcurl or buf, or a Go program that sends it (go); the command reads secrets from environment variables")
 	return cmd

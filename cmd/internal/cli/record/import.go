@@ -88,7 +88,7 @@ data is missing.`,
 	f.StringVarP(&out, "output", "o", "", "capture file to create, or to append to if it exists")
 	f.StringArrayVar(&keyLogs, "keylog", nil, "file with the TLS keys of the recorded connections, in SSLKEYLOGFILE format; can be repeated")
 	f.BoolVar(&keep, "keep-secrets", false, "keep secrets, such as tokens and cookies, instead of replacing them by placeholders")
-	f.BoolVar(&job.asJSON, "json", false, "print one JSON object per line")
+	f.BoolVar(&job.asJSON, "json", false, "print the result as JSON, one object per line")
 	return cmd
 }
 

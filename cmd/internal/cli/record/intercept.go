@@ -82,7 +82,7 @@ func interceptCommand(a *app.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return runIntercept(cmd.Context(), a, f, args) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "print one JSON object per line")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON, one object per line")
 	flags.DurationVar(&f.wait, "wait", 0, "if capture holds back no message, wait up to this time until it holds one back")
 	flags.BoolVar(&f.release, "release", false, "forward the held message unchanged")
 	flags.BoolVar(&f.drop, "drop", false, "discard the held message: capture does not forward it")

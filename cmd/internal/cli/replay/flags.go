@@ -54,7 +54,7 @@ func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request without sending it")
 	flags.StringVarP(&f.out, "output", "o", "", "write the sent request and its answer to this capture file; if the file exists, append them")
 	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop the replay if all its requests together take longer than this time")
-	flags.BoolVar(&f.parts, "parts", false, "send only this call again, also if several calls together form one stream")
+	flags.BoolVar(&f.parts, "parts", false, "if the client split one stream over several calls: send only this call again, not the whole stream")
 	flags.BoolVar(&f.showIgnored, "show-ignored", false, "also list the differences that replay ignores")
 	options.Alias(flags, "timeout", "max-time")
 	options.Alias(flags, "all", "show-ignored")

@@ -77,7 +77,7 @@ been compared with the real service.`,
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
 	cmd.Flags().StringVar(&f.script, "script", "", "JSON file that defines the answers, tool calls, delays and faults (default: the built-in script)")
 	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "file to which standin writes the certificate of its CA, for clients to trust (default: a temporary file)")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed for the random IDs that standin generates")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed for the random IDs that standin generates; the same seed gives the same IDs")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the address at which the server listens, as a JSON object on stdout")
 	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script, and exit")
 	return cmd

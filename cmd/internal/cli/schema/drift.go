@@ -48,7 +48,7 @@ wrong.`,
 		},
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVar(&dir, "proto", "", "your own .proto definitions, which drift compares with each change; the word none means no comparison (default: the definitions in the capture of --traffic or --default-capture, else the built-in definitions)")
+	cmd.Flags().StringVar(&dir, "proto", "", "your own .proto definitions; for each change, drift reports whether they are outdated; with the word none, drift does not report this (default: the definitions in the capture of --traffic or --default-capture, else the built-in definitions)")
 	return cmd
 }
 

@@ -98,7 +98,7 @@ evidence.jsonl in the folder DEFINITIONS. The exit status is 1 if there are conf
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "the source does not contain all elements: do not mark elements that it lacks with the comment \"last seen\"")
 	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "replace the names in your files by the names in the source, if they differ")
 	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "replace the type of a field by the type in the source, if both have the same wire format")
-	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client from which the sources come; update writes it to evidence.jsonl")
+	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client from which the sources come; update writes it to evidence.jsonl, the file about the origin of each element")
 	options.Alias(cmd.Flags(), "version", "client-version")
 	cmd.Flags().StringVar(&f.date, "date", "", "date that update writes to evidence.jsonl (default: today)")
 	cmd.Flags().StringVar(&f.name, "source", "", "name that update writes to evidence.jsonl for the sources (default: the kind of the source: definitions, extraction, traffic or probe)")
