@@ -34,9 +34,10 @@ func noteCommand(a *app.App) *cobra.Command {
 		Use:   "note F.uwc [ADDRESS [TEXT]]",
 		Short: "Write notes and marks on exchanges, frames and fields",
 		Long: `note writes a note (the text TEXT), or a mark such as the word star, into the
-capture. The note belongs to an exchange, a frame (a message) or a field. Without TEXT,
-note prints the existing notes of ADDRESS; without ADDRESS, note prints all notes of the
-capture. You can also write notes while the capture is being recorded.
+capture F.uwc (a file with recorded traffic). The note belongs to an exchange (a request
+with its answer), a message or a field. Without TEXT, note prints the existing notes of
+ADDRESS; without ADDRESS, note prints all notes of the capture. You can also write notes
+while the capture is being recorded.
 
 ADDRESS is 7 for exchange 7, 7/up/0 for the first message that the client sent in
 exchange 7, and 7/up/0/1.2 for field 1.2 of this message. Each address has at most one

@@ -39,12 +39,13 @@ func useCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "use [DEFINITIONS…] F.uwc",
 		Short: "Store .proto definitions in a capture, for all commands that decode it",
-		Long: `use copies .proto definitions into the capture. These definitions replace the
-definitions that the capture contained before. Commands that decode the capture, such as
-'unwire show', then take field names and types from these definitions. If you set
---proto or UNWIRE_PROTO, the commands use the definitions named there instead. You can
-also store definitions while the capture is being recorded. Without DEFINITIONS, use
-lists the definitions that the capture contains.
+		Long: `use copies .proto definitions into the capture F.uwc (a file with recorded
+traffic). These definitions replace the definitions that the capture contained before.
+Commands that decode the capture, such as 'unwire show', then take field names and types
+from these definitions. If you set --proto or UNWIRE_PROTO, the commands use the
+definitions named there instead. You can also store definitions while the capture is
+being recorded. Without DEFINITIONS, use lists the definitions that the capture
+contains.
 
 DEFINITIONS can be folders of .proto files, single .proto files, descriptor sets, or
 captures that contain definitions. With reflect:URL, use asks the server at URL, on this

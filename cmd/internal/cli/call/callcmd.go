@@ -80,17 +80,18 @@ arrives.
 call needs the .proto definition of the method. call looks for it in --proto, in
 UNWIRE_PROTO, in the capture of --like, and in unwire.yaml, in this order. If it is in
 none of these, call asks the server for the definition by gRPC server reflection. With
--o, call writes the call to a capture. If this capture has no definition of the method,
-call also copies the definitions from --proto or from the server to the capture.
+-o, call writes the call and its answer to a capture (a file with recorded traffic). If
+this capture has no definition of the method, call also copies the definitions from
+--proto or from the server to the capture.
 
 With --like F.uwc#ID, call uses the method, the server, the headers and the protocol of
-this recorded exchange. Do not write a secret, such as a token, on the command line:
-call rejects it. call reads secrets from the environment (UNWIRE_TOKEN,
-UNWIRE_HEADER_X_API_KEY), from --credentials, or from the source that --header names:
-NAME=env:VARIABLE, NAME=file:FILE or NAME=keyring:SERVICE/ACCOUNT. If the secret for the
-header authorization comes from --header, it must begin with the scheme, as in 'Bearer
-TOKEN'. If it comes from UNWIRE_TOKEN or --credentials and has no scheme, call adds
-'Bearer '.
+this recorded exchange. call rejects a secret, such as a token, that you write on the
+command line, because other users of this machine can read it there. call reads secrets
+from the environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or
+from the source that --header names: NAME=env:VARIABLE, NAME=file:FILE or
+NAME=keyring:SERVICE/ACCOUNT. If the secret for the header authorization comes from
+--header, it must begin with the scheme, as in 'Bearer TOKEN'. If it comes from
+UNWIRE_TOKEN or --credentials and has no scheme, call adds 'Bearer '.
 
 call sends requests only to servers on this machine. To call another host, give --live
 and --allow-host.`,

@@ -65,11 +65,12 @@ func diffCommand(a *app.App) *cobra.Command {
 		Use:   "diff A B",
 		Short: "Compare the fields of two messages, exchanges or captures",
 		Long: `diff decodes messages, and compares the fields that have the same path, such as
-1.2. A and B are two messages (frames), two exchanges, two captures, or two files. A
-file contains JSON, or protobuf as raw bytes, hex, base64 or gzip. If a file contains
-several messages, diff calls them client frame 0, client frame 1, and so on. For two
-captures, diff compares each exchange of A with the exchange of B that has the same
-method and is the most similar.
+1.2. A and B are two messages (frames), two exchanges (requests with their answers), two
+captures (files with recorded traffic), or two other files. Another file than a capture
+contains JSON, or protobuf as raw bytes, hex, base64 or gzip. If a file contains several
+messages, diff calls them client frame 0, client frame 1, and so on. For two captures,
+diff compares each exchange of A with the exchange of B that has the same method and is
+the most similar.
 
 In a repeated field, diff compares the elements that have the same content, or the same
 value in a field that is probably a key, such as an ID. If an element has another

@@ -26,11 +26,11 @@ func extractFitCommand(a *app.App) *cobra.Command {
 		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by a
 weighted sum of the text's features. 'unwire chat --label' stores true roles of texts in
 a labels file. fit computes new weights from this file by multinomial logistic
-regression. The regression is regularized towards the start weights: a weight stays
-unchanged if no text in the labels file has its feature. fit prints for how many texts
-the old weights give the true role, for how many the new weights do, and the result of a
-cross-validation. The result of the cross-validation is the accuracy that you can expect
-for similar captures.`,
+regression. A weight differs from its start weight only if the labels give a reason for
+this. For example, a weight does not change if no text in the labels file has its
+feature. fit prints for how many texts the old weights give the true role, for how many
+the new weights do, and the result of a cross-validation. The result of the
+cross-validation is the accuracy that you can expect for similar captures.`,
 		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
 		Args:    app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ for similar captures.`,
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "file to which fit writes the new weights (default: stdout)")
 	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "file with the weights from which fit starts (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "strength of the regularization: a start weight counts as much as this number of labelled texts")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "how much a start weight counts against the labels: as much as this number of labelled texts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report about correct roles on stderr as JSON")
 	return cmd
 }

@@ -81,13 +81,13 @@ func grepCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grep [PATTERN] F.uwc…",
 		Short: "Find text, bytes, numbers and field paths inside decoded messages",
-		Long: `grep decodes the messages (frames) of captures, and searches the values of their
-fields, also in nested messages. grep also searches compressed data, JSON, and hex or
-base64 in strings. For each match, grep prints one line: the address of the frame, the
-path and the type of the field, and the match with the text around it. If a stream sends
-a text in pieces, grep also finds matches that begin in one frame and end in another,
-and prints the frame with the beginning. grep also searches the notes that you wrote
-with 'unwire note'.
+		Long: `grep decodes the messages (frames) in captures (files with recorded traffic), and
+searches the values of their fields, also in nested messages. grep also searches
+compressed data, JSON, and hex or base64 in strings. For each match, grep prints one
+line: the address of the frame, the path and the type of the field, and the match with
+the text around it. If a stream sends a text in pieces, grep also finds matches that
+begin in one frame and end in another, and prints the frame with the beginning. grep
+also searches the notes that you wrote with 'unwire note'.
 
 PATTERN is a regular expression in RE2 syntax; with -F, grep searches for the text
 PATTERN itself. To search for bytes, use --bytes instead of PATTERN. To search for a

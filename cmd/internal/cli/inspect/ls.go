@@ -49,10 +49,10 @@ func lsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls F.uwc…",
 		Short: "List the exchanges of captures",
-		Long: `ls lists the exchanges of captures, ordered by start time. An exchange is one
-request with its answer. If you give several captures, each line contains the name of
-the capture. On a terminal, ↑ marks the number of bytes that the client sent, and ↓ the
-number of bytes that the server sent.
+		Long: `ls lists the exchanges of captures (files with recorded traffic), ordered by
+start time. An exchange is one request with its answer. If you give several captures,
+each line contains the name of the capture. On a terminal, ↑ marks the number of bytes
+that the client sent, and ↓ the number of bytes that the server sent.
 
 ` + filterHelp + `
 

@@ -50,9 +50,10 @@ type mockFlags struct {
 }
 
 const mockLong = `mock is a server that answers the requests of clients with the
-recorded answers of a capture. For example, you can test a client without its real
-server. mock answers Connect, gRPC, gRPC-Web, server-sent events and plain HTTP. Clients
-can connect to the same port with HTTP/1 or HTTP/2, with or without TLS.
+recorded answers of a capture (a file with recorded traffic). For example, you can test
+a client without its real server. mock answers Connect, gRPC, gRPC-Web, server-sent
+events and plain HTTP. Clients can connect to the same port with HTTP/1 or HTTP/2, with
+or without TLS.
 
 For each request, mock looks for recorded calls of the same method, protocol and codec,
 and answers like the call whose request is the most similar. If several recorded

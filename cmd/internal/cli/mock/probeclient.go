@@ -57,10 +57,10 @@ type probeFlags struct {
 
 const probeLong = `probe-client finds which fields of a server's answers a client reads.
 CMD is the command that starts the client. probe-client runs CMD many times, and answers
-its requests with the recorded answers of the capture, like 'unwire mock'. In each run,
-probe-client removes one field of the answers, or changes its value or its type. Then
-probe-client compares the later requests, the exit status and the output of CMD with
-those of a run with unedited answers. The result for a field is one of these:
+its requests with the recorded answers of the capture F.uwc, like 'unwire mock'. In each
+run, probe-client removes one field of the answers, or changes its value or its type.
+Then probe-client compares the later requests, the exit status and the output of CMD
+with those of a run with unedited answers. The result for a field is one of these:
 
   required   if the field is missing, CMD fails: its exit status is different, or it does not end
   read       if the field is missing or has another value, CMD does something else

@@ -42,14 +42,14 @@ the packets of CMD in a separate network namespace. capture sets NODE_OPTIONS an
 SSLKEYLOGFILE so that CMD writes its TLS keys to a file. Node, curl, Chromium, Firefox,
 Python and many other programs do this. While CMD runs, capture decrypts the packets
 with these keys, and writes the exchanges (requests with their answers) to F.uwc. At the
-end, capture deletes the packets and the keys. If capture is killed, the next command
-that reads F.uwc, or the next capture, completes F.uwc, and then deletes the packets and
-the keys. --packets FILE.pcapng keeps the packets together with the TLS keys, for
-example for Wireshark.
+end, capture deletes the packets and the keys. If capture is killed before this, F.uwc
+is incomplete. The next command that reads F.uwc, or the next run of capture, then
+completes F.uwc, and deletes the packets and the keys. --packets FILE.pcapng keeps the
+packets together with the TLS keys, for example for Wireshark.
 
 If HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is set, capture connects to servers through the
 proxy that the variable names. capture connects directly to the hosts in NO_PROXY and to
-servers on this machine. --upstream-proxy overrides these variables. Write a proxy's
+servers on this machine. --upstream-proxy overrides the proxy variables. Write a proxy's
 password into a variable: other users of this machine can read the values of flags.
 
 If a server requests a client certificate, capture presents the certificate of

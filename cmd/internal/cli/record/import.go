@@ -52,7 +52,8 @@ func importCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE -o F.uwc",
 		Short: "Convert a recording of another tool to a capture",
-		Long: `import adds the exchanges in FILE to a capture. import detects the format of FILE
+		Long: `import converts FILE, a recording of another tool, and adds its exchanges
+(requests with their answers) to the capture F.uwc. import detects the format of FILE
 from its content; FILE may be compressed with gzip or zstd. import replaces secrets by
 placeholders, as 'unwire capture' does.
 

@@ -137,8 +137,8 @@ opens a message as text in your editor.
 
 If a rule or 'unwire intercept' changed the request during the recording, replay sends
 the request as the client sent it. With --forwarded, replay sends the changed request,
-which unwire forwarded to the server. In both cases, replay compares the new answer with
-the captured answer, which is the answer to the changed request.
+which unwire forwarded to the server. With and without --forwarded, replay compares the
+new answer with the captured answer, which is the answer to the changed request.
 
 A request can contain IDs that the server issued in earlier answers, and that are no
 longer valid. --after 1,2 first sends the requests of exchanges 1 and 2 again, without

@@ -67,11 +67,12 @@ type verifyFlags struct {
 const verifyHelp = `verify tests whether a server uses the same .proto definitions for
 its requests as you do. To do so, verify sends malformed messages, and reads in the
 server's error messages how its protobuf parser understood each field. For each field,
-verify prints one of three results: the server confirmed the definition, the server
-contradicted it, or undecided. Because every parser rejects the malformed messages, the
-server does not execute the method. In client-streaming and bidirectional methods,
-however, the server starts the code of the method before it parses a message; this code
-then receives an error.
+verify prints one of three results: confirmed (the server uses the same definition),
+contradicted (the server uses another definition), or undecided (the answers of the
+server show neither). Because every parser rejects the malformed messages, the server
+does not execute the method. In client-streaming and bidirectional methods, however, the
+server starts the code of the method before it parses a message; this code then receives
+an error.
 
 What verify can test depends on the library with which the server was written:
   connect-es           the wire type of every field, and whether the field is repeated; with

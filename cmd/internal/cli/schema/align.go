@@ -43,9 +43,10 @@ func alignCommand(a *app.App) *cobra.Command {
 		Use:   "align F.uwc…",
 		Short: "Find field names by comparing calls recorded in protobuf and in JSON",
 		Long: `A protobuf message contains the numbers of fields, and a JSON message contains
-their names. If a capture contains calls of the same method in protobuf and in JSON,
-align finds which name belongs to which number. To record a protobuf call in JSON, too,
-send it again with 'unwire replay F.uwc ID --codec json -o F2.uwc'.
+their names. If a capture (a file with recorded traffic) contains calls of the same
+method in protobuf and in JSON, align finds which name belongs to which number. To
+record a protobuf call in JSON, too, send it again with 'unwire replay F.uwc ID --codec
+json -o F2.uwc'.
 
 align forms pairs of a protobuf message and the JSON message with the same content. In
 each pair, align compares which fields are present and which values they have, also in

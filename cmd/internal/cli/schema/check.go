@@ -44,13 +44,14 @@ func checkCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check F.uwc…",
 		Short: "Compare recorded messages with definitions, and list unknown and contradicted fields",
-		Long: `check compares the messages in captures with .proto definitions. For each method,
-check lists the fields that occurred, and the percentage of the bytes that the
-definitions describe. check lists unknown fields: fields that are in the messages, but
-not in the definitions. check also lists contradicted fields, whose recorded values
-cannot have the type in the definitions. The exit status is 1 if a field is unknown or
-contradicted. The exit status is also 1 if check could compare no message, because the
-captures contain no call of a method in the definitions, or only empty messages.
+		Long: `check compares the messages in captures (files with recorded traffic) with .proto
+definitions. For each method, check lists the fields that occurred, and the percentage
+of the bytes that the definitions describe. check lists unknown fields: fields that are
+in the messages, but not in the definitions. check also lists contradicted fields, whose
+recorded values cannot have the type in the definitions. The exit status is 1 if a field
+is unknown or contradicted. The exit status is also 1 if check could compare no message,
+because the captures contain no call of a method in the definitions, or only empty
+messages.
 
 You can accept findings (unknown or contradicted fields), so that they do not change the
 exit status. With --allow, give a file with lines such as 'unknown shop.v1.Item',

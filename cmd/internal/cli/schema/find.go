@@ -23,8 +23,8 @@ func findCommand(a *app.App) *cobra.Command {
 		Short: "Search definitions for types, fields, enum values, methods and comments",
 		Long: `find searches .proto definitions. It lists the messages, fields, enums, enum
 values, services and methods that match every WORD, the best match first. A WORD can
-match the name or a part of the name, also with one typing error. It can also match the
-comment, or the name of the type that contains the field or value. find does not
+match the name or a part of the name, also with one typing error. A WORD can also match
+the comment, or the name of the type that contains the field or value. find does not
 distinguish upper and lower case: 'find mcp tool' finds McpToolCall and mcp_tools. The
 exit status is 1 if find finds nothing.`,
 		Example: "  unwire schema find thinking delta\n  unwire schema find --top 5 --json usage",

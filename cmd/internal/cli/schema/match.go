@@ -52,10 +52,11 @@ func matchCommand(a *app.App) *cobra.Command {
 		Use:   "match F.uwc [PATH]",
 		Short: "Find the message types that fit a message of unknown type",
 		Long: `match compares recorded messages of an unknown type with all message types in
-.proto definitions, and prints the types that fit best. match ranks the types by
-description length: the fewer bits are needed to describe the messages with a type, the
-better the type fits. Types that fit equally well have the same rank. If a type cannot
-be the type of the messages, match prints the reason.
+.proto definitions, and prints the types that fit best. The messages come from a capture
+F.uwc (a file with recorded traffic). match ranks the types by description length: the
+fewer bits are needed to describe the messages with a type, the better the type fits.
+Types that fit equally well have the same rank. If a type cannot be the type of the
+messages, match prints the reason.
 
 With PATH, such as 1.2, match examines the messages in this field. Without PATH, match
 examines all messages whose type the definitions do not contain: the messages of unknown

@@ -21,13 +21,14 @@ func auditCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit F.uwc…",
 		Short: "List likely secrets in captures, without their values",
-		Long: `audit searches captures for secrets, such as tokens and cookies. It uses the same
-rules by which 'unwire capture' recognizes secrets. audit searches headers, URLs, notes
-and decoded messages; it also reports each protobuf field that is known to contain a
-secret. For each secret, audit prints its place in the capture and the rule by which
-audit recognized it. audit never prints the value of a secret. The exit status is 1 if
-audit found a secret. 'unwire redact' makes a copy of the capture without the secrets.
-redact cannot remove a secret that the output of --json marks with "removable":false.
+		Long: `audit searches captures (files with recorded traffic) for secrets, such as tokens
+and cookies. audit recognizes secrets by the same rules as 'unwire capture'. audit
+searches headers, URLs, notes and decoded messages; it also reports each protobuf field
+that is known to contain a secret. For each secret, audit prints its place in the
+capture and the rule by which audit recognized it. audit never prints the value of a
+secret. The exit status is 1 if audit found a secret. 'unwire redact' makes a copy of
+the capture without the secrets. redact cannot remove a secret that the output of --json
+marks with "removable":false.
 
 audit cannot search some data: data after a protocol upgrade, bodies with an unknown
 Content-Encoding, and compressed data that is damaged or truncated. audit reports this

@@ -64,8 +64,8 @@ func exportCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export F.uwc",
 		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
-		Long: `export converts a capture, or one exchange of a capture (F.uwc#7), to one of
-these formats:
+		Long: `export converts a capture (a file with recorded traffic), or one exchange of a
+capture (F.uwc#7), to one of these formats:
 
   har      HTTP Archive 1.2, a JSON format; unwire adds members with the name _unwire,
            which contain decoded messages and other data

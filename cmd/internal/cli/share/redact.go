@@ -22,15 +22,16 @@ func redactCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redact F.uwc -o CLEAN.uwc",
 		Short: "Copy a capture, and replace the secrets in the copy by placeholders",
-		Long: `redact copies the capture F.uwc to the new file CLEAN.uwc, and replaces secrets
-in the copy by placeholders. Use redact for captures that were recorded with
---keep-secrets or by an older version of unwire. You can also give redact a secret that
-unwire did not recognize (--secret-env, --secret-file). redact recognizes secrets by the
-same rules as 'unwire capture'. redact also decodes protobuf messages, and replaces the
-fields that are known to contain secrets. In the copy, exchanges have the same numbers,
-times and results. redact also copies notes, definitions and the field types that you
-chose; it replaces secrets in notes. At the end, redact searches the copy for secrets,
-like 'unwire audit'. The exit status is 1 if the copy still contains secrets.
+		Long: `redact copies the capture F.uwc (a file with recorded traffic) to the new file
+CLEAN.uwc, and replaces secrets in the copy by placeholders. Use redact for captures
+that were recorded with --keep-secrets or by an older version of unwire. You can also
+give redact a secret that unwire did not recognize (--secret-env, --secret-file). redact
+recognizes secrets by the same rules as 'unwire capture'. redact also decodes protobuf
+messages, and replaces the fields that are known to contain secrets. In the copy,
+exchanges have the same numbers, times and results. redact also copies notes,
+definitions and the field types that you chose; it replaces secrets in notes. At the
+end, redact searches the copy for secrets, like 'unwire audit'. The exit status is 1 if
+the copy still contains secrets.
 
 redact cannot search some data for secrets; 'unwire audit' lists this data. redact does
 not copy it. In the copy, the error text of the exchange says how many bytes are
