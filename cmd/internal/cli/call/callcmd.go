@@ -78,11 +78,11 @@ soon as it has read the message, and prints each message of the server as soon a
 arrives.
 
 call needs the .proto definition of the method. call looks for it in --proto, in
-UNWIRE_PROTO, in the capture of --like, and in unwire.yaml, in this order. If it is in
-none of these, call asks the server for the definition by gRPC server reflection. With
--o, call writes the call and its answer to a capture (a file with recorded traffic). If
-this capture has no definition of the method, call also copies the definitions from
---proto or from the server to the capture.
+UNWIRE_PROTO, in the capture of --like, and in unwire.yaml, in this order. If the
+definition is in none of these, call asks the server for the definition by gRPC server
+reflection. With -o, call writes the call and its answer to a capture (a file with
+recorded traffic). If this capture has no definition of the method, call also copies the
+definitions from --proto or from the server to the capture.
 
 With --like F.uwc#ID, call uses the method, the server, the headers and the protocol of
 this recorded exchange. call rejects a secret, such as a token, that you write on the

@@ -129,7 +129,7 @@ func (f *diffFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline (both values in one line), side (A and B in two columns), tsv (columns separated by tabs) or json")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of values that differ, in hex")
 	cmd.Flags().IntVar(&f.context, "context", 8, "number of unchanged words or lines to print around a change in a long text")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for one exchange or message that a rule changed: compare the data that unwire received with the data that unwire forwarded")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for one exchange or message that a rule (capture --rules) changed: compare the data that unwire received with the data that unwire forwarded")
 	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments with each other, and report the fields whose values differ")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series: compare the exchanges of this method (Run or pkg.Service/Run)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which diff takes field names; with the word none, diff prints only field numbers (default: the definitions in the capture, else the built-in definitions)")

@@ -62,8 +62,8 @@ several calls are still equally good, mock uses them one after the other, in the
 of their recording. In a stream, mock sends a message only when the client has sent all
 messages that preceded it in the recording. If a recorded answer contains an identifier
 that the client had generated, mock sends the identifier in the client's present request
-instead. If a rule changed an answer during the recording, mock sends the changed
-answer, which the client received.
+instead. If a rule (capture --rules) changed an answer during the recording, mock sends
+the changed answer, which the client received.
 
 If no recorded call matches a request, mock answers with the error unimplemented, and
 gives the reason in the error message. mock accepts requests with any credentials, or

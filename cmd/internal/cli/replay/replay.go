@@ -135,10 +135,11 @@ JSON text in field 5. You can omit the format if only one is possible. replay ap
 the edits in the order in which you give them. --patch reads edits from a file. --edit
 opens a message as text in your editor.
 
-If a rule or 'unwire intercept' changed the request during the recording, replay sends
-the request as the client sent it. With --forwarded, replay sends the changed request,
-which unwire forwarded to the server. With and without --forwarded, replay compares the
-new answer with the captured answer, which is the answer to the changed request.
+If a rule (capture --rules) or 'unwire intercept' changed the request during the
+recording, replay sends the request as the client sent it. With --forwarded, replay
+sends the changed request, which unwire forwarded to the server. With and without
+--forwarded, replay compares the new answer with the captured answer, which is the
+answer to the changed request.
 
 A request can contain IDs that the server issued in earlier answers, and that are no
 longer valid. --after 1,2 first sends the requests of exchanges 1 and 2 again, without

@@ -77,7 +77,7 @@ have side effects. suite then ignores the fields in which the two answers differ
 
 With --standin, suite starts the stand-in (a local server that imitates the built-in agent
 API, see 'unwire standin'), and sends all requests to it. If the file DIR/` + suiteScript + ` exists, the
-stand-in uses this file as its script. The exit status is 1 if an expectation is not met.`,
+stand-in uses this file as its script. The exit status is 1 if an expectation fails.`,
 		Example: `  unwire replay suite experiments --standin
   unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay suite experiments --standin --format junit > report.xml`,

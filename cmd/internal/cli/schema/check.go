@@ -57,8 +57,8 @@ You can accept findings (unknown or contradicted fields), so that they do not ch
 exit status. With --allow, give a file with lines such as 'unknown shop.v1.Item',
 'contradicted shop.v1.Item price' or 'method shop.v1.Orders/Track'; a * in a name
 matches any text. With --baseline, give the output of an earlier run with --json; check
-then accepts all findings of this run. With --html, check writes the report as an HTML
-page, which contains the messages that prove each finding. In these messages,
+then accepts all findings of that earlier run. With --html, check writes the report as
+an HTML page, which contains the messages that prove each finding. In these messages,
 placeholders replace secrets.`,
 		Example: `  unwire schema check F.uwc
   unwire schema check --proto proto/ --json F.uwc | jq .unknown

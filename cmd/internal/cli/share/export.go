@@ -82,12 +82,12 @@ All formats contain WebSocket messages. har cannot contain connections without H
 pcapng cannot contain names of programs, and contains a WebSocket only if its handshake
 was recorded. export prints the number of exchanges that the output lacks.
 
-If a rule or 'unwire intercept' changed an exchange during the recording, export writes
-the data that unwire received from the client and the server. With --forwarded, export
-writes the data that unwire forwarded. For such an exchange, the output also contains
-the names of the rules, and the word received or forwarded. In har, jsonl and raw, this
-information is in the member "rewritten"; in parquet, it is in the columns rules and
-shown; in pcapng, it is in comments.
+If a rule (capture --rules) or 'unwire intercept' changed an exchange during the
+recording, export writes the data that unwire received from the client and the server.
+With --forwarded, export writes the data that unwire forwarded. For such an exchange,
+the output also contains the names of the rules, and the word received or forwarded. In
+har, jsonl and raw, this information is in the member "rewritten"; in parquet, it is in
+the columns with the names rules and shown; in pcapng, it is in comments.
 
 By default, export replaces secrets by placeholders, like 'unwire redact': in headers,
 URLs and bodies, and in protobuf fields that are known to contain secrets. export also
