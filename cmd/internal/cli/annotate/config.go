@@ -53,8 +53,8 @@ the file has changed.`,
 		Use:   "schema",
 		Short: "Print the JSON Schema of unwire.yaml, for editors",
 		Long: `schema prints the JSON Schema of the file unwire.yaml. With this schema, editors
-that use the YAML language server check and complete the settings. To connect the two,
-write the schema to a file, and begin unwire.yaml with a line such as
+that use the YAML language server check and complete the settings. For this, write the
+schema to a file such as unwire.schema.json, and begin unwire.yaml with this line:
   # yaml-language-server: $schema=unwire.schema.json`,
 		Example: "  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),

@@ -32,7 +32,7 @@ func noteCommand(a *app.App) *cobra.Command {
 	var f noteFlags
 	cmd := &cobra.Command{
 		Use:   "note F.uwc [ADDRESS [TEXT]]",
-		Short: "Write notes and marks on exchanges, frames and fields",
+		Short: "Write notes and marks on exchanges, messages and fields",
 		Long: `note writes a note (the text TEXT), or a mark such as the word star, into the
 capture F.uwc (a file with recorded traffic). The note belongs to an exchange (a request
 with its answer), a message or a field. Without TEXT, note prints the existing notes of

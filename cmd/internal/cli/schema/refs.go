@@ -23,10 +23,11 @@ func refsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "refs [TYPE]",
 		Short: "List the fields and methods that use a type or a field number",
-		Long: `refs lists the fields and methods in .proto definitions whose type is TYPE (a
-message or an enum). With --field-number N and without TYPE, refs lists the fields that
-have the number N, in all messages. With --field-number N and TYPE, refs lists the
-fields that have this number and this type.`,
+		Long: `refs searches .proto definitions for uses of TYPE (a message or an enum): it
+lists the fields with this type, and the methods whose request or answer has this type.
+With --field-number N and without TYPE, refs lists the fields that have the number N, in
+all messages. With --field-number N and TYPE, refs lists the fields that have this
+number and this type.`,
 		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --field-number 13",
 		Args:    app.ArgsBetween(0, "TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

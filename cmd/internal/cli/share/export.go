@@ -58,13 +58,8 @@ type exportFlags struct {
 	objects app.ObjectStore
 }
 
-// exportCommand returns the command 'unwire export', which converts captures to other formats.
-func exportCommand(a *app.App) *cobra.Command {
-	var f exportFlags
-	cmd := &cobra.Command{
-		Use:   "export F.uwc",
-		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
-		Long: `export converts a capture (a file with recorded traffic), or one exchange of a
+// exportLong is the prose of the help of 'unwire export'.
+const exportLong = `export converts a capture (a file with recorded traffic), or one exchange of a
 capture (F.uwc#7), to one of these formats:
 
   har      HTTP Archive 1.2, a JSON format; unwire adds members with the name _unwire,
@@ -98,7 +93,15 @@ output; with --keep-unsearched, the output contains it. With --as-recorded, expo
 replaces nothing.
 
 --upload copies the output to an object store. You can give --upload together with -o,
-or without -o.`,
+or without -o.`
+
+// exportCommand returns the command 'unwire export', which converts captures to other formats.
+func exportCommand(a *app.App) *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export F.uwc",
+		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
+		Long:  exportLong,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/
