@@ -72,16 +72,16 @@ func extractCommand(a *app.App) *cobra.Command {
 		Aliases: []string{"extract"},
 		Short:   "Find the chat conversation in an exchange: prompt, thinking, tool calls, answer",
 		Long: `chat (formerly extract) finds conversations between a user and an AI model,
-without a schema. If an exchange sends the text of a field in pieces, chat joins these
-pieces. chat then estimates the role of each text: answer, thinking, tool call, tool
+without a schema. Many servers send a text in pieces; chat joins the pieces of each
+field. chat then estimates the role of each text: answer, thinking, tool call, tool
 result, prompt, system prompt, metadata or ID. For each text, chat prints a score from 0
 (the role is improbable) to 1, and the reasons for the score.
 
-chat regards an exchange as a conversation only if the exchange contains typical
-elements of a conversation: texts in pieces, names of roles, lists of messages, names of
-models, token counts, or a question with one answer. With --empty, or if you give the ID
-of an exchange, chat also lists the texts of exchanges that do not contain a
-conversation.
+chat regards an exchange (a request with its answer) as a conversation only if the
+exchange contains typical elements of a conversation: texts in pieces, names of roles,
+lists of messages, names of models, token counts, or a question with one answer. With
+--empty, or if you give the ID of an exchange, chat also lists the texts of exchanges
+that do not contain a conversation.
 
 For each conversation, chat prints the texts in order, the number of tokens that the
 server reported, and the error with which the exchange ended. Then chat lists all texts
