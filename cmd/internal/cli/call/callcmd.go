@@ -89,9 +89,9 @@ this recorded exchange. call rejects a secret, such as a token, that you write o
 command line, because other users of this machine can read it there. call reads secrets
 from the environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or
 from the source that --header names: NAME=env:VARIABLE, NAME=file:FILE or
-NAME=keyring:SERVICE/ACCOUNT. If the secret for the header authorization comes from
---header, it must begin with the scheme, as in 'Bearer TOKEN'. If it comes from
-UNWIRE_TOKEN or --credentials and has no scheme, call adds 'Bearer '.
+NAME=keyring:SERVICE/ACCOUNT. If you give the secret for the header authorization with
+--header, the secret must begin with the scheme, as in 'Bearer TOKEN'. If this secret
+comes from UNWIRE_TOKEN or --credentials and has no scheme, call adds 'Bearer '.
 
 call sends requests only to servers on this machine. To call another host, give --live
 and --allow-host.`,

@@ -26,8 +26,8 @@ func encodeCommand(a *app.App) *cobra.Command {
 Protoscope text. encode writes the bytes in the encoding of the original input (raw,
 hex, base64, gzip), and computes the lengths of edited fields. The lines that begin with
 #| show the content of a value in another format. If you edit these lines, encode builds
-the value from them. If this value is compressed (gzip or zstd), its new compressed
-bytes can differ from the original ones, even where the content is the same.
+the value from them. If the value is compressed (gzip or zstd), its new bytes can differ
+from the original bytes, also in parts that you did not edit.
 
 With --in protojson or --in prototext, encode reads the output of 'unwire show
 --format'. encode then needs the .proto definitions of the message type. The first line

@@ -41,9 +41,9 @@ terminal, show prints every header and every field. On a terminal, show displays
 output with the pager in UNWIRE_PAGER or PAGER, or with less.
 
 --format protojson prints frames in the JSON format of protobuf, and --format prototext
-in its text format. Both need definitions of the message types. 'unwire encode' converts
-this output back to bytes. The two formats cannot contain fields that the definitions
-lack; show lists these fields on stderr.
+in its text format. Both formats need .proto definitions of the message types. 'unwire
+encode' converts this output back to bytes. The two formats cannot contain fields that
+the definitions lack; show lists these fields on stderr.
 
 If HTTP/2 is not available, some clients replace a bidirectional stream by several
 calls: one call receives all messages of the server, and each further call sends one

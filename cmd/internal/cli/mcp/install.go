@@ -53,11 +53,11 @@ captures. The programs are ` + strings.Join(clientconfig.Names(), ", ") + `. ins
 Without --client, install configures all of these programs that it finds on this machine.
 
 With --scope project, install writes a configuration file in the working folder. A
-program then offers the captures to its agent only in this folder. This works for
-programs that support a configuration file for each project. With --scope user, the
-captures are available in all folders. install keeps the other settings and the comments
-in a configuration file, and replaces an earlier entry with the same name. If install
-cannot parse a file, it does not change the file.`,
+program then offers the captures to its agent only in this folder. --scope project works
+only for programs that support a configuration file for each project. With --scope user,
+the captures are available in all folders. install keeps the other settings and the
+comments in a configuration file, and replaces an earlier entry with the same name. If
+install cannot parse a file, it does not change the file.`,
 		Example: `  unwire mcp install F.uwc
   unwire mcp install --client claude-code --client cursor captures/
   unwire mcp install --client codex --dry-run F.uwc

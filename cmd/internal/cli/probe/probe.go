@@ -128,11 +128,12 @@ server is on this machine, probe then sends requests that the server rejects for
 reason: their deadline has expired, or a required field is missing.
 
 If the server offers gRPC server reflection, probe first asks for the definition of the
-method. If the server returns it, probe prints this definition and sends no malformed
-messages. With --settle or --no-reflection, probe does not ask for the definition.
+method. If the server returns the definition, probe prints the definition and sends no
+malformed messages. With --settle or --no-reflection, probe does not ask for the
+definition.
 
-Otherwise probe detects the library with which the server was written. What probe can
-find depends on the error messages of this library:
+If the server does not return the definition, probe detects the library with which the
+server was written. What probe can find depends on the error messages of this library:
   connect-es           every field and its wire type, with one to three requests for each field
   connect-go, grpc-go  fields that are strings, messages, maps or repeated numbers; other fields only with
                        --names, and only if the server accepts JSON
@@ -158,9 +159,9 @@ has a Retry-After header of at most one minute, probe waits that long and sends 
 request again, up to five times. probe reads secrets, such as tokens, from the
 environment or from --credentials, like 'unwire replay', and never stores them.
 
-The exit status is 0 if probe sent all its requests and found fields. It is 1 if probe
-stopped before the end or found nothing, and 2 if unwire does not allow requests to the
-host.`
+The exit status is 0 if probe sent all its requests and found fields. The exit status is
+1 if probe stopped before the end or found nothing, and 2 if unwire does not allow
+requests to the host.`
 
 // probeCommand returns the command 'unwire probe', which finds the fields of a request by the errors of
 // the server's parser.

@@ -16,12 +16,12 @@ import (
 
 // captureLong is the prose of the help of 'unwire capture'.
 const captureLong = `capture starts a recording proxy on a loopback address, and writes
-the traffic to the file F.uwc. If you give the command CMD, capture runs it so that its
-traffic goes through the proxy: capture sets proxy variables and CA variables in CMD's
-environment, and loads a script into Node programs. capture ends when CMD ends, with
-CMD's exit status. Without CMD, capture runs until you interrupt it, and records all
-clients that use the proxy. Clients can use the proxy as an HTTP proxy or as a SOCKS 5
-proxy (ALL_PROXY=socks5h://HOST:PORT).
+the traffic to the file F.uwc. If you give the command CMD, capture runs CMD so that its
+traffic goes through the proxy. For this, capture sets proxy variables and CA variables
+in CMD's environment, and loads a script into Node programs. capture ends when CMD ends,
+with CMD's exit status. Without CMD, capture runs until you interrupt it, and records
+all clients that use the proxy. Clients can use the proxy as an HTTP proxy or as a SOCKS
+5 proxy (ALL_PROXY=socks5h://HOST:PORT).
 
 Use --transparent (only on Linux) if CMD ignores proxy variables. capture then runs CMD
 in a separate network namespace, and records all TCP connections of CMD. capture

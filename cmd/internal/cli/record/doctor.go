@@ -21,13 +21,13 @@ func doctorCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine for problems that prevent recording, and suggest fixes",
-		Long: `doctor checks whether 'unwire capture' can record on this machine. It checks
-unwire's local CA and the trust stores, the proxy and CA variables in the environment,
-Node, the network namespaces that capture --transparent needs, ports, the clock and the
-free disk space. It also looks for files that a killed capture left behind, and for
-programs that some commands of unwire run. For each problem, doctor suggests a fix.
-doctor itself changes nothing, and connects only to loopback addresses. The exit status
-is 1 if a problem prevents recording.`,
+		Long: `doctor checks whether 'unwire capture' can record on this machine. doctor checks
+unwire's local CA, the trust stores, and the proxy and CA variables in the environment.
+doctor checks Node, and the network namespaces that capture --transparent needs. doctor
+also checks ports, the clock and the free disk space, and looks for files that a killed
+capture left behind, and for programs that some commands of unwire run. For each
+problem, doctor suggests a fix. doctor itself changes nothing, and connects only to
+loopback addresses. The exit status is 1 if a problem prevents recording.`,
 		Example: "  unwire doctor\n  unwire doctor --json | jq -r 'select(.status!=\"ok\") | .do'",
 		Args:    app.ExactArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },

@@ -147,8 +147,8 @@ edits. replay then replaces the captured IDs by the IDs in the new answers. --af
 finds the exchanges that issued the IDs.
 
 The exit status is 0 for the result same, 1 for differs, 2 for refused, and 3 for
-not_sent. For rejected, it is 64 plus the number of the Connect error code. If
-credentials are missing, the exit status is 4.
+not_sent. For rejected, the exit status is 64 plus the number of the Connect error code.
+If credentials are missing, the exit status is 4.
 
 If the name of a capture is also the name of a subcommand, such as suite, write the
 capture as ./suite.`

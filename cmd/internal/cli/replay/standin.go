@@ -65,7 +65,7 @@ A GET request for /standin/stats returns the numbers of streams, tool calls, key
 requests and heartbeats as JSON. When standin ends, it prints these numbers.
 
 If the variable ` + standinTokenVar + ` is set, standin rejects calls that do not contain its value as
-bearer token. The behaviour of standin was reconstructed from the code of clients. It has never
+bearer token. The behaviour of standin was reconstructed from the code of clients. standin has never
 been compared with the real service.`,
 		Example: `  unwire standin --listen 127.0.0.1:9443
   unwire standin --print-script > script.json

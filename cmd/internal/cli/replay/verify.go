@@ -90,10 +90,10 @@ to it. --to names another server. For a server on another machine, give --live a
 one request per second, and stops if the server answers 429, resource_exhausted,
 permission_denied or unauthenticated.
 
-The exit status is 0 if the server contradicted no field. It is 1 if the server
-contradicted a field, if verify stopped before the end, or if the server's answers
-contained no error messages of its parser. It is 2 if unwire does not allow requests to
-the host.`
+The exit status is 0 if the server contradicted no field. The exit status is 1 if the
+server contradicted a field, if verify stopped before the end, or if the server's
+answers contained no error messages of its parser. The exit status is 2 if unwire does
+not allow requests to the host.`
 
 // verifyCommand returns the command 'unwire replay verify', which checks definitions against the errors
 // of a server's parser.

@@ -52,7 +52,7 @@ align forms pairs of a protobuf message and the JSON message with the same conte
 each pair, align compares which fields are present and which values they have, also in
 nested messages. From these comparisons, align finds the names of fields, their exact
 types, and the names of enum values. align gives a name to a field only if the name fits
-no other field. It lists all other names as ambiguous, and says which calls you must
+no other field. align lists all other names as ambiguous, and says which calls you must
 record to resolve the ambiguity. align prints each name as in JSON (lowerCamelCase) and
 as in .proto files (snake_case).
 

@@ -25,8 +25,8 @@ func driftCommand(a *app.App) *cobra.Command {
 and NEW, and lists the changes between them. New methods are first in the list. For each
 change, drift prints what it breaks: the wire format, JSON messages, or only source code
 that uses the definitions. OLD and NEW can be JavaScript bundles, archives, packages,
-executables or folders of these, as for 'unwire schema extract'. They can also be .proto
-files, or a folder of .proto files.
+executables or folders of these, as for 'unwire schema extract'. OLD and NEW can also be
+.proto files, or folders of .proto files.
 
 With --proto, drift also compares each change with your own .proto definitions. If your
 definitions still describe the old version, the column YOUR DEFINITIONS says "outdated".

@@ -21,7 +21,7 @@ func findCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find WORD…",
 		Short: "Search definitions for types, fields, enum values, methods and comments",
-		Long: `find searches .proto definitions. It lists the messages, fields, enums, enum
+		Long: `find searches .proto definitions, and lists the messages, fields, enums, enum
 values, services and methods that match every WORD, the best match first. A WORD can
 match the name or a part of the name, also with one typing error. A WORD can also match
 the comment, or the name of the type that contains the field or value. find does not

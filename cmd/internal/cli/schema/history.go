@@ -38,10 +38,10 @@ the fields in recorded traffic; the separate program unwire-pipeline writes such
 EVIDENCE is a file, a folder (its name must end with a slash), a pattern such as
 2026-*.pb, or files in an object store, such as s3://BUCKET/PREFIX/*.pb.
 
-From these statistics, history infers which fields each version of a client uses. It
-compares each version with the version before it, and lists new methods, new fields,
-fields with another inferred type, and fields that no longer occur. history orders the
-versions by the day of their first recording.
+From these statistics, history infers which fields each version of a client uses.
+history compares each version with the version before it, and lists new methods, new
+fields, fields with another inferred type, and fields that no longer occur. history
+orders the versions by the day of their first recording.
 
 If a field no longer occurs, the new version may still have the field: a rare field can
 be missing in the recorded traffic by chance. The column PROBABILITY contains the

@@ -69,7 +69,7 @@ func inferCommand(a *app.App) *cobra.Command {
 		Use:   "infer INPUT…",
 		Short: "Infer .proto files from traffic",
 		Long: `infer reads captures (files with recorded traffic), and writes .proto definitions
-that describe all messages in them. It writes one file for each protobuf package; the
+that describe all messages in them. infer writes one file for each protobuf package; the
 names of packages come from the URLs of the calls. With --raw, each INPUT is not a
 capture, but a file with one serialized message, and all messages have the same type. An
 INPUT @LIST means all files whose names are in the file LIST, one on each line.
