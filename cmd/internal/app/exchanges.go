@@ -47,12 +47,12 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 }
 
 // SplittingNames lists decode.Splittings with their meanings, for the help of flags.
-const SplittingNames = "delimited (varint lengths), delimited32be or delimited32le (lengths of 4 bytes), frames (gRPC envelopes)"
+const SplittingNames = "delimited (a varint with the length precedes each message), delimited32be or delimited32le (a length of 4 bytes, big-endian or little-endian, precedes each message), frames (the 5-byte header of gRPC precedes each message)"
 
 // SplittingFlag adds the flag --as to a command. It selects the framing of connections without HTTP, and
 // is stored in to.
 func SplittingFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "as", "", "how to divide the data of connections without HTTP into messages: "+SplittingNames)
+	flags.StringVar(to, "as", "", "for connections without HTTP: how to divide the bytes into messages: "+SplittingNames)
 }
 
 // ParseSplitting parses a value of --as that selects how a byte stream divides into messages, such as

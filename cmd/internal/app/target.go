@@ -48,7 +48,7 @@ type Target struct {
 
 // CredentialsUsage returns the help text of --credentials.
 func CredentialsUsage() string {
-	return "where to read the secrets that the request needs: FILE, env:NAME, keyring:SERVICE/ACCOUNT or the name of a profile; 'unwire credentials --help' explains these"
+	return "source of the secrets, such as tokens, that the request must contain: FILE, env:NAME, keyring:SERVICE/ACCOUNT or the name of a profile; 'unwire credentials --help' explains these sources"
 }
 
 // Server returns the URL in To, nil if To is "", and the policy about allowed hosts. The policy does not
@@ -145,13 +145,13 @@ type ObjectStore struct {
 // AddTo adds the flags for object stores to a command. writes also adds the flag for server-side
 // encryption of written objects.
 func (o *ObjectStore) AddTo(flags *pflag.FlagSet, writes bool) {
-	flags.StringVar(&o.Endpoint, "store-endpoint", "", "URL of the S3 service (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's)")
-	flags.StringVar(&o.CA, "store-ca", "", "PEM file of additional CAs to trust for the object store")
+	flags.StringVar(&o.Endpoint, "store-endpoint", "", "URL of the S3 service that stores s3://BUCKET (default: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, else Amazon S3)")
+	flags.StringVar(&o.CA, "store-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the object store")
 	if writes {
-		flags.StringVar(&o.Encryption, "store-encryption", "", "ask the object store to encrypt objects: AES256, aws:kms or aws:kms:KEY")
+		flags.StringVar(&o.Encryption, "store-encryption", "", "ask the object store to encrypt the stored files by this method: AES256, aws:kms or aws:kms:KEY")
 	}
-	flags.BoolVar(&o.Live, "live", false, "allow requests to the servers and object stores that --allow-host names")
-	flags.StringSliceVar(&o.Allow, "allow-host", nil, "with --live: host to which requests may go, as name, name:port or *.domain")
+	flags.BoolVar(&o.Live, "live", false, "allow connections to object stores and servers on other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&o.Allow, "allow-host", nil, "with --live: a host to which unwire may connect, as HOST, HOST:PORT or *.DOMAIN")
 }
 
 // Open returns the object store that a URL or local path names, and the key of the object in it. It sends

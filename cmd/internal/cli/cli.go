@@ -84,7 +84,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
 		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
-		Long:          "unwire records Connect, gRPC and HTTP traffic, decodes it without a schema,\nreconstructs the .proto files, and checks them by replaying edited requests.",
+		Long:          "unwire records Connect, gRPC and HTTP traffic, and decodes the messages without a schema.\nFrom the messages, unwire reconstructs .proto files. unwire also sends recorded requests again,\nwith edits, and compares the answers.",
 		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -93,7 +93,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colours in the output: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "service whose built-in definitions and redaction rules unwire uses: "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+" ("+proto.Profile().Name+" if the recorded calls are of its protobuf packages, else "+app.NoDefinitions+")")
+	root.PersistentFlags().StringVar(&profile, "profile", "", "service for which unwire uses its built-in .proto definitions and rules about secrets: "+proto.Profile().Name+"; "+app.NoDefinitions+"; or "+app.AutoProfile+", which means "+proto.Profile().Name+" if the recorded calls use protobuf packages of "+proto.Profile().Name+", and "+app.NoDefinitions+" otherwise")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err

@@ -21,26 +21,29 @@ func configCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check and show the unwire.yaml that applies in this folder",
-		Long: `config prints the path and the settings of the unwire.yaml that applies in the working
-folder. unwire searches the working folder and its parents, up to your home folder or
-to a folder of another user. unwire reads the file only if it belongs to you and no other
-user can write to it.
+		Long: `The file unwire.yaml contains settings for the commands of unwire. config prints
+the path and the settings of the file that applies in the working folder. unwire looks
+for the file in the working folder, then in the folder above it, and so on up to your
+home folder, or up to a folder of another user. unwire reads the file only if it belongs
+to you and no other user can write to it. This is an example of the file:
 
   definitions: proto/         # folder of .proto files, or a list of folders
   profile: none               # the same as the flag --profile
   weights: weights.json       # weights file for 'unwire chat'
-  redact:                     # secrets to redact, in addition to the built-in rules
+  redact:                     # additional secrets that unwire replaces
     headers: [x-shop-session]
     names: [sessionHandle]    # query parameters and JSON members
     keys: [{prefix: shop_, min-length: 20}]
     fields: [shop.v1.Session.token]
 
-unwire uses definitions from the first of these sources: --proto, UNWIRE_PROTO, the
-capture ('unwire use'), unwire.yaml, the built-in definitions.
+unwire uses the definitions from the first of these sources that exists: the flag
+--proto, the variable UNWIRE_PROTO, the capture ('unwire use' stores definitions in it),
+unwire.yaml, and the definitions that are built into unwire.
 
-unwire.yaml cannot grant permissions: only flags can allow hosts, name CAs, credentials and
-commands to run, or set --live and --keep-secrets. unwire prints a notice when it uses the
-file for the first time, and when the file has changed.`,
+Some settings are possible only as flags, not in unwire.yaml, because they could do
+harm: allowed hosts, CAs, credentials, commands that unwire runs, --live and
+--keep-secrets. unwire prints a notice when it uses a file for the first time, and when
+the file has changed.`,
 		Example: "  unwire config\n  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, asJSON) },
@@ -49,8 +52,9 @@ file for the first time, and when the file has changed.`,
 	cmd.AddCommand(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of unwire.yaml, for editors",
-		Long: `schema prints the JSON Schema of unwire.yaml. Editors with the YAML language server
-read the schema if the file starts with a line such as
+		Long: `schema prints the JSON Schema of the file unwire.yaml. With this schema, editors
+that use the YAML language server check and complete the settings. For this, write the
+schema to a file such as unwire.schema.json, and begin unwire.yaml with this line:
   # yaml-language-server: $schema=unwire.schema.json`,
 		Example: "  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),

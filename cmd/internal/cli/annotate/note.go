@@ -32,17 +32,19 @@ func noteCommand(a *app.App) *cobra.Command {
 	var f noteFlags
 	cmd := &cobra.Command{
 		Use:   "note F.uwc [ADDRESS [TEXT]]",
-		Short: "Write notes and marks on exchanges, frames and fields",
-		Long: `note stores a text, or a mark such as star, in the capture, for an exchange, a frame or a
-field.
-Without TEXT, note prints the notes of ADDRESS, or of the whole capture. note also
-works while the capture is being recorded.
+		Short: "Write notes and marks on exchanges, messages and fields",
+		Long: `note writes a note (the text TEXT), or a mark such as the word star, into the
+capture F.uwc (a file with recorded traffic). The note belongs to an exchange (a request
+with its answer), a message or a field. Without TEXT, note prints the existing notes of
+ADDRESS; without ADDRESS, note prints all notes of the capture. You can also write notes
+while the capture is being recorded.
 
-ADDRESS is 7 for an exchange, 7/up/0 for a frame, and 7/up/0/1.2 for a field. Each
-address has at most one text and one mark; a new text or mark replaces the old one.
---remove removes text and mark, --remove=note only the text, --remove=mark only the
-mark. 'unwire show' and 'unwire ls' print notes, and 'unwire grep' searches them.
-Anybody who gets the capture file can read its notes.`,
+ADDRESS is 7 for exchange 7, 7/up/0 for the first message that the client sent in
+exchange 7, and 7/up/0/1.2 for field 1.2 of this message. Each address has at most one
+note and one mark; a new note replaces the old note, and a new mark the old mark.
+--remove removes the note and the mark of ADDRESS, --remove=note only the note,
+--remove=mark only the mark. 'unwire show' and 'unwire ls' print notes, and 'unwire
+grep' searches the notes. Everybody who gets the capture file can read its notes.`,
 		Example: `  unwire note F.uwc 7 'the login that fails'
   unwire note F.uwc 7/up/0/1.2 'a session id?'
   unwire note F.uwc 7 --mark star
@@ -54,10 +56,10 @@ Anybody who gets the capture file can read its notes.`,
 			return runNote(cmd.Context(), a, f, args, cmd.Flags().Changed("mark"))
 		},
 	}
-	cmd.Flags().StringVar(&f.mark, "mark", "", "store this mark, a single word such as star")
-	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both from the address (default: both)")
+	cmd.Flags().StringVar(&f.mark, "mark", "", "store this mark for ADDRESS: a single word, such as star")
+	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both of ADDRESS (default: both)")
 	cmd.Flags().Lookup("remove").NoOptDefVal = removeBoth
-	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each note")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each note")
 	return cmd
 }
 

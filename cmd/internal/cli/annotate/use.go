@@ -39,15 +39,19 @@ func useCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "use [DEFINITIONS…] F.uwc",
 		Short: "Store .proto definitions in a capture, for all commands that decode it",
-		Long: `use copies definitions into the capture, and replaces definitions that were stored
-before. Commands that decode the capture then use the stored definitions instead of
-the built-in definitions, unless --proto or UNWIRE_PROTO is set. use also works while
-the capture is being recorded. Without DEFINITIONS, use lists the definitions stored
-in the capture.
+		Long: `use copies .proto definitions into the capture F.uwc (a file with recorded
+traffic). These definitions replace the definitions that the capture contained before.
+Commands that decode the capture, such as 'unwire show', then take field names and types
+from these definitions. If you set --proto or UNWIRE_PROTO, the commands use the
+definitions named there instead. You can also store definitions while the capture is
+being recorded. Without DEFINITIONS, use lists the definitions that the capture
+contains.
 
-DEFINITIONS are folders of .proto files, .proto files, descriptor sets, captures with
-definitions, reflect:URL for a server on this machine that offers server reflection, or
-shipped code that 'unwire schema extract' can read.`,
+DEFINITIONS can be folders of .proto files, single .proto files, descriptor sets, or
+captures that contain definitions. With reflect:URL, use asks the server at URL, on this
+machine, for its definitions (gRPC server reflection). DEFINITIONS can also be the code
+of a client, such as a JavaScript bundle or an executable, in which 'unwire schema
+extract' finds definitions.`,
 		Example: `  unwire use proto/ F.uwc
   unwire use shop.binpb F.uwc
   unwire use F.uwc
@@ -61,9 +65,9 @@ shipped code that 'unwire schema extract' can read.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions stored in the capture (the default without DEFINITIONS)")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the definitions with these names (see --list) from the capture; without names, remove all")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each stored definition")
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions that the capture contains (the default without DEFINITIONS)")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove definitions from the capture: those whose names you give as DEFINITIONS (--list prints the names), or without DEFINITIONS all")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each definition in the capture")
 	return cmd
 }
 

@@ -65,31 +65,36 @@ func callCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call [METHOD]",
 		Short: "Call a method of a server with messages in JSON",
-		Long: `call sends messages to a method, /pkg.Service/Method, and prints the answers as JSON,
-one per line. If the server answers with an error, call prints the error on stderr as
-JSON, and the exit status is 64 plus the number of the error code.
+		Long: `call sends messages to the RPC method METHOD, such as pkg.Service/Method, and
+prints each message of the answer as JSON on one line. If the server answers with an
+error, call prints the error as JSON on stderr. The exit status is then 64 plus the
+number of the error code.
 
---data is a message as JSON, @FILE to read a file, or - to read stdin. For a
-client-streaming method, the data may contain several messages, one after the other.
-Without --data, call sends an empty message, or, for a client-streaming method, messages
-from stdin. For a bidirectional method, call sends each message as soon as it has read the
-message, and prints each answer as soon as it arrives.
+--data contains the message as JSON; @FILE reads the message from the file FILE, and -
+from stdin. For a client-streaming method, write several messages one after the other.
+Without --data, call sends an empty message; for a client-streaming method, call then
+reads the messages from stdin. For a bidirectional method, call sends each message as
+soon as it has read the message, and prints each message of the server as soon as it
+arrives.
 
-call searches for the definition of the method in --proto, UNWIRE_PROTO, the capture of
---like, and unwire.yaml, in this order. If none of them defines the method, call asks the
-server for the definition by server reflection. With -o, call also stores definitions of
---proto or of the server in the capture, unless the capture defines the method already.
+call needs the .proto definition of the method. call looks for it in --proto, in
+UNWIRE_PROTO, in the capture of --like, and in unwire.yaml, in this order. If the
+definition is in none of these, call asks the server for the definition by gRPC server
+reflection. With -o, call writes the call and its answer to a capture (a file with
+recorded traffic). If this capture has no definition of the method, call also copies the
+definitions from --proto or from the server to the capture.
 
---like copies the method, the server, the headers and the protocol from a recorded
-exchange. call does not accept a secret itself as an argument. It reads secrets from the
-environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or from a
-reference in --header: NAME=env:VARIABLE, NAME=file:FILE or
-NAME=keyring:SERVICE/ACCOUNT. call sends the value of --header as it is, so the value for
-authorization includes the scheme, as in 'Bearer TOKEN'. Only a token of UNWIRE_TOKEN or
---credentials without a scheme gets 'Bearer '.
+With --like F.uwc#ID, call uses the method, the server, the headers and the protocol of
+this recorded exchange. call rejects a secret, such as a token, that you write on the
+command line, because other users of this machine can read it there. call reads secrets
+from the environment (UNWIRE_TOKEN, UNWIRE_HEADER_X_API_KEY), from --credentials, or
+from the source that --header names: NAME=env:VARIABLE, NAME=file:FILE or
+NAME=keyring:SERVICE/ACCOUNT. If you give the secret for the header authorization with
+--header, the secret must begin with the scheme, as in 'Bearer TOKEN'. If this secret
+comes from UNWIRE_TOKEN or --credentials and has no scheme, call adds 'Bearer '.
 
-call sends requests only to this machine. To call another host, give --live and
---allow-host.`,
+call sends requests only to servers on this machine. To call another host, give --live
+and --allow-host.`,
 		Example: `  unwire call shop.v1.Orders/PlaceOrder --data '{"customerId":"c1"}' --to http://127.0.0.1:8080
   unwire call shop.v1.Orders/Track --data @request.json --to https://127.0.0.1:9440 --upstream-ca ca.pem --proto proto/
   unwire call talk.v1.Talk/Chat --data - --protocol grpc --to http://127.0.0.1:8080 -o F.uwc < messages.jsonl
@@ -104,12 +109,12 @@ call sends requests only to this machine. To call another host, give --live and
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "message to send, as JSON, @FILE or - for stdin (default: an empty message; stdin for a client-streaming method)")
-	flags.StringVar(&f.like, "like", "", "copy the method, server, headers and protocol from this recorded exchange, F.uwc#ID")
-	flags.StringVar(&f.proto, "proto", "", "definitions of the method (default: UNWIRE_PROTO, unwire.yaml, or server reflection by the called server)")
-	flags.StringVar(&f.codec, "codec", "", "encoding of messages: json or proto (default: proto, or the codec of --like)")
-	flags.StringArrayVar(&f.headers, "header", nil, "header to send: NAME=VALUE, or for a secret NAME=REFERENCE, such as env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT")
-	flags.StringVarP(&f.out, "output", "o", "", "capture file to which unwire adds a record of the call")
+	flags.StringVar(&f.data, "data", "", "message that call sends: JSON, @FILE for the content of FILE, or - for stdin (default: an empty message; for a client-streaming method, stdin)")
+	flags.StringVar(&f.like, "like", "", "use the method, server, headers and protocol of this recorded exchange, F.uwc#ID")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions that contain the method (default: UNWIRE_PROTO, else the capture of --like, else unwire.yaml, else call asks the server by server reflection)")
+	flags.StringVar(&f.codec, "codec", "", "encoding of the messages: json or proto (default: the encoding in the exchange of --like, else proto)")
+	flags.StringArrayVar(&f.headers, "header", nil, "send this header: NAME=VALUE; for a secret, NAME=env:VARIABLE, NAME=file:FILE or NAME=keyring:SERVICE/ACCOUNT, from which call reads the value")
+	flags.StringVarP(&f.out, "output", "o", "", "write the call and its answer to this capture file; if the file exists, append them")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request without sending it")
 	f.serverFlags(cmd)
 	return cmd
@@ -118,14 +123,14 @@ call sends requests only to this machine. To call another host, give --live and
 // serverFlags adds the flags about the server and the connection to it.
 func (f *callFlags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.To, "to", "", "URL of the server; a path in the URL precedes the path of the method (default: the server of --like)")
-	flags.StringVar(&f.protocol, "protocol", "", "protocol of the call: connect, grpc or grpc-web (default: connect, or the protocol of --like)")
+	flags.StringVar(&f.To, "to", "", "URL of the server; if the URL has a path, call puts this path before the path of the method (default: the server of --like)")
+	flags.StringVar(&f.protocol, "protocol", "", "protocol of the call: connect, grpc or grpc-web (default: the protocol in the exchange of --like, else connect)")
 	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2 without TLS for a http:// URL; gRPC and bidirectional methods always use HTTP/2")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
-	flags.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded exchange is marked as unverified")
-	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
+	flags.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the capture of -o marks the exchange as unverified")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
 	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop the call after this time")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials, such as tokens, with the call")
 }

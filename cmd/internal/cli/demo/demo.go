@@ -42,18 +42,20 @@ func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Show what unwire does, with clients of a built-in local server: record, decode, infer, replay",
+		Short:   "Show the main functions of unwire with a client of a local server",
 		Example: "  unwire demo\n  unwire demo -o demo.uwc",
-		Long: `demo starts a stand-in server and a recording proxy on loopback, and runs real clients
-through the proxy (connect-go, and connect-es on Node if --node-client is set). demo then
-prints the decoded frames, the chat's answer, inferred types of fields, a check of the
-traffic against the definitions, and the result of replaying an edited request. The
-capture file remains. No data leaves this machine.`,
+		Long: `demo shows the main functions of unwire, and sends no data to other machines.
+demo starts a local server ('unwire standin') and a recording proxy, and runs a client
+through the proxy. The client uses connect-go; with --node-client, demo also runs a
+connect-es client on Node. From the recorded traffic, demo then prints the decoded
+messages, the answer in the chat, and the inferred types of fields. demo also compares
+the messages with .proto definitions, and sends an edited request again. The capture
+file remains, so that you can examine it with other commands.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default "+demoFile+", numbered if that exists)")
-	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "also run the demo's Node client from this folder, whose npm packages must be installed")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file that demo writes (default "+demoFile+"; if this file exists, a name with a number)")
+	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "also run the demo's Node client, which is in this folder; its npm packages must be installed")
 	return cmd
 }
 

@@ -67,37 +67,45 @@ type decodeFlags struct {
 	json bool
 }
 
+// decodeLong is the prose of the help of 'unwire decode'.
+const decodeLong = `decode prints protobuf bytes as text or JSON, without a schema. 'unwire encode'
+converts the output back to the same bytes, also if the bytes are not valid protobuf.
+The input is a message of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument).
+A file contains raw bytes, hex or base64. decode also reads the output of a hex dump, a
+byte array or a string of source code, and a data: URL. The bytes can be one message,
+several messages that each follow their length, or gRPC frames, which begin with a
+5-byte header. The bytes may be compressed with gzip or zstd.
+
+If the value of a field is itself in another format (hex, base64, gzip, JSON, gRPC
+frames), decode also prints the content of the value. The lines with this content are
+below the value, and begin with #|. You can edit the value, or the lines with its
+content; encode then builds the value from the edited lines. If the input is truncated
+or malformed, decode reports the offset and the reason, and decodes the other bytes.
+
+If decode knows the type of the message, it prints the names of fields as comments. For
+a message of a capture, decode finds the type in the .proto definition of the method.
+For a file, give the name of the type with --type.
+
+--plain is several times faster, because decode then does not infer types. decode prints
+no comments about possible types, and no content of values in other formats. decode
+prints a length-delimited value as text if all its characters are printable. If the
+value is not such a text, decode prints it as a message if it consists of valid fields,
+and otherwise as hex.
+
+With --as 1.2:string, decode reads field 1.2 as a string instead of inferring its type.
+If the input is a message of a capture, decode stores this choice in the capture, for
+all messages of the same method and direction. With --once, decode does not store the
+choice. --as 1.2:auto deletes the stored choice for field 1.2. Use --as delimited32be or
+delimited32le only for captured connections without HTTP, in which a length of 4 bytes
+precedes each message.`
+
 // decodeCommand returns the command 'unwire decode'.
 func decodeCommand(a *app.App) *cobra.Command {
 	var f decodeFlags
 	cmd := &cobra.Command{
 		Use:   "decode [FILE|FRAME|-]",
 		Short: "Decode bytes to text, which 'unwire encode' can turn back into bytes",
-		Long: `decode prints protobuf bytes as text or JSON, without a schema. The input can be
-malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The
-input is a frame of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument). A
-file contains raw bytes, hex or base64. Hex can be a hex dump, or a byte array or string
-of source code; base64 can be a data: URL. The bytes are one message, delimited messages
-(each after its length), or gRPC frames with 5-byte headers. They may be compressed with
-gzip or zstd.
-
-If a value contains another format (hex, base64, gzip, JSON, frames), decode prints
-its content below it, in lines that begin with #|. You can edit either the content or
-the value; encode rebuilds the value from edited content. If the input is truncated or
-malformed, decode reports the offset and the reason, and decodes the rest.
-
-decode prints field names as comments, if it knows the message type. For a frame of a
-capture, the definitions of its method contain the type; for a file, --type names it.
-
---plain prints only what is on the wire, which is several times faster: no comments on
-possible types, and no content inside values. A payload is printed as text if all its
-characters are printable, else as a message if it consists of fields, else as hex.
-
---as 1.2:string makes decode read field 1.2 as a string. If the input is a frame of a
-capture, decode stores this choice in the capture, for all messages of the same method
-and direction. With --once, decode does not store the choice; --as 1.2:auto deletes the
-stored choice for field 1.2. --as delimited32be or delimited32le (lengths of 4 bytes) is only for
-connections without HTTP in a capture.`,
+		Long:  decodeLong,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode
@@ -111,19 +119,19 @@ connections without HTTP in a capture.`,
 			return runDecode(cmd.Context(), a, f, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.in, "in", "auto", "encoding of the input: auto, raw, hex or base64")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "how the bytes are divided into messages: auto, message, frames (gRPC), delimited (varint lengths), delimited32be or delimited32le; or PATH:TYPE, such as 1.2:string, to choose the type of a field")
-	cmd.Flags().BoolVar(&f.once, "once", false, "use the type of --as PATH:TYPE only for this output, without storing it in the capture")
-	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2: all candidate types with their evidence")
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
-	cmd.Flags().BoolVar(&f.plain, "plain", false, "print only what is on the wire, without inferring types: much faster for large files")
-	cmd.Flags().BoolVar(&f.full, "full", false, "with --hex, print long values completely")
+	cmd.Flags().StringVar(&f.in, "in", "auto", "encoding of the input: auto (decode detects it), raw, hex or base64")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "how the input is divided into messages: message (the input is one message), frames (gRPC's 5-byte header precedes each message), delimited (a varint with the length precedes each message), delimited32be or delimited32le (a length of 4 bytes precedes each message), or auto (decode detects it); or PATH:TYPE, such as 1.2:string, to read a field as this type")
+	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "explain how decode inferred the type of this field, such as 1.2: list all possible types, and the observations for and against each type")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of each field, in hex; decode truncates long values")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, "do not infer types: print only field numbers, wire types and values; this is much faster for large files")
+	cmd.Flags().BoolVar(&f.full, "full", false, "with --hex: do not truncate long values")
 	options.Alias(cmd.Flags(), "all", "full")
-	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&f.format, "format", "text", "output format: text or json")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each message of an exchange when it is recorded, until the exchange ends")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
-	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, such as pkg.Message; its field names are printed as comments")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, such as pkg.Message; decode then prints field names as comments")
 	return cmd
 }
 

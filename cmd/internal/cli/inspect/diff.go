@@ -63,31 +63,36 @@ func diffCommand(a *app.App) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Compare two frames, exchanges or captures by structure",
-		Long: `diff compares messages by field path, not by byte. A and B are two frames, two exchanges,
-two captures, or two files. A file contains JSON or protobuf (also in hex, base64 or
-gzip). If a file contains several messages, diff prints them as client frame 0, client
-frame 1, and so on.
-Between two captures, diff pairs the exchanges by method, order and similarity.
+		Short: "Compare the fields of two messages, exchanges or captures",
+		Long: `diff decodes messages, and compares the fields that have the same path, such as
+1.2. A and B are two messages (frames), two exchanges (requests with their answers), two
+captures (files with recorded traffic), or two other files. Another file than a capture
+contains JSON, or protobuf as raw bytes, hex, base64 or gzip. If a file contains several
+messages, diff calls them client frame 0, client frame 1, and so on. For two captures,
+diff compares each exchange of A with the exchange of B that has the same method and is
+the most similar.
 
-diff pairs the elements of a repeated field by their content, or by a field that is
-probably a key, such as an ID. An element that moved is reported as moved, not as changed.
-If a stream sent a text in pieces, diff joins the pieces before it compares them.
+In a repeated field, diff compares the elements that have the same content, or the same
+value in a field that is probably a key, such as an ID. If an element has another
+position in B, diff reports it as moved, and not as changed. If a stream sent a text in
+pieces, diff joins the pieces before it compares the text.
 
-diff ignores IDs, times and tokens that differ in every run, if each value in A
-corresponds to exactly one value in B. The summary counts the ignored differences, and
---volatile reports them. diff also ignores the order of fields, of map entries, and of the
-frames of a stream. Field names are printed if the definitions describe the method.
+IDs, times and tokens are different in every run of a program. diff ignores such
+differences if each value in A always corresponds to the same value in B. The summary
+contains the number of ignored differences; with --volatile, diff reports them as
+differences. diff also ignores the order of fields, of map entries, and of the frames of
+a stream. diff prints field names if .proto definitions describe the method.
 
-With --forwarded, diff takes one exchange or frame that 'unwire capture --rules' or
---intercept changed, and compares the data that unwire received (A) with the data that
-unwire forwarded (B).
+With --forwarded, the only argument is one exchange or frame that was changed during the
+recording ('unwire capture' with --rules or --intercept). diff then compares the data
+that unwire received (A) with the data that unwire forwarded (B).
 
-With --series, diff compares any number of messages or exchanges of one method, or all
-exchanges of --method in the captures. For each path, diff reports whether the value is
-constant, and how it varies otherwise.
+With --series, diff compares any number of messages or exchanges of one method. --method
+selects all exchanges of a method in the captures. For each field path, diff reports
+whether all messages have the same value. If the values differ, diff describes how they
+vary.
 
-The exit status is 1 if there is a difference.`,
+The exit status is 1 if diff found a difference.`,
 		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff --forwarded F.uwc#2\n  unwire diff --hex old.bin new.bin\n  unwire diff old.uwc new.uwc\n" +
 			"  unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3\n  unwire diff --series --method Run F.uwc",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -115,21 +120,21 @@ The exit status is 1 if there is a difference.`,
 
 // add registers the flags of diff with the command.
 func (f *diffFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per difference, including ignored ones")
-	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences, and with --series also paths with a constant value")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each difference, also for ignored differences")
+	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list the differences that diff ignores; with --series, also list fields that always have the same value")
 	options.Alias(cmd.Flags(), "all", "show-ignored")
-	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count values that differ in every run (IDs, times, tokens) as differences")
-	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore the field at this path, such as 1.2 (without indexes), and all fields in it; can be repeated")
+	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "do not ignore IDs, times and tokens that are different in every run; report them as differences")
+	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "do not compare the field at this path, such as 1.2 (without indexes), and the fields nested in it; can be repeated")
 	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "print A in a left column and B in a right column")
-	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline, side, tsv or json")
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of differing values")
+	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline (both values in one line), side (A and B in two columns), tsv (columns separated by tabs) or json")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of values that differ, in hex")
 	cmd.Flags().IntVar(&f.context, "context", 8, "number of unchanged words or lines to print around a change in a long text")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare what unwire received with what it forwarded, for one exchange or frame that a rule changed")
-	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments with each other, and report which field paths vary")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for one exchange or message that a rule (capture --rules) changed: compare the data that unwire received with the data that unwire forwarded")
+	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments with each other, and report the fields whose values differ")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series: compare the exchanges of this method (Run or pkg.Service/Run)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names; the word none turns names off (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which diff takes field names; with the word none, diff prints only field numbers (default: the definitions in the capture, else the built-in definitions)")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.typ, "type", "", "when two files are compared: full name of their message type, for field names")
+	cmd.Flags().StringVar(&f.typ, "type", "", "if A and B are files: full name of the type of their messages, such as pkg.Message, so that diff can print field names")
 }
 
 // check returns an error if flags exclude each other. It also sets format for --json and --side-by-side.

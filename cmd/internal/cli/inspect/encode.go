@@ -22,27 +22,28 @@ func encodeCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encode [FILE|-]",
 		Short: "Encode the text or JSON of 'unwire decode' back to bytes",
-		Long: `encode reads the output of 'unwire decode', or Protoscope text, and writes the bytes
-in their original encoding (hex, base64, gzip). encode recomputes lengths. If you
-edited the content of a value, in lines that begin with #|, encode rebuilds the value.
-The gzip or zstd bytes of a rebuilt value may differ from those of the original
-compressor.
+		Long: `encode reads the output of 'unwire decode', also after you edited it, or
+Protoscope text. encode writes the bytes in the encoding of the original input (raw,
+hex, base64, gzip), and computes the lengths of edited fields. The lines that begin with
+#| show the content of a value in another format. If you edit these lines, encode builds
+the value from them. If the value is compressed (gzip or zstd), its new bytes can differ
+from the original bytes, also in parts that you did not edit.
 
---in protojson and --in prototext read the output of 'unwire show --format', and need
-the definitions of the type. prototext names the type in its first line; protojson needs
---type.`,
+With --in protojson or --in prototext, encode reads the output of 'unwire show
+--format'. encode then needs the .proto definitions of the message type. The first line
+of prototext output names the type; for protojson, give the type with --type.`,
 		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin\n  unwire encode --in protojson --type F.uwc#2/up/0 frame.json > frame.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), a, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text, json, protojson or prototext")
+	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text (output of 'unwire decode'), json (output of 'unwire decode --json'), protojson or prototext (output of 'unwire show --format')")
 	options.Alias(cmd.Flags(), "format", "in")
-	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type, or the address of a frame of this type, such as F.uwc#1/up/0")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: definitions of the message type (default: the built-in definitions)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write the bytes to; - writes them to stdout even on a terminal")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes in base64 or the name of the output file")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "with --in protojson or prototext: full name of the message type, such as pkg.Message, or the address of a captured message of this type, such as F.uwc#1/up/0")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "with --in protojson or prototext: .proto definitions that contain the message type (default: the built-in definitions)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to which encode writes the bytes; with -, encode writes them to stdout, also on a terminal")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes in base64; with -o, the object contains the name of the output file instead of the bytes")
 	return cmd
 }
 

@@ -71,24 +71,30 @@ func extractCommand(a *app.App) *cobra.Command {
 		Use:     "chat F.uwc [ID]",
 		Aliases: []string{"extract"},
 		Short:   "Find the chat conversation in an exchange: prompt, thinking, tool calls, answer",
-		Long: `chat (formerly extract) finds chat conversations without a schema. It joins the text of
-each field over the frames of an exchange, and estimates the role of each text: answer,
-thinking, tool call, tool result, prompt, system prompt, metadata or ID. Each text has a
-score from 0 to 1, with the reasons for it.
+		Long: `chat (formerly extract) finds conversations between a user and an AI model,
+without a schema. Many servers send a text in pieces; chat joins the pieces of each
+field. chat then estimates the role of each text: answer, thinking, tool call, tool
+result, prompt, system prompt, metadata or ID. For each text, chat prints a score from 0
+(the role is improbable) to 1, and the reasons for the score.
 
-chat reports an exchange as a conversation only if its structure supports this: texts
-that arrive in pieces, roles, lists of messages, model names, token counts, or a
-question with one answer. To list the texts of other exchanges too, give --empty or the ID of an exchange.
+chat regards an exchange (a request with its answer) as a conversation only if the
+exchange contains typical elements of a conversation: texts in pieces, names of roles,
+lists of messages, names of models, token counts, or a question with one answer. With
+--empty, or if you give the ID of an exchange, chat also lists the texts of exchanges
+that do not contain a conversation.
 
-chat prints the conversation in order, the number of tokens that the server reported, the
-final error, and the candidates: all texts of the exchange, best score first.
+For each conversation, chat prints the texts in order, the number of tokens that the
+server reported, and the error with which the exchange ended. Then chat lists all texts
+of the exchange with their scores (the candidates), the highest score first.
 
-To correct a wrong role, use --label with the candidate's path and its true role. chat
-appends the path and the role to a labels file. 'unwire chat fit' computes new weights
-from the labels, for --weights. 'unwire chat weights' prints the
-weights that chat uses without that flag.
+chat estimates a role from features of the text, such as its length. A weight says how
+much a feature counts for a role. If chat printed a wrong role, give the path of the
+text and its true role with --label. chat appends the path and the role to a labels
+file. From this file, 'unwire chat fit' computes new weights, which you then give to
+chat with --weights. 'unwire chat weights' prints the weights that chat uses by default.
 
-If a capture has the same name as a subcommand, write it as a path: ./fit.`,
+If the name of a capture is also the name of a subcommand, such as fit, write the
+capture as ./fit.`,
 		Example: `  unwire chat F.uwc 2
   unwire chat --json F.uwc | jq -r .answer
   unwire chat --follow F.uwc
@@ -104,16 +110,16 @@ If a capture has the same name as a subcommand, write it as a path: ./fit.`,
 			return runExtract(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per exchange")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the answer while it is recorded, until the exchange ends (without an ID: until interrupted)")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "treat each call separately, even if several calls form one conversation")
-	cmd.Flags().BoolVar(&f.empty, "empty", false, "also list exchanges without a conversation, with their texts")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each exchange")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the model's answer while it is recorded, until the exchange ends; without an ID, until you interrupt chat")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "if the client split one conversation over several calls: treat each call as a separate conversation")
+	cmd.Flags().BoolVar(&f.empty, "empty", false, "also list the texts of exchanges that do not contain a conversation")
 	options.Alias(cmd.Flags(), "all", "empty")
-	cmd.Flags().IntVar(&f.top, "top", 8, "number of candidates, i.e. texts with a possible role, to print for each exchange (--json prints all)")
-	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: from unwire.yaml, or the built-in weights)")
-	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append to the labels file that the text at PATH has this role: "+transcript.RoleList())
-	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file to which --label appends")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: only error details have names, from the definitions in the capture or the built-in ones; the word none turns names off)")
+	cmd.Flags().IntVar(&f.top, "top", 8, "number of texts with their scores to print for each exchange; --json prints all texts")
+	cmd.Flags().StringVar(&f.weights, "weights", "", "file with the weights by which chat estimates roles, written by 'unwire chat fit' (default: the file that unwire.yaml names, else the built-in weights)")
+	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: write to the file of --labels that the text in the field PATH has this true role: "+transcript.RoleList())
+	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "file to which --label appends the true roles of texts")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which chat takes field names; with the word none, chat prints only field numbers (default: chat prints names only in error details, and takes them from the definitions in the capture, else from the built-in definitions)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }

@@ -23,12 +23,14 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
 		Short: "Compute weights for 'unwire chat' from a labels file",
-		Long: `'unwire chat' estimates the role of a text by a weighted sum of the text's features. fit
-computes new weights from the labels that 'unwire chat --label' collected, by
-multinomial logistic regression. The regression is regularized towards the start
-weights, so weights without labelled examples stay unchanged. fit prints how many
-labels are predicted correctly by the old weights, by the new weights, and in
-cross-validation. The last number is the expected accuracy for similar captures.`,
+		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by a
+weighted sum of the text's features. 'unwire chat --label' stores true roles of texts in
+a labels file. fit computes new weights from this file by multinomial logistic
+regression. A weight differs from its start weight only if the labels give a reason for
+this. For example, a weight does not change if no text in the labels file has its
+feature. fit prints for how many texts the old weights give the true role, for how many
+the new weights do, and the result of a cross-validation. The result of the
+cross-validation is the accuracy that you can expect for similar captures.`,
 		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
 		Args:    app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -58,11 +60,11 @@ cross-validation. The last number is the expected accuracy for similar captures.
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "-", "weights file to write (default: stdout)")
+	cmd.Flags().StringVarP(&out, "output", "o", "-", "file to which fit writes the new weights (default: stdout)")
 	options.Alias(cmd.Flags(), "out", "output")
-	cmd.Flags().StringVar(&start, "start", "", "weights file with the start weights (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "regularization strength: a start weight counts as much as this number of labels")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report on stderr as JSON")
+	cmd.Flags().StringVar(&start, "start", "", "file with the weights from which fit starts (default: the built-in weights)")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "how much a start weight counts against the labels: as much as this number of labelled texts")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report about correct roles on stderr as JSON")
 	return cmd
 }
 

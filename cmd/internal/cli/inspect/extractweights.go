@@ -16,9 +16,11 @@ func extractWeightsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "weights [FILE]",
 		Short: "Print the built-in weights of 'unwire chat', or how a weights file differs from them",
-		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by the text's
-features. weights prints how much each feature adds to the log odds of each role. With
-FILE, it prints only the rows that differ from the built-in weights, as OLD>NEW.`,
+		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by the
+text's features. weights prints a table of the built-in weights: how much each feature
+adds to the log odds of each role (a higher value makes the role more probable). With
+FILE, weights prints only the rows that differ from the built-in weights, as
+BUILT-IN>NEW.`,
 		Example: "  unwire chat weights\n  unwire chat weights --json > weights.json\n  unwire chat weights weights.json",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -24,7 +24,6 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode/fieldpath"
 	"unwire/decode/search"
-	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -79,24 +78,27 @@ type grepFlags struct {
 // grepCommand returns the command 'unwire grep'.
 func grepCommand(a *app.App) *cobra.Command {
 	var f grepFlags
-	split := proto.Profile().Split
 	cmd := &cobra.Command{
 		Use:   "grep [PATTERN] F.uwc…",
-		Short: "Find text, bytes, numbers and field paths inside decoded frames",
-		Long: `grep searches the decoded frames of captures, including compressed data, hex and
-base64 in strings, JSON, and nested messages. grep prints one line per match: the
-frame, the path and the type of the field, and the match with its surroundings. grep
-also finds text that is split over several frames in the same field, and prints the
-first of these frames. grep also searches notes ('unwire note').
+		Short: "Find text, bytes, numbers and field paths inside decoded messages",
+		Long: `grep decodes the messages (frames) in captures (files with recorded traffic), and
+searches the values of their fields, also in nested messages. grep also searches
+compressed data, JSON, and hex or base64 in strings. For each match, grep prints one
+line: the address of the frame, the path and the type of the field, and the match with
+the text around it. If a stream sends a text in pieces, grep also finds matches that
+begin in one frame and end in another, and prints the frame with the beginning. grep
+also searches the notes that you wrote with 'unwire note'.
 
-PATTERN is a regular expression (RE2), or literal text with -F. Instead of PATTERN,
-use --bytes to search for bytes, or --number for a number in any encoding (varint,
-zigzag, fixed, packed, JSON). --path limits the search to the fields at a path;
-without a pattern, grep lists these fields.
+PATTERN is a regular expression in RE2 syntax; with -F, grep searches for the text
+PATTERN itself. To search for bytes, use --bytes instead of PATTERN. To search for a
+number, use --number: grep finds the number in all encodings (varint, zigzag, fixed,
+packed, JSON). With --path, grep searches only the fields at this path. If you give
+--path without PATTERN, grep lists all values of these fields.
 
---filter limits the search to some exchanges and frames; 'unwire ls --help' explains
-the language. For example, --filter 'host:api.* dir:down code:!ok' selects the
-server's frames in failed calls to hosts that match api.*.
+With --filter, grep searches only the exchanges and frames that match the filter;
+'unwire ls --help' explains filters. For example, with --filter 'host:api.* dir:down
+code:!ok', grep searches only the server's messages in failed calls to hosts such as
+api.example.com.
 
 The exit status is 0 if grep found a match, and 1 otherwise.`,
 		Example: `  unwire grep -i 'hello world' F.uwc
@@ -111,23 +113,23 @@ The exit status is 0 if grep found a match, and 1 otherwise.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.pattern, "regexp", "e", "", "pattern to search for, even if it looks like a flag or is the name of a file")
-	fl.BoolVarP(&f.fixed, "fixed", "F", false, "treat the pattern as literal text, not as a regular expression")
-	fl.BoolVarP(&f.fold, "ignore-case", "i", false, "ignore case")
+	fl.StringVarP(&f.pattern, "regexp", "e", "", "the pattern to search for, as a flag: useful if the pattern begins with - or is also the name of a file")
+	fl.BoolVarP(&f.fixed, "fixed", "F", false, "search for the text PATTERN itself, not for a regular expression")
+	fl.BoolVarP(&f.fold, "ignore-case", "i", false, "do not distinguish upper and lower case")
 	fl.StringVar(&f.hex, "bytes", "", "find these bytes, in hex")
 	options.Alias(fl, "hex", "bytes")
-	fl.StringVar(&f.number, "number", "", "number to find, in any encoding")
-	fl.StringVar(&f.path, "path", "", "search only fields with this path: numbers joined by dots; * matches one field, ** any number of fields, [n] one element")
+	fl.StringVar(&f.number, "number", "", "find this number, in all encodings: varint, zigzag, fixed, packed, JSON")
+	fl.StringVar(&f.path, "path", "", "search only fields with this path, such as 1.2: field numbers joined by dots; * stands for one field, ** for any number of nested fields, and [0] for the first element of a repeated field")
 	app.SplittingFlag(fl, &f.as)
-	fl.BoolVar(&f.headers, "headers", false, "also search URLs and headers")
-	fl.StringVar(&f.dir, "dir", "", "search only client data (up) or server data (down)")
-	fl.StringVar(&f.method, "method", "", "search only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+"; * matches any text")
+	fl.BoolVar(&f.headers, "headers", false, "also search the URLs and the headers of exchanges")
+	fl.StringVar(&f.dir, "dir", "", "search only messages from the client (up) or only messages from the server (down)")
+	fl.StringVar(&f.method, "method", "", "search only calls of this method, such as Run or pkg.Service/Run; * matches any text")
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.proto, "proto", "", protoUsage)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per match")
-	fl.BoolVarP(&f.list, "exchanges", "l", false, "print only the addresses of exchanges with a match")
+	fl.BoolVarP(&f.list, "exchanges", "l", false, "print only the addresses of the exchanges that contain a match, such as F.uwc#7")
 	options.Alias(fl, "list", "exchanges")
-	fl.BoolVarP(&f.count, "count", "c", false, "print the number of matches per exchange")
+	fl.BoolVarP(&f.count, "count", "c", false, "print only the number of matches in each exchange")
 	return cmd
 }
 

@@ -49,14 +49,15 @@ func lsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls F.uwc…",
 		Short: "List the exchanges of captures",
-		Long: `ls lists the exchanges of captures, ordered by start time. With several captures, each
-line includes the name of the capture. On a terminal, ↑ marks what the client sent, and ↓
-what it received from the server.
+		Long: `ls lists the exchanges of captures (files with recorded traffic), ordered by
+start time. An exchange is one request with its answer. If you give several captures,
+each line contains the name of the capture. On a terminal, ↑ marks the number of bytes
+that the client sent, and ↓ the number of bytes that the server sent.
 
 ` + filterHelp + `
 
-ls --follow first lists the finished exchanges, and then each exchange that ends while
-the capture is recorded, until you interrupt ls.`,
+ls --follow first lists the finished exchanges. While the recording continues, ls then
+prints each exchange when it ends, until you interrupt ls.`,
 		Example: `  unwire ls F.uwc
   unwire ls --filter 'code:!ok or duration>2s' F.uwc
   unwire ls --filter 'host:api.* method:Run dir:down text:"rate limit"' F.uwc
@@ -68,10 +69,10 @@ the capture is recorded, until you interrupt ls.`,
 	}
 	fl := cmd.Flags()
 	filterFlag(a, cmd, &f.filter)
-	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; the prefix - reverses the order")
-	fl.BoolVar(&f.follow, "follow", false, "after the list, print each exchange that ends while the capture is recorded")
+	fl.StringVar(&f.sort, "sort", "", "sort the list by time, size, duration, code, host or method; a - before the word reverses the order, as in -duration")
+	fl.BoolVar(&f.follow, "follow", false, "after the list, continue: print each further exchange when it ends, while the capture is being recorded")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per exchange")
-	fl.StringVar(&f.proto, "proto", "", strings.Replace(protoUsage, "field names", "field names in filters", 1))
+	fl.StringVar(&f.proto, "proto", "", ".proto definitions with the field names that --filter may use; the word none means no definitions (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, unwire.yaml, and the built-in definitions)")
 	return cmd
 }
 
@@ -232,34 +233,41 @@ func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, a
 }
 
 // filterHelp explains --filter.
-const filterHelp = `--filter selects exchanges by one or more terms. An exchange must match all terms; you
-can also combine terms with and, or, not and parentheses. A term is a key with a value,
-in which * and ? are wildcards, and a ! before the value means not:
+const filterHelp = `--filter selects exchanges by one or more conditions. ls lists an
+exchange if it matches all conditions; you can also combine conditions with and, or, not
+and parentheses. A condition is a key, such as host, and a value. In a value, * matches
+any text, and ? matches one character. A ! before the value excludes the exchanges that
+have this value. These are examples of all kinds of conditions:
 
-  host:api.*          host of the URL
-  method:Run          RPC method: Run, Service/Run or package.Service/Run
-  code:!ok            result of the call: ok, or the name of an error code
-  status>=400         HTTP status
-  size>1KB            body bytes of both directions; up>1KB and down>1KB are for one
-  duration>2s         time from the start to the end
-  started>-10m        start of the exchange, here within the last 10 minutes
-  protocol:grpc       connect, grpc, grpc-web, sse, http, websocket, tcp, tls and others
-  client:node         process name, product or address of the client
-  header:x-id=7       header or trailer field, and its value
-  is:failed           state: failed, open (not ended yet), edited (by rules) and others
-  note:x              text of a note; mark:star is for a mark
-  text:"rate limit"   text in a message
-  path:1.7="x*"       value of a field in a message
-  type:shop.v1.Item   type of a message
-  dir:down            message from the server (down) or from the client (up)
+  host:api.*          the URL has this host
+  method:Run          the RPC method is Run; also Service/Run or package.Service/Run
+  code:!ok            the call failed: its result is not ok; code:not_found selects one error code
+  status>=400         the HTTP status is at least 400
 
-The last four keys describe messages: an exchange matches if one of its messages does. A
-word without a key selects exchanges with a message that contains this text. Shell
-completion ('unwire completion --help') offers all keys.`
+  size>1KB            the two bodies together are larger than 1,000 bytes; up>1KB is a condition
+                      for the request's body, down>1KB for the answer's body
+  duration>2s         the exchange took longer than 2 seconds
+  started>-10m        the exchange started within the last 10 minutes
+  protocol:grpc       the protocol is grpc; others are connect, grpc-web, sse, http, websocket,
+                      tcp, tls
+  client:node         the client's program, product or address is node
+  header:x-id=7       a header or trailer has this name and value
+  is:failed           the exchange failed; also is:open (not ended yet), is:edited (changed by
+                      rules) and others
+  note:x              you wrote a note with the text x ('unwire note'); mark:star selects a mark
+  text:"rate limit"   a message contains this text
+  path:1.7="x*"       field 1.7 of a message has a value that begins with x
+  type:shop.v1.Item   a message, or a message nested in it, has this type
+  dir:down            a message came from the server; dir:up is for messages of the client
+
+The last four conditions are about messages: if you combine them, one message of the
+exchange must match all of them. A word without a key, such as timeout, selects the
+exchanges with a message that contains this word. Shell completion ('unwire completion
+--help') completes all keys.`
 
 // filterFlag adds the flag --filter to a command; its value is stored in to.
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "filter", "", "select exchanges by this filter, such as 'host:api.* code:!ok'")
+	cmd.Flags().StringVar(to, "filter", "", "process only the exchanges (requests with their answers) that match these conditions, such as 'host:api.* code:!ok'; 'unwire ls --help' explains the conditions")
 	err := cmd.RegisterFlagCompletionFunc("filter", func(_ *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return completeFilter(a.Ctx, a, args, text), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})

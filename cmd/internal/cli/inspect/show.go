@@ -26,34 +26,44 @@ import (
 )
 
 // protoUsage is the help of --proto.
-const protoUsage = "definitions for field names; the word none turns names off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)"
+const protoUsage = ".proto definitions, from which unwire takes field names; with the word none, unwire prints only field numbers (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, unwire.yaml, and the built-in definitions)"
+
+// showLong is the prose of the help of 'unwire show'.
+const showLong = `show prints one exchange (a request with its answer): the headers, and then the
+frames in the order of their time. A frame is one message. ↑ marks headers and frames
+that the client sent, ↓ those that the server sent. show prints the names of fields if
+.proto definitions describe the method, and otherwise infers the types of fields. If a
+field could have several types, show prints the probability of the most probable type.
+
+On a terminal, show prints one line for several similar frames that follow each other,
+and joins a text that the server sent in pieces. With --full, or if stdout is not a
+terminal, show prints every header and every field. On a terminal, show displays long
+output with the pager in UNWIRE_PAGER or PAGER, or with less.
+
+--format protojson prints frames in the JSON format of protobuf, and --format prototext
+in its text format. Both formats need .proto definitions of the message types. 'unwire
+encode' converts this output back to bytes. The two formats cannot contain fields that
+the definitions lack; show lists these fields on stderr.
+
+If HTTP/2 is not available, some clients replace a bidirectional stream by several
+calls: one call receives all messages of the server, and each further call sends one
+message of the client (RunSSE and BidiAppend in the built-in definitions). If you show
+the first of these calls, show prints the messages of all of them as one stream. show
+marks messages that are missing, repeated or out of order. With --parts or --follow,
+show prints each call separately.
+
+With --as 1.2:string, show reads field 1.2 as a string instead of inferring its type.
+show stores this choice in the capture, so that all commands use it for messages of the
+same method and direction. With --once, show does not store the choice. --as 1.2:auto
+deletes the stored choice for field 1.2.`
 
 // showCommand returns the command 'unwire show'.
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use:   "show F.uwc ID",
-		Short: "Show one exchange: headers and decoded frames",
-		Long: `show prints an exchange's headers and its frames in order. ↑ marks what the client sent
-to the server, ↓ what the server sent to the client. Field names are printed if the
-definitions describe the method. Ambiguous types are printed with their probability.
-
-On a terminal, similar consecutive frames are combined into one line, and streamed text
-is joined. --full prints every header and every field; this is the default if stdout
-is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or less).
-
---format protojson or prototext prints frames in the formats of other protobuf tools,
-and needs definitions; 'unwire encode' reads this output. These formats cannot express
-fields that the definitions lack, so show lists such fields separately, on stderr.
-
-Without HTTP/2, some clients split one bidirectional stream over several calls, such as
-RunSSE and BidiAppend in the built-in definitions. For the first of these calls, show
-prints the whole stream, and marks frames that are missing, repeated or out of order.
-With --parts or --follow, show prints each call separately.
-
---as 1.2:string makes show read field 1.2 as a string, and stores this choice in the
-capture, for all messages of the same method and direction. With --once, show does not
-store the choice; --as 1.2:auto deletes the stored choice for field 1.2.`,
+		Use:     "show F.uwc ID",
+		Short:   "Show one exchange: its headers and decoded messages",
+		Long:    showLong,
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,21 +77,21 @@ store the choice; --as 1.2:auto deletes the stored choice for field 1.2.`,
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, and with --hex every byte (default if stdout is not a terminal; --full=false combines similar frames)")
-	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "do not use a pager for long output")
+	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, and with --hex every byte (default if stdout is not a terminal; --full=false prints one line for several similar messages)")
+	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "print long output directly, without a pager such as less")
 	cmd.Flags().StringVar(&f.format, "format", "text", "output format: text, protojson or prototext")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per frame")
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each message")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of each field, in hex; show truncates long values")
 	options.Alias(cmd.Flags(), "all", "full")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends; without an ID, print the frames of all exchanges")
-	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print frames in time order, one line for consecutive similar frames, also those of exchanges that 'unwire serve' linked to this one")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to choose the type of a field; or how to divide a connection without HTTP into messages: "+app.SplittingNames)
-	cmd.Flags().BoolVar(&f.once, "once", false, "use the type of --as PATH:TYPE only for this output, without storing it in the capture")
-	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the field types that --as stored in the capture")
-	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2 or down:1.2")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "show only this call, even if several calls form one stream")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each message when it is recorded, until the exchange ends; without an ID, print the messages of all exchanges")
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; if 'unwire serve' recorded the capture, also print the messages of the exchanges that belong to this one")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field as this type: PATH:TYPE, such as 1.2:string, or down:1.2:string for messages of the server; or for connections without HTTP: how to divide the bytes into messages: "+app.SplittingNames)
+	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
+	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types of fields that you chose with --as, and that the capture stores")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "explain how unwire inferred the type of this field, such as 1.2, or down:1.2 for messages of the server")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "if the client split one stream over several calls: show only this call, not the whole stream")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
-	cmd.Flags().StringVar(&f.copy, "copy", "", "print the request as a command of curl, grpcurl or buf for a POSIX shell, or as a Go program (go); environment variables replace secrets")
+	cmd.Flags().StringVar(&f.copy, "copy", "", "print a command that sends the same request with curl, grpcurl or buf, or a Go program that sends it (go); the command reads secrets from environment variables")
 	return cmd
 }
 

@@ -47,16 +47,17 @@ func installCommand(a *app.App) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use:   "install F.uwc…",
-		Short: "Configure programs to start 'unwire mcp'",
-		Long: `install adds 'unwire mcp' with the given captures to the configuration of programs that
-use MCP servers: ` + strings.Join(clientconfig.Names(), ", ") + `. install shows the change to each configuration file and asks before it writes.
-Without --client, install configures the programs that it finds.
+		Short: "Configure AI programs so that they start 'unwire mcp'",
+		Long: `install configures AI programs so that they start the server 'unwire mcp' with the given
+captures. The programs are ` + strings.Join(clientconfig.Names(), ", ") + `. install shows the change of each configuration file, and asks before it writes the file.
+Without --client, install configures all of these programs that it finds on this machine.
 
---scope project writes into the working folder, for programs that support a configuration
-file per project, so that the server is available only in this folder; --scope user makes
-the server available everywhere. The other settings and the comments of a configuration
-file are not changed. install does not change a file that it cannot parse. An earlier
-entry with the same name is replaced.`,
+With --scope project, install writes a configuration file in the working folder. A
+program then offers the captures to its agent only in this folder. --scope project works
+only for programs that support a configuration file for each project. With --scope user,
+the captures are available in all folders. install keeps the other settings and the
+comments in a configuration file, and replaces an earlier entry with the same name. If
+install cannot parse a file, it does not change the file.`,
 		Example: `  unwire mcp install F.uwc
   unwire mcp install --client claude-code --client cursor captures/
   unwire mcp install --client codex --dry-run F.uwc
@@ -69,12 +70,12 @@ entry with the same name is replaced.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.clients, "client", nil, "program to configure: "+strings.Join(clientconfig.Names(), ", ")+"; can be repeated (default: those that are found)")
-	flags.StringVar(&f.scope, "scope", string(clientconfig.Project), "project (the working folder, for programs that support it) or user")
-	flags.StringVar(&f.name, "name", "unwire", "name of the MCP server in the configuration")
-	flags.StringVar(&f.proto, "proto", "", "definitions that the server uses")
+	flags.StringArrayVar(&f.clients, "client", nil, "AI program that install configures: "+strings.Join(clientconfig.Names(), ", ")+"; can be repeated (default: all of these that are on this machine)")
+	flags.StringVar(&f.scope, "scope", string(clientconfig.Project), "where the captures are available: project (only in the working folder) or user (in all folders)")
+	flags.StringVar(&f.name, "name", "unwire", "name of the server in the configuration files")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions with which the server decodes messages")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show the changes without making them")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the changes, but do not write them")
 	if err := cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(clientconfig.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag was added above
 	}

@@ -54,37 +54,43 @@ type flags struct {
 // Commands returns the commands mcp and mcp install.
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{mcpCommand(a)} }
 
-const long = `mcp is a server of the Model Context Protocol: it lets agents, such as coding agents and
-editors, ask the same questions about captures as the other commands, with the same
-answers as --json. 'unwire mcp install' configures the programs that start it, and
-'unwire mcp skill' prints instructions for agents.
+const long = `mcp is a server of the Model Context Protocol (MCP). Through this server,
+AI agents, such as coding agents, can examine captures with tools that do the same as
+unwire's commands. The tools return the same JSON as the flag --json. 'unwire mcp
+install' configures AI programs so that they start this server. 'unwire mcp skill'
+prints instructions for AI agents.
 
-Arguments are captures, or folders of captures. Agents can only read these captures, also
-while they are being recorded. Secrets never reach an agent, even if they were recorded:
-mcp audits each capture first, and if it finds secrets, answers from a redacted copy. In
-each answer, texts from captures are marked as recorded data, so that agents do not take
-them for instructions.
+The arguments are captures, or folders of captures. Agents can read only these captures,
+also while the captures are being recorded. mcp first searches each capture for secrets.
+If a capture contains secrets, mcp answers from a copy in which placeholders replace the
+secrets. In each answer, mcp marks texts from captures as recorded data, so that an
+agent does not follow them like instructions.
 
-Tools: list, show, decode, explain, search, diff, transcript, infer, check, match,
-definitions, replay_plan, probe_plan, note. Resources: uwc://F.uwc#7/up/0. Answers have
-a size limit and are divided into pages.
+mcp offers these tools: list, show, decode, explain, search, diff, transcript, infer,
+check, match, definitions, replay_plan, probe_plan, note. Agents can also read exchanges
+and messages as MCP resources, such as uwc://F.uwc#7/up/0. mcp divides a large answer
+into pages.
 
-By default, mcp sends no requests to any server. With --allow-send, agents can also
-use the tool replay_send, which sends requests to this machine; other hosts need
---live and --allow-host.
+By default, mcp sends no requests to any server. With --allow-send, mcp also offers the
+tool replay_send. This tool sends recorded requests again, to servers on this machine.
+To allow requests to other hosts, also give --live and --allow-host.
 
-mcp serves one client on stdin and stdout. --listen serves any number of clients over
-HTTP (streamable transport), on loopback only. Clients must then send a token: ` + tokenVariable + `,
-or, if it is not set, a new one that mcp prints at start.
+By default, mcp serves one client on stdin and stdout. With --listen, mcp serves any
+number of
+clients over HTTP (MCP's streamable transport), at a loopback address. Clients must then
+send a
+token: the one in the variable ` + tokenVariable + `, or, if this variable is not set, a new token
+that mcp prints when it starts.
 
-If a capture has the same name as a subcommand, write it as a path: ./install.`
+If the name of a capture is also the name of a subcommand, such as install, write the
+capture as ./install.`
 
 // mcpCommand returns the command 'unwire mcp', a server of the Model Context Protocol.
 func mcpCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "mcp F.uwc…",
-		Short: "Let agents query captures (Model Context Protocol)",
+		Short: "Let AI agents read captures through the Model Context Protocol",
 		Long:  long,
 		Example: `  unwire mcp F.uwc
   unwire mcp install F.uwc
@@ -99,17 +105,17 @@ func mcpCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "definitions for field names and for the tool check; the word none turns both off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)")
-	flags.StringVar(&f.listen, "listen", "", "serve over HTTP at this address on loopback, or a port of 127.0.0.1 (default: stdin and stdout)")
-	flags.BoolVar(&f.json, "json", false, "with --listen: print the server's address as a JSON object on stdout")
-	flags.BoolVar(&f.allowSend, "allow-send", false, "offer the tool replay_send, which sends captured requests again")
-	flags.StringVarP(&f.out, "output", "o", "", "with --allow-send: capture file to append answers to; agents can read it")
-	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
-	flags.IntVar(&f.budget, "live-budget", 20, "maximum number of requests to other machines")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions, from which mcp takes field names, and with which the tool check compares messages; the word none means no definitions (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, unwire.yaml, and the built-in definitions)")
+	flags.StringVar(&f.listen, "listen", "", "serve over HTTP at this loopback address, such as 127.0.0.1:8080, or only its port, such as 8080 (default: serve on stdin and stdout)")
+	flags.BoolVar(&f.json, "json", false, "with --listen: print the address at which the server listens, as a JSON object on stdout")
+	flags.BoolVar(&f.allowSend, "allow-send", false, "offer agents the tool replay_send, which sends recorded requests again")
+	flags.StringVarP(&f.out, "output", "o", "", "with --allow-send: write the sent requests and their answers to this capture file, which agents can read; if the file exists, append them")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
+	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without the header that contained the secret")
 	cmd.AddCommand(installCommand(a), skillCommand(a))
 	return cmd
 }

@@ -16,10 +16,10 @@ import (
 func skillCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "skill",
-		Short: "Print a SKILL.md that teaches agents to use unwire",
-		Long: `skill prints a SKILL.md: instructions for agents that work with unwire, by commands or
-through the MCP server. The instructions are generated from the help of the commands,
-so they match this version.`,
+		Short: "Print a SKILL.md that teaches AI agents to use unwire",
+		Long: `skill prints the text of a file SKILL.md. This file contains instructions for AI agents that
+use the commands of unwire or the server of 'unwire mcp'. skill generates the instructions
+from the help of the commands, so they describe this version of unwire.`,
 		Example: "  unwire mcp skill > SKILL.md\n  mkdir -p .claude/skills/unwire && unwire mcp skill > .claude/skills/unwire/SKILL.md",
 		Args:    app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -49,31 +49,36 @@ type mockFlags struct {
 	quiet bool
 }
 
-const mockLong = `mock is a server that answers clients from a capture, so that a recorded session
-becomes a test fixture. mock answers on HTTP/1 and HTTP/2, with and without TLS, on
-one port: Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
+const mockLong = `mock is a server that answers the requests of clients with the
+recorded answers of a capture (a file with recorded traffic). For example, you can test
+a client without its real server. mock answers Connect, gRPC, gRPC-Web, server-sent
+events and plain HTTP. Clients can connect to the same port with HTTP/1 or HTTP/2, with
+or without TLS.
 
-For each request, mock chooses the recorded call of the same method, protocol and codec
-whose request is the most similar. If several calls are equally similar, mock prefers
-calls with the same identifiers as the request, and otherwise uses them in recorded order.
-In a stream, mock sends each frame after the client's frames that preceded it in the
-recording. If a recorded answer repeats an identifier that the client generated, mock
-sends the client's current identifier instead. If rules changed an answer while it was
-recorded, mock sends the answer that the client received.
+For each request, mock looks for recorded calls of the same method, protocol and codec,
+and answers like the call whose request is the most similar. If several recorded
+requests are equally similar, mock prefers those that contain the same identifiers. If
+several calls are still equally good, mock uses them one after the other, in the order
+of their recording. In a stream, mock sends a message only when the client has sent all
+messages that preceded it in the recording. If a recorded answer contains an identifier
+that the client had generated, mock sends the identifier in the client's present request
+instead. If a rule (capture --rules) changed an answer during the recording, mock sends
+the changed answer, which the client received.
 
-If no recorded call matches a request, mock answers with the error unimplemented, in
-the protocol of the request, and with the reason. mock checks no credentials. The CA
-of 'unwire capture' signs the TLS certificate of mock ('unwire ca').
+If no recorded call matches a request, mock answers with the error unimplemented, and
+gives the reason in the error message. mock accepts requests with any credentials, or
+with none. unwire's local CA, which 'unwire ca' prints, signs the TLS certificate of
+mock.
 
-mock prints one line for each request, and a report when it ends. A similarity below 1
-means that the request differs from the recorded one.`
+mock prints one line for each request, with the similarity of the recorded request: 1
+means that the two requests are equal. When mock ends, it prints a report.`
 
 // mockCommand returns the command 'unwire mock', a server that answers requests from a capture.
 func mockCommand(a *app.App) *cobra.Command {
 	var f mockFlags
 	cmd := &cobra.Command{
 		Use:   "mock F.uwc",
-		Short: "Answer clients from a capture",
+		Short: "Answer the requests of clients with the recorded answers of a capture",
 		Long:  mockLong,
 		Example: `  unwire mock F.uwc
   unwire mock F.uwc --listen 127.0.0.1:8080 --json
@@ -82,12 +87,12 @@ func mockCommand(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runMock(cmd.Context(), a, f, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
-	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "what to do when all equally similar recorded calls have been used: cycle (start with the first again), last (repeat the last one) or never (answer with an error)")
-	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "refuse requests whose best recorded call is less similar than this, from 0 to 1")
-	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "in a stream, how long mock waits for the client's next frame")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
+	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how to answer a request when mock has already used all recorded calls that are equally similar to it: cycle (start again with the first call), last (use the last call again) or never (answer with an error)")
+	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "answer with an error if no recorded request is at least this similar to the request; from 0 to 1, and 1 means equal")
+	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "in a stream, wait at most this time for the next message of the client")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each request")
-	flags.BoolVar(&f.json, "json", false, "print events as JSON on stdout: listening, answered, refused, ended")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each event on stdout; the events are listening, answered, refused and ended")
 	return cmd
 }
 

@@ -55,38 +55,41 @@ type probeFlags struct {
 	noNamespace bool
 }
 
-const probeLong = `probe-client finds out which fields of a server's answers a client reads. It runs CMD
-again and again against a mock of the capture (see 'unwire mock'), each time with one
-field of the answers removed, with another value, or with another type, and compares
-the later requests, the exit status and the output of CMD. The verdict for a field is
-one of these:
+const probeLong = `probe-client finds which fields of a server's answers a client reads.
+CMD is the command that starts the client. probe-client runs CMD many times, and answers
+its requests with the recorded answers of the capture F.uwc, like 'unwire mock'. In each
+run, probe-client removes one field of the answers, or changes its value or its type.
+Then probe-client compares the later requests, the exit status and the output of CMD
+with those of a run with unedited answers. The result for a field is one of these:
 
-  required   without the field, CMD fails: its exit status differs, or it does not end
-  read       without the field, or with another value, CMD does something else
-  not read   no edit of the field makes a difference
-  untested   the budget of runs was used up before this field
+  required   if the field is missing, CMD fails: its exit status is different, or it does not end
+  read       if the field is missing or has another value, CMD does something else
+  not read   CMD does the same after each change of the field
+  untested   probe-client reached the maximum number of runs (--budget) before this field
 
-probe-client first runs CMD with unedited answers (--repeats times), and ignores
-differences between these runs. A second run confirms each effect. As a control, one
-run adds an unknown field to each message. If even this field has an effect, then the
-verdicts prove nothing.
+probe-client first runs CMD several times with unedited answers (--repeats), and later
+ignores differences that occurred between these runs. If a change has an effect,
+probe-client repeats the run to confirm the effect. In one run, probe-client adds an
+unknown field to each message. If CMD then does something else, probe-client reports
+that the results prove nothing.
 
-On Linux, CMD runs in a network namespace in which the mock answers every TCP
-connection, whatever its destination. Host names are resolved as usual. If the machine
-does not permit network namespaces, or with --no-namespace, CMD gets proxy variables
-as with 'unwire capture', and probe-client reports that CMD was not isolated: programs
-that ignore these variables reach real servers. In ARGS, {url} and {https} are
-replaced by the URL of the mock. CMD has a new home folder for each run, and its stdin
-is empty.
+On Linux, probe-client runs CMD in a separate network namespace, and answers every TCP
+connection of CMD itself. CMD cannot reach real servers, but it can resolve host names
+as usual. If the machine does not allow network namespaces, or with --no-namespace,
+probe-client sets proxy variables for CMD, like 'unwire capture'. A program that ignores
+these variables then reaches real servers; probe-client reports this. In ARGS, the words
+{url} and {https} stand for the http:// and https:// URL at which probe-client answers.
+CMD has a new home folder in each run, and its stdin is empty.
 
 Some servers ask their clients to run shell commands. If CMD is such a client, CMD runs
-the commands of the recorded answers in each run. For services that unwire has a built-in
-profile of, probe-client does not edit messages with commands, unless --allow-execute is
-given.
+the commands in the recorded answers, again in each run. For the agent API whose
+definitions are built into unwire, probe-client does not change messages that contain
+commands, unless you give --allow-execute.
 
---dry-run prints the fields and the number of runs, without running CMD. --journal
-saves the outcome of each run, and --resume continues an interrupted probe. The exit
-status is 0 if all planned runs were made, and 1 if not.`
+With --dry-run, probe-client does not run CMD, but prints the fields that it would
+change, and the number of runs. With --journal FILE, probe-client writes the result of
+each run to FILE; with --resume, it continues after the runs in this file. The exit
+status is 0 if probe-client made all runs, and 1 otherwise.`
 
 // probeClientCommand returns the command 'unwire probe-client', which finds out which fields of the
 // answers a client reads.
@@ -114,18 +117,18 @@ func probeClientCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.methods, "method", nil, "edit only answers of these methods: Run, or pkg.Service/Run (default: all)")
-	flags.StringArrayVar(&f.paths, "path", nil, "edit only the field at this path, and those below it (default: all)")
-	flags.IntVar(&f.repeats, "repeats", clientprobe.DefaultRepeats, "how often to run CMD with unedited answers first, at least 2")
-	flags.IntVar(&f.budget, "budget", clientprobe.DefaultBudget, "maximum number of runs of CMD")
-	flags.DurationVar(&f.maxTime, "max-time", clientprobe.DefaultMaxTime, "maximum time of all runs together")
+	flags.StringSliceVar(&f.methods, "method", nil, "change only answers of these methods: Run, or pkg.Service/Run (default: all methods)")
+	flags.StringArrayVar(&f.paths, "path", nil, "change only the field at this path, and the fields nested in it (default: all fields)")
+	flags.IntVar(&f.repeats, "repeats", clientprobe.DefaultRepeats, "first run CMD this many times with unedited answers, at least 2")
+	flags.IntVar(&f.budget, "budget", clientprobe.DefaultBudget, "run CMD at most this many times")
+	flags.DurationVar(&f.maxTime, "max-time", clientprobe.DefaultMaxTime, "stop if all runs together take longer than this time")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop CMD after this time in each run (default: five times the slowest unedited run, at least 10s)")
-	flags.StringVar(&f.journal, "journal", "", "file to append the outcome of each run to")
-	flags.BoolVar(&f.resume, "resume", false, "continue the interrupted probe of --journal, without repeating its runs")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan for all recorded calls, and run nothing")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also edit messages that ask CMD to run commands")
-	flags.BoolVar(&f.noNamespace, "no-namespace", false, "run CMD without its own network namespace, with proxy variables instead")
-	flags.BoolVar(&f.json, "json", false, "print the result, or the plan, as JSON")
+	flags.StringVar(&f.journal, "journal", "", "append the result of each run to this file")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not repeat the runs whose results are in the file of --journal")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "do not run CMD; print which fields of the recorded answers probe-client would change, and the number of runs")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also change messages that ask CMD to run shell commands")
+	flags.BoolVar(&f.noNamespace, "no-namespace", false, "do not run CMD in a separate network namespace; set proxy variables for CMD instead")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON; with --dry-run, print the changes and the number of runs as JSON")
 	return cmd
 }
 

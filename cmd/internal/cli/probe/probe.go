@@ -117,43 +117,51 @@ type probeFlags struct {
 	timeout time.Duration
 }
 
-const probeHelp = `probe finds the field numbers, types and names of a method's request from the parse
-errors of a server. probe sends malformed messages, which every parser rejects, so that
-the server does not execute the method. For client-streaming and bidirectional methods,
-the server starts the method's handler before it parses a message; the handler then gets
-an error. For some methods of Go servers, no message is malformed, because the method has
-no string field whose encoding the server checks. On this machine, probe then sends
-requests that are rejected for another reason: their deadline has expired, or a required
-field is missing.
+const probeHelp = `probe finds the fields of a method's request: their numbers, types
+and names. To do so, probe sends malformed messages to a server, and reads the parse
+errors in the server's answers. Because every parser rejects these messages, the server
+does not execute the method. In client-streaming and bidirectional methods, however, the
+server starts the code of the method before it parses a message; this code then receives
+an error. Some servers written in Go accept any bytes in all string fields of the
+request. For such a server, probe cannot make a message that the parser rejects. If the
+server is on this machine, probe then sends requests that the server rejects for another
+reason: their deadline has expired, or a required field is missing.
 
-If the server offers gRPC server reflection and describes the method, probe prints its
-definitions and does not probe the parser, unless --settle or --no-reflection is given.
+If the server offers gRPC server reflection, probe first asks for the definition of the
+method. If the server returns the definition, probe prints the definition and sends no
+malformed messages. With --settle or --no-reflection, probe does not ask for the
+definition.
 
-Otherwise probe detects the server's implementation, whose error messages decide what
-probe can find:
-  connect-es           every field and its wire type, with one to three requests per field
-  connect-go, grpc-go  strings, messages, maps and repeated numbers; other fields only with
+If the server does not return the definition, probe detects the library with which the
+server was written. What probe can find depends on the error messages of this library:
+  connect-es           every field and its wire type, with one to three requests for each field
+  connect-go, grpc-go  fields that are strings, messages, maps or repeated numbers; other fields only with
                        --names, and only if the server accepts JSON
   other servers, or a proxy that hides error messages: nothing; probe reports this
 
-With --names, probe tries names in JSON requests, and finds the names and types of fields.
-With --values, probe finds the names of enum values, and the types that an Any field may
-contain. Most servers reveal the values only of enums in repeated and map fields.
+With --names, probe sends JSON requests with the names that you give, and so finds the
+names and types of fields. With --values, probe sends the names of enum values, and
+finds which values an enum has. With --values, probe also finds which message types a
+field of type Any can contain. In most servers, probe can find the values of an enum
+only if the enum is in a repeated field or in a map.
 
-With --settle, probe tests only the fields whose type is ambiguous in an evidence file of
-'unwire schema infer', or in which two definitions differ. For each possible type, the
-result is confirmed, contradicted or undecided, with the reason. If only one of several
-types can be right, probe confirms it only after the server contradicted all others.
+With --settle, probe tests only fields whose type is not certain: fields that are
+ambiguous in an evidence file of 'unwire schema infer', or in which two definitions
+differ. For each possible type, probe prints one of three results, with the reason:
+confirmed (the field has this type), contradicted (the field does not have this type),
+or undecided (the answers of the server show neither). If a field can have only one of
+several types, probe confirms a type only after the server contradicted all other types.
 
-probe sends requests only to this machine. To probe another host, give --live and
---allow-host; probe sends one request per second to it. probe stops if the server answers
-429, resource_exhausted, permission_denied or unauthenticated. If the answer has a
-Retry-After of at most a minute, probe first waits that long and tries again, up to five
-times. Secrets come from the environment or from --credentials, as in 'unwire replay', and
-are never stored.
+probe sends requests only to servers on this machine. To probe another host, give --live
+and --allow-host; probe then sends one request per second. probe stops if the server
+answers 429, resource_exhausted, permission_denied or unauthenticated. If this answer
+has a Retry-After header of at most one minute, probe waits that long and sends the
+request again, up to five times. probe reads secrets, such as tokens, from the
+environment or from --credentials, like 'unwire replay', and never stores them.
 
-The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing,
-and 2 if unwire does not allow the host.`
+The exit status is 0 if probe sent all its requests and found fields. The exit status is
+1 if probe stopped before the end or found nothing, and 2 if unwire does not allow
+requests to the host.`
 
 // probeCommand returns the command 'unwire probe', which finds the fields of a request by the errors of
 // the server's parser.
@@ -161,7 +169,7 @@ func probeCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
 		Use:   "probe --to URL --method METHOD",
-		Short: "Find a request's fields through a server's parse errors",
+		Short: "Find the fields of a request from the parse errors of a server",
 		Long:  probeHelp,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
@@ -175,12 +183,12 @@ func probeCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "URL of the server (default: the server of the exchange in --like)")
-	flags.StringVar(&f.method, "method", "", "RPC method to probe, such as /package.Service/Method, or /api/v1/package.Service/Method if the server has a path prefix (default: the method of --like)")
-	flags.StringVar(&f.like, "like", "", "copy the method, headers and protocol from this recorded exchange, F.uwc#ID")
-	flags.StringVarP(&f.output, "output", "o", "", "file to write the result to, as JSON; unless --journal is given, FILE.journal gets every request and answer")
-	flags.StringVar(&f.journal, "journal", "", "file to which probe appends every request and answer")
-	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not repeat requests that are in the journal")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing: the requests, their purpose, and possible side effects")
+	flags.StringVar(&f.method, "method", "", "RPC method whose request probe examines, such as /package.Service/Method, or /api/v1/package.Service/Method if the server expects a path prefix (default: the method of --like)")
+	flags.StringVar(&f.like, "like", "", "use the method, headers and protocol of this recorded exchange, F.uwc#ID")
+	flags.StringVarP(&f.output, "output", "o", "", "write the result as JSON to this file, and each request and answer to FILE.journal (or to the file of --journal)")
+	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted probe: do not repeat requests whose answers are already in the file of --journal")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "send nothing; print which requests probe would send, their purpose, and their possible side effects")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	f.questionFlags(cmd)
 	f.limitFlags(cmd)
@@ -193,34 +201,34 @@ func probeCommand(a *app.App) *cobra.Command {
 // questionFlags adds the flags that select what the server is asked about: fields, names and types.
 func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.path, "path", "", "path of the nested message to probe, such as 1.2 (default: the request itself)")
-	flags.StringVar(&f.fields, "fields", "1-1100", "field numbers to probe: ranges separated by commas")
-	flags.IntVar(&f.depth, "depth", 0, "how many levels of nested messages to probe")
-	flags.StringArrayVar(&f.names, "names", nil, "source of field names to try: a file with one name per line, - for stdin, a capture with JSON, definitions, client code, or builtin for the names in --proto")
-	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of names of enum values to try, such as those of --names; definitions also name types to try in fields of type Any")
-	flags.StringArrayVar(&f.settle, "settle", nil, "test only the ambiguous fields in this evidence file of 'schema infer'; or give the flag twice to test the differences between two definitions")
-	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the files of --settle (default: the type that belongs to the method)")
-	flags.StringSliceVar(&f.known, "known", nil, "JSON names of request fields that you know to exist; their type must not be float or double")
-	flags.BoolVar(&f.refine, "refine", false, "also find out whether a field is string or bytes, if the server checks UTF-8; this takes one more request per field")
-	flags.StringVar(&f.proto, "proto", "", "with --names=builtin: .proto files whose field names probe tries (default: the definitions in the capture that --like names, else the ones built into unwire)")
+	flags.StringVar(&f.path, "path", "", "find the fields of the nested message at this path, such as 1.2 (default: the fields of the request itself)")
+	flags.StringVar(&f.fields, "fields", "1-1100", "field numbers that probe tries: ranges separated by commas, such as 1-20,100-120")
+	flags.IntVar(&f.depth, "depth", 0, "also find the fields of nested messages, down to this level; 0 finds only the fields of the request itself")
+	flags.StringArrayVar(&f.names, "names", nil, "source of the field names that probe tries: a file with one name per line, - for stdin, a capture with JSON messages, .proto definitions, the code of a client, or builtin for the names in --proto")
+	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of the names of enum values that probe tries, as in --names; from definitions, probe also takes the message types that it tries in fields of type Any")
+	flags.StringArrayVar(&f.settle, "settle", nil, "test only fields whose type is not certain: those that are ambiguous in this evidence file of 'schema infer'; or give --settle twice, with two definitions, to test the fields in which they differ")
+	flags.StringVar(&f.typ, "type", "", "full name that the type of the request has in the files of --settle (default: the name in the definition of the method)")
+	flags.StringSliceVar(&f.known, "known", nil, "names, as in JSON, of fields that the request certainly has, and that are not float or double")
+	flags.BoolVar(&f.refine, "refine", false, "also find whether a field is string or bytes, with one more request for each field; this works if the server checks the UTF-8 of strings")
+	flags.StringVar(&f.proto, "proto", "", "with --names=builtin: .proto files with the field names that probe tries (default: the definitions in the capture of --like, else the built-in definitions)")
 }
 
 // limitFlags adds the flags that limit how many requests are sent to which hosts, and those about
 // credentials.
 func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: detected)")
-	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2, for a http:// URL without an upgrade request (prior knowledge)")
-	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests")
-	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
-	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of each request")
-	flags.BoolVar(&f.live, "live", false, "allow requests to the other machines that --allow-host names")
-	flags.StringSliceVar(&f.allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests after which the server may execute the method: to other machines, and to Go servers that check no string field")
+	flags.StringVar(&f.protocol, "protocol", "", "protocol of the requests: connect-unary, connect-stream, grpc or grpc-web (default: probe detects it)")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; for a http:// URL, without an upgrade request (prior knowledge)")
+	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests")
+	flags.Float64Var(&f.rate, "rate", 0, "send at most this many requests per second (default: 1 for other machines, no limit for this machine)")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "wait at most this time for the answer to each request")
+	flags.BoolVar(&f.live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to other machines, and to methods of Go servers that accept any bytes in string fields")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not try server reflection first")
-	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
-	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not first ask the server for the definition of the method by server reflection")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials, such as tokens, with the requests")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
 }
 
 // runProbe executes 'unwire probe': it asks for server reflection first, and then probes the server's

@@ -28,11 +28,14 @@ func caCommand(a *app.App) *cobra.Command {
 		Use:     "ca",
 		Short:   "Show, create, install, export or remove the local CA certificate",
 		Example: "  unwire ca\n  unwire ca install --dry-run\n  unwire ca export -o unwire-ca.pem",
-		Long: `ca prints the path of the local CA certificate. unwire creates the CA on first use.
-Its private key never leaves the CA folder, which only you can read.
+		Long: `unwire has a local certificate authority (CA), which signs the certificates of
+unwire's proxy. ca prints the path of the CA's certificate. unwire creates the CA when
+it first needs it. The CA's private key never leaves the CA's folder, which only you can
+read.
 
-unwire does not install the certificate unless you run 'unwire ca install'. A command
-that 'unwire capture' runs trusts the CA through environment variables.`,
+A command that 'unwire capture' runs trusts the CA, because capture sets environment
+variables for it. Other programs trust the CA only if you add its certificate to a trust
+store with 'unwire ca install'.`,
 		Args: app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error { return showCA(a, asJSON) },
 	}
@@ -85,10 +88,10 @@ func caNewCommand(a *app.App) *cobra.Command {
 certificate do not trust the new one. Before you replace a CA that is installed,
 remove it from the trust stores with 'unwire ca remove'.
 
-With --hosts, the certificate is valid only for these hosts and their subdomains (name
-constraints). Even somebody who steals the key cannot impersonate any other host, so
-use --hosts for a CA that you install in a trust store. 'unwire capture' then forwards
-the traffic of all other hosts without decrypting it.`,
+With --hosts, the new CA can sign certificates only for these hosts and their subdomains
+(X.509 name constraints). Somebody who steals the CA's key can then impersonate only
+these hosts. So use --hosts if you install the CA in a trust store. 'unwire capture'
+forwards the traffic of all other hosts without decrypting it.`,
 		Example: "  unwire ca new\n  unwire ca new --hosts api.example.com,127.0.0.1",
 		Args:    app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
@@ -106,7 +109,7 @@ the traffic of all other hosts without decrypting it.`,
 			return printCA(a, authority, asJSON)
 		},
 	}
-	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "create a CA that is valid only for these hosts and their subdomains, separated by commas")
+	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "create a CA that can sign certificates only for these hosts and their subdomains; separate several hosts by commas")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
@@ -138,8 +141,8 @@ func caExportCommand(a *app.App) *cobra.Command {
 			return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := w.Write(cert.PEM()); return err })
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default stdout)")
-	cmd.Flags().StringVar(&format, "format", "pem", "pem or der")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to which the certificate is written (default stdout)")
+	cmd.Flags().StringVar(&format, "format", "pem", "format of the certificate: pem or der")
 	return cmd
 }
 
@@ -164,26 +167,30 @@ func caStoreCommand(a *app.App, remove bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install the local CA in the trust store of the system, browsers or Java",
-		Long: `install adds unwire's CA certificate to trust stores of this machine. Anybody who has
-the CA's key can then impersonate any site to you. Install the CA only for programs
-that have no other way to trust it, and remove it afterwards. install asks before it
-changes anything. The system's store needs administrator rights. --dry-run prints the
-steps.
+		Long: `install adds the certificate of unwire's local CA to trust stores of this
+machine. Programs that use such a store then trust every certificate that the CA signs.
+Anybody who steals the CA's key can therefore impersonate any web site to you. Install
+the CA only if a program cannot trust it in another way, and afterwards remove it with
+'unwire ca remove'. install asks for confirmation before it changes anything. To change
+the system's store, you need administrator rights. --dry-run prints the steps without
+executing them.
 
-Stores: system (Debian, Fedora, Arch, SUSE, macOS, Windows), nss (Firefox and Chrome,
-with certutil from libnss3-tools), java (the runtime of JAVA_HOME or PATH).`,
+The store system is the trust store of the operating system (Debian, Fedora, Arch, SUSE,
+macOS, Windows). The store nss is the one of Firefox and Chrome; it needs the program
+certutil from the package libnss3-tools. The store java is the one of the Java
+installation in JAVA_HOME or PATH.`,
 		Example: "  unwire ca install --dry-run\n  unwire ca install --store nss\n  unwire ca install --store system,java --yes",
 		Args:    app.ExactArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return changeStores(cmd.Context(), a, f) },
 	}
 	if remove {
 		cmd.Use, cmd.Short = "remove", "Remove the local CA from trust stores"
-		cmd.Long = "remove removes the CA certificate from the stores where 'unwire ca install' added it.\nThe CA's own files are kept. Stores without the certificate are not changed."
+		cmd.Long = "remove removes the certificate of unwire's local CA from the trust stores to which 'unwire ca install'\nadded it. remove does not delete the files of the CA, and does not change stores that lack the certificate."
 		cmd.Example = "  unwire ca remove\n  unwire ca remove --store nss --yes"
 	}
-	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "trust store: system, nss or java; separate several by commas")
+	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "trust store to change: system, nss or java; separate several by commas")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the files to write and the commands to run, and do nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print which files would be written and which commands would be run, without doing it")
 	return cmd
 }
 

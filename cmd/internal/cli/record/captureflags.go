@@ -14,6 +14,105 @@ import (
 	"unwire/mitm/upstream"
 )
 
+// captureLong is the prose of the help of 'unwire capture'.
+const captureLong = `capture starts a recording proxy on a loopback address, and writes
+the traffic to the file F.uwc. If you give the command CMD, capture runs CMD so that its
+traffic goes through the proxy. For this, capture sets proxy variables and CA variables
+in CMD's environment, and loads a script into Node programs. capture ends when CMD ends,
+with CMD's exit status. Without CMD, capture runs until you interrupt it, and records
+all clients that use the proxy. Clients can use the proxy as an HTTP proxy or as a SOCKS
+5 proxy (ALL_PROXY=socks5h://HOST:PORT).
+
+Use --transparent (only on Linux) if CMD ignores proxy variables. capture then runs CMD
+in a separate network namespace, and records all TCP connections of CMD. capture
+forwards UDP packets, such as DNS queries, but does not record them. capture rejects UDP
+packets to port 443, so that HTTP/3 clients use TCP instead. capture forwards QUIC
+packets to other ports, and reports that they were not recorded; with --block-quic,
+capture rejects these packets, too. capture rejects protocols other than TCP and UDP. If
+CMD connects to a loopback address, such as 127.0.0.1:8080, it reaches the server of
+this machine that listens there, unless CMD itself listens there.
+
+--browser URL starts Chromium, Chrome or Edge with the page at URL, in a temporary
+profile. This browser uses the proxy, trusts unwire's CA, does not use QUIC, and sends
+no background traffic. capture ends when you close the browser.
+
+Use --passive (only on Linux) if CMD accepts no certificate except that of its server,
+or if a proxy would disturb time measurements. capture then uses no proxy, but records
+the packets of CMD in a separate network namespace. capture sets NODE_OPTIONS and
+SSLKEYLOGFILE so that CMD writes its TLS keys to a file. Node, curl, Chromium, Firefox,
+Python and many other programs do this. While CMD runs, capture decrypts the packets
+with these keys, and writes the exchanges (requests with their answers) to F.uwc. At the
+end, capture deletes the packets and the keys. If capture is killed before this, F.uwc
+is incomplete. The next command that reads F.uwc, or the next run of capture, then
+completes F.uwc, and deletes the packets and the keys. --packets FILE.pcapng keeps the
+packets together with the TLS keys, for example for Wireshark.
+
+If HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is set, capture connects to servers through the
+proxy that the variable names. capture connects directly to the hosts in NO_PROXY and to
+servers on this machine. --upstream-proxy overrides the proxy variables. Write a proxy's
+password into a variable: other users of this machine can read the values of flags.
+
+If a server requests a client certificate, capture presents the certificate of
+--client-cert. With --client-cert HOST=PEM, capture presents the certificate only to hosts
+that match the pattern HOST, such as *.example.com. If several patterns match a host,
+capture uses the first one.
+
+With --reverse URL, capture is not a proxy but a server, which forwards each request to
+URL. Each --also URL starts one more server, which forwards requests to that URL. Clients
+can connect to the same port with HTTP/1.1 or HTTP/2, with or without TLS.
+
+capture replaces secrets (authorization headers, cookies, tokens and API keys) by
+placeholders before it stores the traffic, unless you give --keep-secrets. capture cannot
+search some bodies for secrets, such as bodies with an unknown encoding. capture stores
+these bodies unchanged, and reports them.
+
+capture records WebSocket traffic as messages. For protocols other than HTTP, capture
+records the bytes of both directions, as an exchange with the URL tls://HOST:PORT or
+tcp://HOST:PORT.
+
+On Linux, the proxy rejects connections of other users, also of root, except those of
+programs that CMD started. With --share, the proxy accepts all users of this machine.
+These users can then also use your upstream proxy and your client certificates.
+
+If --only or --skip excludes a host, capture forwards the host's traffic without
+decrypting or recording it. If a pattern contains a path, such as host/path*, capture
+decrypts all traffic of this host, but records only the requests that the pattern selects.
+In a pattern, * matches any characters, also dots and slashes.
+
+With --max-size SIZE, capture writes several files (NAME-2.uwc, NAME-3.uwc and so on).
+Each file has at most a sixteenth of SIZE. When all files together exceed SIZE, capture
+deletes the oldest file, and files with unfinished exchanges last. capture also
+truncates each stored body to a sixteenth of SIZE, or to the size of --max-body if this
+is smaller.
+
+On a terminal, capture prints one line for each finished exchange: number, time, program,
+call, result, bytes of the bodies, and duration. If CMD writes to the same terminal,
+capture prints these lines only with -v. With -q, capture never prints them. With --json,
+capture prints one JSON object for each exchange instead. When capture ends, it prints a
+summary with the number of exchanges for each result, and with advice about failures.
+
+--upload moves each finished file to an object store, such as s3://BUCKET/PREFIX or
+gs://BUCKET/PREFIX, or to the folder file:///PATH. The name of the stored file is the hash
+of its content, and a JSON file next to it describes it. Use --upload together with
+--rotate, which finishes a file from time to time. capture uploads a file only if 'unwire
+audit' finds no secrets in it, and deletes the local file after the upload. If capture
+cannot reach the store, the files stay on disk, up to --max-size (default with --upload:
+10GB). If capture ends before all files are uploaded, the next capture with the same -o
+and --upload uploads them. capture reads the store's credentials from AWS_ACCESS_KEY_ID
+and AWS_SECRET_ACCESS_KEY, from ~/.aws/credentials, or from the role of the machine. For a
+store on another machine, give --live and --allow-host.
+
+--rules FILE changes messages before capture forwards them. A rule can edit, delay, drop
+or duplicate a message, or answer a request without the server. --intercept FILTER holds
+back messages that match FILTER, until you release them with 'unwire intercept F.uwc'.
+--hook passes each message to a program, which can change the message. --throttle limits
+the speed of the traffic. The capture then contains both the data that unwire received
+and the data that unwire forwarded. capture forwards all other traffic unchanged.
+
+If capture can no longer write F.uwc, for example because the disk is full, capture
+reports this at once. capture then continues to forward the traffic without recording it,
+and at the end exits with status 3.`
+
 // CaptureFlags are the values of the flags of 'unwire capture'. Other commands that record set the
 // exported ones.
 type CaptureFlags struct {
@@ -125,17 +224,17 @@ type CaptureFlags struct {
 // transparent, passive.
 func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the proxy listens")
-	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy, too")
-	flags.StringVar(&f.reverse, "reverse", "", "instead of a proxy, start a server that forwards all requests to this URL")
-	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: start another server, on another port, that forwards to this URL")
-	flags.StringVar(&f.browser, "browser", "", "start Chromium with this page, in a temporary profile; arguments after -- are flags for Chromium")
-	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in its own network namespace, and record all its TCP connections (Linux)")
-	flags.BoolVar(&f.passive, "passive", false, "record the packets of CMD without a proxy, and decrypt them with the TLS keys that CMD logs (Linux)")
-	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: reject QUIC on all ports, so that clients fall back to TCP")
-	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS keys that decrypt them")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for servers")
-	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange is marked as unverified")
+	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address at which the proxy listens, such as 127.0.0.1:8080, or only its port, such as 8080")
+	flags.BoolVar(&f.share, "share", false, "accept connections to the proxy from all users of this machine, not only from you")
+	flags.StringVar(&f.reverse, "reverse", "", "do not start a proxy; start a server instead, which forwards all requests to this URL")
+	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: also start a server, on another port, which forwards all requests to this URL")
+	flags.StringVar(&f.browser, "browser", "", "record a browser: start Chromium, Chrome or Edge with the page at this URL, in a temporary profile; arguments after -- are flags for the browser")
+	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a separate network namespace, and record all TCP connections of CMD (only on Linux)")
+	flags.BoolVar(&f.passive, "passive", false, "record the packets of CMD without a proxy, and decrypt the packets with the TLS keys that CMD writes to a file (only on Linux)")
+	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: reject QUIC packets to all ports, so that clients use TCP instead")
+	flags.StringVar(&f.packets, "packets", "", "with --passive: write the packets, and the TLS keys that decrypt them, to this pcapng file")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to servers")
+	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify the certificates of servers; the capture marks each exchange as unverified")
 	f.upstreamFlags(cmd)
 }
 
@@ -143,29 +242,29 @@ func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.Out, "output", "o", "", "capture file to create, or to append to if it exists (default capture-TIME.uwc)")
-	flags.BoolVar(&f.ui, "ui", false, "show the recording in a browser (see 'unwire ui'); the page stays until you interrupt capture")
-	flags.BoolVar(&f.noOpen, "no-open", false, "with --ui: print the URL, but do not open a browser")
-	flags.BoolVar(&f.json, "json", false, "print events as JSON Lines on stdout (CMD's stdout goes to stderr)")
+	flags.BoolVar(&f.ui, "ui", false, "show the recorded exchanges in your browser, like 'unwire ui'; capture then does not end before you interrupt it")
+	flags.BoolVar(&f.noOpen, "no-open", false, "with --ui: print the URL of the page, but do not open a browser")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each event, such as a finished exchange, on stdout; the output that CMD writes to stdout goes to stderr")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each exchange")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print one line for each exchange on stderr, even without a terminal or if CMD uses the same terminal")
-	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys without redaction")
-	flags.StringSliceVar(&f.only, "only", nil, "record only hosts or requests that match this glob, such as *.example.com or api.example.com/v1/*; traffic of other hosts is not decrypted")
-	flags.StringSliceVar(&f.skip, "skip", nil, "do not record hosts or requests that match this glob, such as *.example.com or api.example.com/health*")
-	flags.StringVar(&f.maxBody, "max-body", "", "truncate stored bodies to this size, such as 1MB; truncated exchanges are marked")
-	flags.StringVar(&f.rotate, "rotate", "", "start a new file (NAME-2.uwc and so on) after this size or time, such as 500MB or 1h")
-	flags.StringVar(&f.maxSize, "max-size", "", "limit the total size of the recorded files, such as 500MB, by deleting the oldest files")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "always print one line for each exchange on stderr, also if stderr is not a terminal, or if CMD writes to the same terminal")
+	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record secrets, such as tokens, cookies and keys, instead of replacing them by placeholders")
+	flags.StringSliceVar(&f.only, "only", nil, "record only hosts or requests that match this pattern, such as *.example.com or api.example.com/v1/*; capture forwards the traffic of other hosts without decrypting it")
+	flags.StringSliceVar(&f.skip, "skip", nil, "do not record hosts or requests that match this pattern, such as *.example.com or api.example.com/health*; capture only forwards them")
+	flags.StringVar(&f.maxBody, "max-body", "", "store only the beginning of each body, up to this size, such as 1MB; the capture marks exchanges with truncated bodies")
+	flags.StringVar(&f.rotate, "rotate", "", "continue in a new file (NAME-2.uwc and so on) when the file has this size or age, such as 500MB or 1h")
+	flags.StringVar(&f.maxSize, "max-size", "", "delete the oldest files when all recorded files together are larger than this size, such as 500MB")
 	flags.StringVar(&f.keylog, "write-keylog", "", "write the TLS keys of all connections to this file (SSLKEYLOGFILE format), so that Wireshark can decrypt them")
 	options.Alias(flags, "keylog", "write-keylog")
-	flags.StringVar(&f.upload, "upload", "", "move finished files to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
+	flags.StringVar(&f.upload, "upload", "", "move each finished file to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
 	f.objects.AddTo(flags, true)
 }
 
 // upstreamFlags adds the flags about connections to servers.
 func (f *CaptureFlags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "connect to servers through this proxy instead of the one in proxy variables: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; none connects directly")
-	flags.StringArrayVar(&f.clientCerts, "client-cert", nil, "client certificate, [HOST=]PEM, to present to servers that request one")
-	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "private key, [HOST=]PEM, of the --client-cert with the same HOST (file mode 0600)")
+	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "connect to servers through this proxy, and ignore proxy variables: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; with the word none, connect to servers directly")
+	flags.StringArrayVar(&f.clientCerts, "client-cert", nil, "client certificate: a PEM file, which capture presents to servers that request a certificate; with HOST=PEM only to servers that match HOST")
+	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "private key: a PEM file (file mode 0600) with the key of --client-cert; HOST=PEM has the key of the --client-cert with the same HOST")
 }
 
 // reachServers sets in o how servers are reached: client certificates and the upstream proxy. own is the

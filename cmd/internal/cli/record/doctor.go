@@ -21,15 +21,18 @@ func doctorCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine for problems that prevent recording, and suggest fixes",
-		Long: `doctor checks the local CA and the trust stores, proxy and CA variables, Node,
-transparent capture, ports, the clock, free disk space, leftovers of killed captures,
-and optional programs. doctor changes nothing, and uses no network except loopback.
-The exit status is 1 if a problem prevents recording.`,
+		Long: `doctor checks whether 'unwire capture' can record on this machine. doctor checks
+unwire's local CA, the trust stores, and the proxy and CA variables in the environment.
+doctor checks Node, and the network namespaces that capture --transparent needs. doctor
+also checks ports, the clock and the free disk space, and looks for files that a killed
+capture left behind, and for programs that some commands of unwire run. For each
+problem, doctor suggests a fix. doctor itself changes nothing, and connects only to
+loopback addresses. The exit status is 1 if a problem prevents recording.`,
 		Example: "  unwire doctor\n  unwire doctor --json | jq -r 'select(.status!=\"ok\") | .do'",
 		Args:    app.ExactArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per check")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each check")
 	return cmd
 }
 

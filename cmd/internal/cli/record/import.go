@@ -52,20 +52,23 @@ func importCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE -o F.uwc",
 		Short: "Convert a recording of another tool to a capture",
-		Long: `import adds the exchanges in FILE to a capture. import detects the format of FILE from
-its content; FILE may be compressed with gzip or zstd. Secrets are redacted, as in
-recording.
+		Long: `import converts FILE, a recording of another tool, and adds its exchanges
+(requests with their answers) to the capture F.uwc. import detects the format of FILE
+from its content; FILE may be compressed with gzip or zstd. import replaces secrets by
+placeholders, as 'unwire capture' does.
 
-Packets (pcap and pcapng): import reassembles TCP, decrypts TLS 1.2 and 1.3 with the keys
-of --keylog and the keys in the file, and decodes HTTP/1.1, HTTP/2 and WebSockets. The
-data of other protocols becomes an exchange tcp://HOST:PORT or tls://HOST:PORT. For each
-connection, import lists the parts that it could not decode, with the reason. import does
-not decode QUIC, and only counts its packets.
+If FILE contains packets (pcap or pcapng), import reassembles the TCP connections, and
+decrypts TLS 1.2 and 1.3. The TLS keys come from --keylog and from FILE itself. import
+decodes HTTP/1.1, HTTP/2 and WebSockets. For a connection with another protocol, import
+stores the bytes of both directions, as an exchange with the URL tcp://HOST:PORT or
+tls://HOST:PORT. If import cannot decode some data of a connection, it reports the
+amount and the reason. import cannot decode QUIC; it reports the number of QUIC packets.
 
-Other formats are HAR 1.2, flow files of mitmproxy, and JSON Lines from 'unwire export'.
-From these, import also reads WebSocket messages and TCP flows; in a HAR file, WebSocket
-messages must be in Chrome's form. import lists all entries that are incomplete or that
-it cannot read.`,
+FILE can also be a HAR 1.2 file, a flow file of mitmproxy, or the JSON Lines of 'unwire
+export'. import reads the HTTP exchanges, the WebSocket messages and the TCP flows in
+these files. import reads WebSocket messages in a HAR file only if these messages are in
+the format that Chrome writes. import lists each entry of FILE that it cannot read, or
+of which data is missing.`,
 		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
 		Args:    app.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,8 +88,8 @@ it cannot read.`,
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "capture file to create, or to append to if it exists")
 	f.StringArrayVar(&keyLogs, "keylog", nil, "file with the TLS keys of the recorded connections, in SSLKEYLOGFILE format; can be repeated")
-	f.BoolVar(&keep, "keep-secrets", false, "do not redact secrets")
-	f.BoolVar(&job.asJSON, "json", false, "print one JSON object per line")
+	f.BoolVar(&keep, "keep-secrets", false, "keep secrets, such as tokens and cookies, instead of replacing them by placeholders")
+	f.BoolVar(&job.asJSON, "json", false, "print the result as JSON, one object per line")
 	return cmd
 }
 

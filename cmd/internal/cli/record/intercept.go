@@ -21,16 +21,19 @@ import (
 	"unwire/replay/edit"
 )
 
-const interceptLong = `A running 'unwire capture' with --intercept, or with a rule that has the action hold,
-holds back frames that match. Without ID, intercept lists the held
-frames. With ID, intercept shows the frame's message, or does one of these actions:
+const interceptLong = `With --intercept or with a rule that has the action hold, 'unwire capture' holds back the
+messages (frames) that match, instead of forwarding them. Without ID, intercept lists the
+held messages. With ID, intercept shows this message. With one of the following flags,
+intercept decides what capture does with the message:
 
---release forwards the frame unchanged, --drop does not forward it, --edit opens the
-message in $VISUAL or $EDITOR and forwards the result, --set, --add, --del and
---retype edit the message as in 'unwire replay', and --data replaces the message.
+--release forwards the message unchanged. --drop discards the message. --edit opens the
+message in your editor ($VISUAL or $EDITOR), and forwards the edited message. --set,
+--add, --del and --retype change fields of the message, as in 'unwire replay', and forward
+the message. --data forwards other data instead of the message.
 
-The ID 'first' selects the frame that was held first. A frame without a decision is
-released unchanged after the --hold-time of capture, and when capture ends.`
+If you write the word first instead of a number as ID, intercept selects the message that
+capture has held for the longest time. If you make no decision about a message, capture
+forwards it unchanged after the time in capture's flag --hold-time, or when capture ends.`
 
 const interceptExamples = `  unwire intercept cli.uwc
   unwire intercept cli.uwc --wait 1m
@@ -72,17 +75,17 @@ func interceptCommand(a *app.App) *cobra.Command {
 	var f interceptFlags
 	cmd := &cobra.Command{
 		Use:     "intercept F.uwc [ID]",
-		Short:   "List, edit and release frames that a running capture holds",
+		Short:   "List, edit and release messages that 'unwire capture' holds back",
 		Long:    interceptLong,
 		Example: interceptExamples,
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runIntercept(cmd.Context(), a, f, args) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "print JSON Lines")
-	flags.DurationVar(&f.wait, "wait", 0, "if no frame is held, wait up to this time for one")
-	flags.BoolVar(&f.release, "release", false, "forward the held frame unchanged")
-	flags.BoolVar(&f.drop, "drop", false, "discard the held frame, without forwarding it")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON, one object per line")
+	flags.DurationVar(&f.wait, "wait", 0, "if capture holds back no message, wait up to this time until it holds one back")
+	flags.BoolVar(&f.release, "release", false, "forward the held message unchanged")
+	flags.BoolVar(&f.drop, "drop", false, "discard the held message: capture does not forward it")
 	flags.BoolVar(&f.edit, "edit", false, "open the held message in $VISUAL or $EDITOR, and forward the edited message")
 	for _, op := range []struct{ name, what string }{
 		{"set", "set a field of the held message (PATH=VALUE)"},
@@ -93,8 +96,8 @@ func interceptCommand(a *app.App) *cobra.Command {
 	} {
 		flags.Var(&editFlag{&f.edits, op.name}, op.name, op.what+", and forward the message; 'unwire replay --help' explains edits")
 	}
-	flags.StringVar(&f.data, "data", "", "replace the message by this text, or by the bytes of @FILE")
-	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held frames unchanged")
+	flags.StringVar(&f.data, "data", "", "forward this text instead of the held message; @FILE forwards the bytes of the file FILE")
+	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held messages unchanged")
 	return cmd
 }
 

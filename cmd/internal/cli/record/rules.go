@@ -62,14 +62,14 @@ type rewriteFlags struct {
 // add adds the flags to the command capture.
 func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; unwire reads the file again whenever it changes")
-	flags.StringVar(&f.proto, "proto", "", "definitions whose field names rules and filters can use; the word none turns names off (default: UNWIRE_PROTO, or the built-in definitions)")
-	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of rules files, and exit")
-	flags.StringVar(&f.intercept, "intercept", "", "hold back frames that match this filter, until 'unwire intercept' releases them")
-	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
-	flags.StringVar(&f.hook, "hook", "", "pass frames to this command, which reads one JSON object per frame from stdin, and prints an action for each frame on stdout")
-	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: give the program only frames that match this filter; others are forwarded unchanged")
-	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, add latency, or both, such as 64KB/s,200ms")
+	flags.StringVar(&f.rules, "rules", "", "change messages by the rules in this YAML file; capture reads the file again whenever the file changes")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions with the field names that you use in rules and filters; the word none means no definitions (default: UNWIRE_PROTO, else the built-in definitions)")
+	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of the files for --rules, and exit")
+	flags.StringVar(&f.intercept, "intercept", "", "hold back messages that match this filter, until you release them with 'unwire intercept'")
+	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "with --intercept: forward a held message unchanged if you do not release it within this time")
+	flags.StringVar(&f.hook, "hook", "", "run this command, which can change messages: it reads each message from stdin, as one JSON object, and prints what to do with the message on stdout")
+	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: pass only messages that match this filter to the command, and forward all other messages unchanged")
+	flags.StringVar(&f.throttle, "throttle", "", "slow the traffic down: limit the bandwidth of each direction (64KB/s), add a delay (200ms), or both (64KB/s,200ms)")
 }
 
 // isSet reports whether any flag changes traffic.

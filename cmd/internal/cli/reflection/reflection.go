@@ -39,24 +39,27 @@ type flags struct {
 	quiet bool
 }
 
-const long = `reflection is a proxy in front of a server that does not offer gRPC server reflection.
-The proxy answers requests for reflection from your .proto definitions, and forwards all
-other requests to the server unchanged. Tools that ask for reflection, such as grpcurl,
-grpcui and buf curl, can then call the server without the definitions.
+const long = `reflection is a proxy for a server that does not offer gRPC server
+reflection. The proxy answers reflection requests with your .proto definitions, and
+forwards all other requests unchanged to the server. Tools that use server reflection,
+such as grpcurl, grpcui and buf curl, can then call the methods of the server through
+the proxy.
 
-The proxy answers reflection v1 and v1alpha, over gRPC, gRPC-Web and Connect. It listens
-on one port with and without TLS; the CA of 'unwire capture' signs its certificate
-('unwire ca'). A request that arrives over HTTP/2 is forwarded over HTTP/2.
+The proxy supports the versions v1 and v1alpha of server reflection, over gRPC, gRPC-Web
+and Connect. Clients can connect to the same port with or without TLS. unwire's local
+CA, which 'unwire ca' prints, signs the proxy's certificate. If a request arrives over
+HTTP/2, the proxy forwards it over HTTP/2.
 
-reflection records nothing, and adds no credentials. It forwards requests only to this
-machine. To forward requests to another host, give --live and --allow-host.`
+The proxy records no traffic, and adds no credentials to requests. The proxy forwards
+requests only to a server on this machine. To forward requests to another host, give
+--live and --allow-host.`
 
 // command returns the command 'unwire reflection'.
 func command(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "reflection",
-		Short: "Offer gRPC server reflection for a server that has none",
+		Short: "Offer gRPC server reflection for a server that does not offer it",
 		Long:  long,
 		Example: `  unwire reflection --proto proto/ --to http://127.0.0.1:8080 --listen 8081
   grpcurl -plaintext 127.0.0.1:8081 list
@@ -65,15 +68,15 @@ func command(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, &f) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.proto, "proto", "", "definitions that reflection returns (default: UNWIRE_PROTO, unwire.yaml)")
-	set.StringVar(&f.To, "to", "", "URL of the server that gets all other requests; a path in the URL precedes the path of the method")
-	set.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the proxy listens")
-	set.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	set.StringVar(&f.proto, "proto", "", ".proto definitions that the proxy returns to clients (default: UNWIRE_PROTO, else unwire.yaml)")
+	set.StringVar(&f.To, "to", "", "URL of the server to which the proxy forwards requests; if the URL has a path, the proxy puts this path before the path of the method")
+	set.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the proxy listens, such as 127.0.0.1:8080, or only its port, such as 8080")
+	set.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
 	set.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate")
-	set.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	set.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	set.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	set.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each request")
-	set.BoolVar(&f.json, "json", false, "print events as JSON on stdout: listening, answered")
+	set.BoolVar(&f.json, "json", false, "print one JSON object for each event on stdout; the events are listening and answered")
 	return cmd
 }
 

@@ -28,27 +28,30 @@ func credentialsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials [REFERENCE…]",
 		Short: "Check where credentials come from and when they expire, without printing them",
-		Long: `credentials looks up the secrets that 'unwire replay --credentials REFERENCE' would use. For
-each one, it prints the source and the hosts that unwire may send the secret to. For a
-JWT, it also prints the expiry and the audience; it does not check the signature.
-credentials prints no secret value and sends nothing. REFERENCE is one of:
+		Long: `credentials looks up the secrets, such as tokens, that 'unwire replay
+--credentials REFERENCE' would send. For each secret, credentials prints its source, and
+the hosts to which unwire may send the secret. If the secret is a JWT, credentials also
+prints the time when it expires, and its audience; credentials does not check the
+signature. credentials never prints the secret itself, and sends nothing. REFERENCE is
+one of:
 
-  env:NAME                  an environment variable with the token
-  keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
+  env:NAME                  the environment variable NAME, which contains a token
+  keyring:SERVICE/ACCOUNT   an entry in the key store of the system: the Keychain on macOS,
                             the Secret Service on Linux, the Credential Manager on Windows
 ` + storedCredentials(proto.Profile()) + `
-  FILE, file:FILE           a file with lines NAME: value (file mode 0600)
+  FILE, file:FILE           a file with lines such as authorization: Bearer TOKEN (file mode 0600)
 
-Without REFERENCE, credentials checks the environment (UNWIRE_TOKEN, UNWIRE_API_KEY), and
-with --profile NAME also the secrets that this service's client has stored.
-unwire does not send a token that expires within a minute, and reports it as expiring. The
-exit status is 4 if a token is expired or expiring, or if REFERENCE does not resolve.`,
+Without REFERENCE, credentials checks the environment variables UNWIRE_TOKEN and
+UNWIRE_API_KEY. With --profile NAME, credentials also checks the secrets that the client
+of this service stored on this machine. If a token expires within a minute, credentials
+reports it as expiring, and unwire does not send it. The exit status is 4 if a token is
+expired or expiring, or if credentials finds no secret for REFERENCE.`,
 		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return credentials(a, args, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per secret")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each secret")
 	return cmd
 }
 

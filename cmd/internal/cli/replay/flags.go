@@ -17,69 +17,69 @@ import (
 // editFlags adds the flags that edit the request.
 func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "set a field of the request to a value")
-	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "add a field to the request")
-	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "delete a field of the request")
-	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "change the type of a field of the request, keeping its value")
-	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "replace the encoded bytes of a field's value by these bytes, without validation")
+	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "set the field at PATH of the request to VALUE")
+	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "add a field of type KIND with VALUE to the request, at PATH")
+	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "delete the field at PATH of the request")
+	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "send the field at PATH of the request as type KIND, with the same value")
+	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "replace the encoded value of the field at PATH by these bytes; replay does not check whether they are valid")
 	options.Alias(flags, "raw", "set-raw")
-	flags.StringVar(&f.proto, "proto", "", "definitions for field names in paths (default: the definitions in the capture, or the built-in ones)")
-	flags.StringVar(&f.codec, "codec", "", "send the request in this codec, json or proto, converted by means of the definitions")
-	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file with the JSON message to send, if no definitions describe the request")
-	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: in client frames, set the first PATH to the value that the live server sends at the second PATH, such as an ID")
-	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits to apply, one per line, such as 'set 1.2=x'")
-	flags.StringVar(&f.edit, "edit", "", "open the client's first frame, or with --edit=@N its frame N (counted from 0), as text in $VISUAL or $EDITOR")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions with the field names that you use in PATH (default: the definitions in the capture, else the built-in definitions)")
+	flags.StringVar(&f.codec, "codec", "", "send the request as json or proto; replay converts the captured messages with the .proto definitions")
+	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: send the JSON message in this file; for requests that no definitions describe")
+	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: set the field at the first PATH of a client message to the value, such as an ID, that the server now sends in the field at the second PATH")
+	flags.Var(&patchFlag{&f.edits}, "patch", "apply the edits in this file; each line is one edit, such as 'set 1.2=x'")
+	flags.StringVar(&f.edit, "edit", "", "open the first message of the client as text in $VISUAL or $EDITOR, and send the edited message; --edit=@N opens message N, counted from 0")
 	flags.Lookup("edit").NoOptDefVal = "first"
 }
 
 // firstFlags adds the flags about exchanges that are sent before the request itself.
 func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.after, "after", nil, "numbers of exchanges to send first, so that this request uses the IDs in their live answers; auto detects these exchanges")
-	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore all fields in which the two answers differ")
-	flags.BoolVar(&f.refresh, "refresh", false, "first get a token for the API key ("+credential.EnvAPIKey+", or from --credentials); this takes one more request")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "for the built-in agent API, which has one host for each privacy mode: send the request to the host for the mode in its headers")
+	flags.StringSliceVar(&f.after, "after", nil, "first send these exchanges (their numbers, such as 1,2) again, and use the IDs in their new answers in this request; with auto, replay finds the exchanges that issued the IDs")
+	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice; then ignore differences in all fields in which the two answers differ")
+	flags.BoolVar(&f.refresh, "refresh", false, "first send a request that exchanges the API key for a token; the API key is in "+credential.EnvAPIKey+" or comes from --credentials")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "for the built-in agent API, which has one host for each privacy mode: send the request to the host of the privacy mode that the request's headers name")
 }
 
 // credentialFlags adds the flags that choose the source of credentials.
 func (f *replayFlags) credentialFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without the header that contained the secret")
 }
 
 // resultFlags adds the flags about the output.
 func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request without sending it")
-	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answer to")
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the whole replay, including all its requests")
-	flags.BoolVar(&f.parts, "parts", false, "replay only this call, even if several calls form one stream")
-	flags.BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences")
+	flags.StringVarP(&f.out, "output", "o", "", "write the sent request and its answer to this capture file; if the file exists, append them")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop the replay if all its requests together take longer than this time")
+	flags.BoolVar(&f.parts, "parts", false, "if the client split one stream over several calls: send only this call again, not the whole stream")
+	flags.BoolVar(&f.showIgnored, "show-ignored", false, "also list the differences that replay ignores")
 	options.Alias(flags, "timeout", "max-time")
 	options.Alias(flags, "all", "show-ignored")
-	flags.BoolVar(&f.json, "json", false, "print the result (with --dry-run, the plan) as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON; with --dry-run, print the request as JSON")
 }
 
 // headerFlag adds --header-from, which computes the value of a header.
 func (f *replayFlags) headerFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: set the header NAME to the output of COMMAND, which gets the captured value on stdin; NAME= keeps the captured value")
+	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: run COMMAND, and send its output as the value of the header NAME; COMMAND reads the captured value from stdin; NAME= sends the captured value")
 }
 
 // trustFlags adds the flags about the verification of the server's certificate.
 func (f *replayFlags) trustFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
-	cmd.Flags().BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded answer is marked as unverified")
+	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
+	cmd.Flags().BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the capture of -o marks the answer as unverified")
 }
 
 // liveFlags adds the flags that allow and limit requests to other hosts.
 func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
-	flags.IntVar(&f.budget, "live-budget", 20, "maximum number of requests to other machines")
-	flags.Float64Var(&f.rate, "rate", 0, "maximum number of requests per second, not above 1 to other machines (default: 1 to other machines, unlimited to this machine)")
-	flags.StringVar(&f.journal, "journal", "", "file to which replay appends every request and answer")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
+	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
+	flags.Float64Var(&f.rate, "rate", 0, "send at most this many requests per second; for other machines, at most 1 (default: 1 for other machines, no limit for this machine)")
+	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
 	flags.DurationVar(&f.every, "every", time.Second, "with --live: minimum time between two requests, one second or more")
 	options.Hide(flags, "every", "rate")
 	options.Alias(flags, "budget", "live-budget")

@@ -100,46 +100,58 @@ type replayFlags struct {
 }
 
 // replayHelp is the long help text of 'unwire replay'.
-const replayHelp = `replay rebuilds a captured request, applies edits, sends the request over the same
-protocol, and compares the live answer with the captured answer. In a bidirectional
-stream, replay sends each frame after the server frames that came before it in the
-capture, and replaces captured IDs by the IDs that the live server issued. WebSockets and
-connections without HTTP are replayed in the same way; for connections without HTTP, --as
-says how to divide the data into messages.
+const replayHelp = `replay sends a captured request again, with your edits, over the
+same protocol. replay then compares the new answer of the server with the captured
+answer. In a bidirectional stream, replay sends a message of the client only when the
+server has sent all messages that preceded it in the capture. If a message of the client
+contains an ID that the server issued in the capture, replay replaces this ID by the ID
+in the server's new answer. replay also works for WebSockets and for connections without
+HTTP. For connections without HTTP, --as says how the bytes are divided into messages.
 
-The verdict is one of these:
+replay prints one of these results:
 
-  same       the live answer equals the captured one, except for ignored differences
-  differs    the live answer differs from the captured one
-  rejected   the server answered with an error; or the request was sent, but no answer
-             came (with the origin "local"), and the server may have executed the request
-  refused    unwire does not allow this host, or a value is outdated; it sent nothing
-  not_sent   there was no connection, because of a DNS, TCP or TLS error
+  same       the new answer equals the captured answer, except for differences in IDs, times
+             and other values that differ in every run
+  differs    the new answer differs from the captured answer
+  rejected   the server answered with an error; or replay sent the request but received no
+             answer (replay then prints the origin "local"), and the server may have
+             executed the request
+  refused    replay sent nothing, because unwire does not allow requests to this host, or
+             because the request contains a value that is no longer valid
+  not_sent   replay could not connect to the server, because of a DNS, TCP or TLS error
 
-replay sends requests only to this machine. For another host, give --live and
---allow-host. Secrets are redacted in captures; replay reads them from the environment
-(UNWIRE_TOKEN, UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials, and
-never stores them.
+replay sends requests only to servers on this machine. To send a request to another
+host, give --live and --allow-host. A capture contains placeholders instead of secrets,
+such as tokens. replay reads the secrets from environment variables (UNWIRE_TOKEN,
+UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY and others) or from --credentials, and never
+stores them.
 
-PATH is field numbers or names joined by dots, such as 1.2[3].5. The prefix '@2 '
-selects the third client frame: '@2 1.3'. PATH can also enter text or bytes in other
-formats: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the format may be omitted if
-it is unambiguous. Edits apply in the given order; --patch reads them from a file, and
---edit opens a frame as text in an editor.
+An edit, such as --set 1.2=hello, changes the field at PATH. PATH consists of field
+numbers or names, joined by dots, such as 1.2[3].5. An edit changes the first message of
+the client; with the prefix '@2 ', as in '@2 1.3', it changes the third message. If the
+value of a field is in another format, PATH can continue inside the value: 3!gzip.1 is
+field 1 of the gzip data in field 3, and 5!json.messages[0].content is a member of the
+JSON text in field 5. You can omit the format if only one is possible. replay applies
+the edits in the order in which you give them. --patch reads edits from a file. --edit
+opens a message as text in your editor.
 
-If rules or 'unwire intercept' changed the captured request, replay sends the request
-of the client; --forwarded sends the changed request that was forwarded to the server.
-In both cases, replay compares the live answer with the recorded answer to the
-forwarded request.
+If a rule (capture --rules) or 'unwire intercept' changed the request during the
+recording, replay sends the request as the client sent it. With --forwarded, replay
+sends the changed request, which unwire forwarded to the server. With and without
+--forwarded, replay compares the new answer with the captured answer, which is the
+answer to the changed request.
 
-IDs that a server issued in earlier answers may no longer be valid. --after 1,2 sends
-exchanges 1 and 2 first, unedited, and replaces captured IDs with the live ones.
---after auto detects these exchanges.
+A request can contain IDs that the server issued in earlier answers, and that are no
+longer valid. --after 1,2 first sends the requests of exchanges 1 and 2 again, without
+edits. replay then replaces the captured IDs by the IDs in the new answers. --after auto
+finds the exchanges that issued the IDs.
 
-The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 if
-credentials are missing, and 64 plus the number of the Connect code for rejected.
+The exit status is 0 for the result same, 1 for differs, 2 for refused, and 3 for
+not_sent. For rejected, the exit status is 64 plus the number of the Connect error code.
+If credentials are missing, the exit status is 4.
 
-If a capture has the same name as a subcommand, write it as a path: ./suite.`
+If the name of a capture is also the name of a subcommand, such as suite, write the
+capture as ./suite.`
 
 // replayCommand returns the command 'unwire replay' with its subcommands.
 func replayCommand(a *app.App) *cobra.Command {
@@ -167,7 +179,7 @@ func replayCommand(a *app.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
 	app.SplittingFlag(flags, &f.as)
-	flags.BoolVar(&f.forwarded, "forwarded", false, "send the request as unwire forwarded it, with the changes of rules (default: as the client sent it)")
+	flags.BoolVar(&f.forwarded, "forwarded", false, "send the request as unwire forwarded it to the server, after rules changed it (default: as the client sent it)")
 	f.editFlags(cmd)
 	f.firstFlags(cmd)
 	f.liveFlags(cmd)

@@ -44,27 +44,29 @@ func standinCommand(a *app.App) *cobra.Command {
 	var f standinFlags
 	cmd := &cobra.Command{
 		Use:   "standin",
-		Short: "Run a local server that imitates the built-in agent API",
-		Long: `standin imitates the agent API whose definitions are built into unwire, on loopback and
-without a model. A script defines the agent's answers, tool calls, delays and faults. The
-same script and seed give the same answers. standin creates a new certificate at each
-start.
+		Short: "Run a local server that imitates the API of an AI coding agent",
+		Long: `standin is a local server that imitates the agent API: the API of an AI coding
+agent, whose definitions are built into unwire. standin uses no AI model: a script
+defines its answers, tool calls, delays and faults. With the same script and the same
+--seed, standin always gives the same answers. At each start, standin creates a new TLS
+certificate.
 
-The built-in script reacts to these words in a prompt: "tools demo" (three commands of
-the client's shell one after the other, then three at once), "builtin tools" (a call
-of each tool that runs on the client's machine), "queries demo" (questions to the user),
-"image demo" (the answer lists the images in the prompt), and fault:NAME (the answer has
-this fault). NAME is error, reset, drop-end, slow, drift, rate-limit,
-outdated, login, model, too-long, thinking, no-turn-end, no-end, parked, kv, hang or
-abort. If the stream of a conversation is still open, standin rejects a second stream,
-unless the script has "second_run": "allow".
+The built-in script answers differently if the prompt contains certain words. For "tools
+demo", it asks the client to run three shell commands one after the other, and then
+three at once. For "builtin tools", it calls each tool that runs on the client's
+machine. For "queries demo", it asks the user questions. For "image demo", it lists the
+images in the prompt. For fault:NAME, the answer contains the fault NAME: error, reset,
+drop-end, slow, drift, rate-limit, outdated, login, model, too-long, thinking,
+no-turn-end, no-end, parked, kv, hang or abort. While the stream of a conversation is
+open, standin rejects a second stream of this conversation, unless the script contains
+"second_run": "allow".
 
-GET /standin/stats returns the counts of streams, tool calls, key-value requests and
-heartbeats as JSON; standin prints the totals when it ends.
+A GET request for /standin/stats returns the numbers of streams, tool calls, key-value
+requests and heartbeats as JSON. When standin ends, it prints these numbers.
 
-If ` + standinTokenVar + ` is set, standin rejects calls without that bearer token.
-standin's behaviour was reconstructed from the code of clients, and has never been
-compared with the live service.`,
+If the variable ` + standinTokenVar + ` is set, standin rejects calls that do not contain its value as
+bearer token. The behaviour of standin was reconstructed from the code of clients. standin has never
+been compared with the real service.`,
 		Example: `  unwire standin --listen 127.0.0.1:9443
   unwire standin --print-script > script.json
   unwire standin --script script.json --json
@@ -72,12 +74,12 @@ compared with the live service.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
-	cmd.Flags().StringVar(&f.script, "script", "", "JSON file with the conversation and its faults (default: the built-in script)")
-	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "file to write the CA certificate to (default: a temporary file)")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed for generated IDs")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")
-	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script and exit")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
+	cmd.Flags().StringVar(&f.script, "script", "", "JSON file that defines the answers, tool calls, delays and faults (default: the built-in script)")
+	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "file to which standin writes the certificate of its CA, for clients to trust (default: a temporary file)")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed for the random IDs that standin generates; the same seed gives the same IDs")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the address at which the server listens, as a JSON object on stdout")
+	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script, and exit")
 	return cmd
 }
 

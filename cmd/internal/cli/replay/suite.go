@@ -49,9 +49,10 @@ func suiteCommand(a *app.App) *cobra.Command {
 	var f suiteFlags
 	cmd := &cobra.Command{
 		Use:   "suite DIR",
-		Short: "Run a folder of replay experiments and check their expected results",
-		Long: `suite runs the experiments in DIR: all files with the extension ` + suite.Suffix + `, in the
-order of their names. Each file names an exchange, edits and expectations:
+		Short: "Send the recorded requests that files describe, and check the answers",
+		Long: `suite runs experiments. An experiment is a file that names a captured request, edits of
+the request, and the expected answer. suite runs all files in DIR with the extension ` + suite.Suffix + `, in the
+order of their names. This is an example of such a file:
 
   # Another prompt is echoed.
   capture turn.uwc
@@ -63,19 +64,20 @@ order of their names. Each file names an exchange, edits and expectations:
   expect same @down 1.14
   expect value 1.1.1~stand-in
 
-The path of the capture is relative to the file. 'after 1' or 'after auto' sends other
-exchanges first, like --after of replay. Edits have the syntax of --patch. The
-argument of 'expect differs' and 'expect same' is a path, or the beginning of a path,
-as replay prints it. The argument of 'expect value' is a path in the answer, followed
-by = and a value or ~ and a regular expression. The expectations 'differs', 'same' and
-'value' fail if the server did not answer.
+The path of the capture is relative to the folder of the file. A line 'after 1' or
+'after auto' sends other exchanges first, like the flag --after of 'unwire replay'. A
+line such as 'set PATH=VALUE' edits the request, with the syntax of 'unwire replay
+--patch'. 'expect differs' and 'expect same' are followed by the path of a field, or by
+the beginning of a path, as replay prints it. 'expect value' is followed by a path in
+the answer, and then by = and a value, or by ~ and a regular expression. If the server
+does not answer, 'expect differs', 'expect same' and 'expect value' fail.
 
-With --learn, suite first sends each unedited request twice if that has no side effects,
-and ignores the differences between the two answers.
+With --learn, suite first sends each unedited request twice, unless the request could
+have side effects. suite then ignores the fields in which the two answers differ.
 
-With --standin, suite starts the stand-in and sends all requests to it. The script of the
-stand-in is DIR/` + suiteScript + ` if this file exists. The exit status is 1 if an expectation is
-not met.`,
+With --standin, suite starts the stand-in (a local server that imitates the built-in agent
+API, see 'unwire standin'), and sends all requests to it. If the file DIR/` + suiteScript + ` exists, the
+stand-in uses this file as its script. The exit status is 1 if an expectation fails.`,
 		Example: `  unwire replay suite experiments --standin
   unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay suite experiments --standin --format junit > report.xml`,
@@ -83,22 +85,22 @@ not met.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSuite(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send all requests to it")
-	flags.StringVar(&f.capture, "default-capture", "", "capture to use for experiments whose file does not name a capture")
+	flags.BoolVar(&f.standin, "standin", false, "start the local server of 'unwire standin', and send all requests to it")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for those experiments in which the line 'capture F.uwc' is missing")
 	options.Alias(flags, "capture", "default-capture")
 	flags.StringVar(&f.format, "format", "tap", "format of the report: tap, table or junit")
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
-	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore all fields in which the two answers differ")
+	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice; then ignore differences in all fields in which the two answers differ")
 	f.liveFlags(cmd)
-	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answers to")
-	flags.StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in a capture, or the built-in ones)")
+	flags.StringVarP(&f.out, "output", "o", "", "write the sent requests and their answers to this capture file; if the file exists, append them")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions, from which suite takes field names (default: the definitions in the capture, else the built-in definitions)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without its header")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "if a secret is missing, send the request without the header that contained the secret")
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment, including all its requests")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop an experiment if all its requests together take longer than this time")
 	options.Alias(flags, "timeout", "max-time")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object per experiment")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each experiment")
 	return cmd
 }
 

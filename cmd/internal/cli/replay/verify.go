@@ -64,30 +64,36 @@ type verifyFlags struct {
 	rate float64
 }
 
-const verifyHelp = `verify checks the definitions of the requests in a capture against a server's protobuf
-parser, which reveals in its error messages how it reads a field. Each field is confirmed,
-contradicted or undecided. verify sends malformed messages, which every parser rejects,
-so that the server does not execute the method. For client-streaming and bidirectional
-methods, the server starts the method's handler before it parses a message; the handler
-then gets an error.
+const verifyHelp = `verify tests whether a server uses the same .proto definitions for
+its requests as you do. To do so, verify sends malformed messages, and reads in the
+server's error messages how its protobuf parser understood each field. For each field,
+verify prints one of three results: confirmed (the server uses the same definition),
+contradicted (the server uses another definition), or undecided (the answers of the
+server show neither). Because every parser rejects the malformed messages, the server
+does not execute the method. In client-streaming and bidirectional methods, however, the
+server starts the code of the method before it parses a message; this code then receives
+an error.
 
-The server's implementation decides what verify can find out:
-  connect-es           the wire type of every field, and whether it is repeated; with
-                       protobuf-es 2 also whether it is string or bytes. verify needs one
-                       or two requests in all, and a few more for each wrong definition
-  connect-go, grpc-go  strings, messages and repeated numbers, with about one request for
-                       each; for other fields, only which types are impossible
+What verify can test depends on the library with which the server was written:
+  connect-es           the wire type of every field, and whether the field is repeated; with
+                       protobuf-es 2 also whether it is string or bytes. verify sends one
+                       or two requests, and a few more for each wrong definition
+  connect-go, grpc-go  the types of strings, messages and repeated numbers, with about one
+                       request for each field; for other fields, verify finds only which
+                       types are impossible
   other servers, or a proxy that hides error messages: nothing; verify reports this
 
-verify asks the server in the capture if that server is on this machine, and otherwise
-starts the stand-in; --to names another server. Other hosts need --live and --allow-host.
-Before it sends requests to another host, verify prints the plan. It sends one request
-per second, and stops if the server answers 429, resource_exhausted, permission_denied or
-unauthenticated.
+verify sends the requests to the server in the capture, if this server is on this
+machine. Otherwise verify starts the stand-in ('unwire standin') and sends the requests
+to it. --to names another server. For a server on another machine, give --live and
+--allow-host. verify then first prints which requests it is going to send. verify sends
+one request per second, and stops if the server answers 429, resource_exhausted,
+permission_denied or unauthenticated.
 
-The exit status is 0 if no field is contradicted, and 2 if unwire does not allow the
-host. It is 1 if a field is contradicted, if the run stopped early, or if no server
-revealed parser errors.`
+The exit status is 0 if the server contradicted no field. The exit status is 1 if the
+server contradicted a field, if verify stopped before the end, or if the server's
+answers contained no error messages of its parser. The exit status is 2 if unwire does
+not allow requests to the host.`
 
 // verifyCommand returns the command 'unwire replay verify', which checks definitions against the errors
 // of a server's parser.
@@ -95,7 +101,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify F.uwc [ID]",
-		Short: "Check request definitions against a server's protobuf parser",
+		Short: "Test the definitions of requests with the parse errors of a server",
 		Long:  verifyHelp,
 		Example: `  unwire replay verify --proto proto/ F.uwc
   unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
@@ -113,20 +119,20 @@ func verifyCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "folder of the .proto files that verify compares with the server (default: the definitions in the capture, else the ones built into unwire)")
-	flags.StringVar(&f.To, "to", "", "URL of the server to ask (default: the server in the capture, if it is on this machine)")
-	flags.BoolVar(&f.standin, "standin", false, "start the local stand-in server, and verify against it")
-	flags.IntVar(&f.depth, "depth", 2, "how many levels of nested messages to verify")
-	flags.BoolVar(&f.noRefine, "no-refine", false, "do not find out whether a field is string or bytes; this saves one request per field")
+	flags.StringVar(&f.proto, "proto", "", ".proto files that verify compares with the server (default: the definitions in the capture, else the built-in definitions)")
+	flags.StringVar(&f.To, "to", "", "URL of the server to which verify sends the requests (default: the server in the capture, if it is on this machine)")
+	flags.BoolVar(&f.standin, "standin", false, "start the local server of 'unwire standin', and send the requests to it")
+	flags.IntVar(&f.depth, "depth", 2, "also test the fields of nested messages, down to this level; 0 tests only the fields of the request itself")
+	flags.BoolVar(&f.noRefine, "no-refine", false, "do not test whether a field is string or bytes; this saves one request for each field")
 	flags.BoolVar(&f.refine, "refine", true, "the opposite of --no-refine")
 	options.Hide(flags, "refine", "no-refine")
-	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2, for a http:// URL without an upgrade request (prior knowledge)")
-	flags.StringVar(&f.journal, "journal", "", "file to which verify appends every request and answer")
-	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted run: do not repeat requests that are in the journal")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; for a http:// URL, without an upgrade request (prior knowledge)")
+	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
+	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted run: do not repeat requests whose answers are already in the file of --journal")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the planned requests without sending them")
-	flags.BoolVar(&f.full, "full", false, "print all server answers for each field")
+	flags.BoolVar(&f.full, "full", false, "for each field, print all answers of the server")
 	options.Alias(flags, "all", "full")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object per method")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each method")
 	f.limitFlags(cmd)
 	return cmd
 }
@@ -135,17 +141,17 @@ func verifyCommand(a *app.App) *cobra.Command {
 // credentials.
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.names, "ask-names", false, "also test the declared names and types with JSON requests; for connect-es, give --known")
-	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of request fields that you know to exist; their type must not be float or double")
-	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests after which the server may execute the method: to streaming methods on other machines, and to Go servers that check no string field")
-	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests for all methods (default with --live: 200)")
-	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
+	flags.BoolVar(&f.names, "ask-names", false, "also test the names of fields, with JSON requests; for servers written with connect-es, also give --known")
+	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: names, as in JSON, of fields that the request certainly has, and that are not float or double")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to streaming methods on other machines, and to methods of Go servers that accept any bytes in string fields")
+	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests for all methods together (default: 2000; with --live: 200)")
+	flags.Float64Var(&f.rate, "rate", 0, "send at most this many requests per second (default: 1 for other machines, no limit for this machine)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials; many servers parse requests before they check credentials")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
-	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of each request")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials; this is often sufficient, because many servers parse a request before they check its credentials")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "wait at most this time for the answer to each request")
 }
 
 // liveVerifyBudget is the default maximum number of requests to a server on another machine.

@@ -42,20 +42,25 @@ func alignCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "align F.uwc…",
 		Short: "Find field names by comparing calls recorded in protobuf and in JSON",
-		Long: `protobuf sends field numbers without names; JSON sends names without numbers. align finds
-calls of a method that were recorded in both, and matches the names to the numbers. To
-record a call in both, send it again with 'unwire replay F ID --codec json -o F2.uwc'.
+		Long: `A protobuf message contains the numbers of fields, and a JSON message contains
+their names. If a capture (a file with recorded traffic) contains calls of the same
+method in protobuf and in JSON, align finds which name belongs to which number. To
+record a protobuf call in JSON, too, send it again with 'unwire replay F.uwc ID --codec
+json -o F2.uwc'.
 
-align pairs each protobuf message with the JSON message of the same content, and compares
-in all pairs which fields are present and which values they have, including nested
-messages. The result is names of fields, exact types and names of enum values. align
-assigns a name only if no other assignment fits the messages. It reports all other names
-as ambiguous, together with what must be recorded to decide between them. The output
-contains each name as in JSON (lowerCamelCase) and as in .proto files (snake_case).
+align forms pairs of a protobuf message and the JSON message with the same content. In
+each pair, align compares which fields are present and which values they have, also in
+nested messages. From these comparisons, align finds the names of fields, their exact
+types, and the names of enum values. align gives a name to a field only if the name fits
+no other field. align lists all other names as ambiguous, and says which calls you must
+record to resolve the ambiguity. align prints each name as in JSON (lowerCamelCase) and
+as in .proto files (snake_case).
 
---descriptor-set writes the result as definitions, for the schema commands. If --proto
-and the capture name no message types, align names types by method and field numbers, as
-'unwire schema infer' does. The exit status is 3 if no pair was found.`,
+With --descriptor-set, align writes the found fields as a descriptor set, which the
+commands of 'unwire schema' can read. The names of message types come from --proto or
+from the definitions in the capture. If neither contains a type, align makes its name
+from the method and the field numbers, like 'unwire schema infer'. The exit status is 3
+if align found no pair.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -65,11 +70,11 @@ and the capture name no message types, align names types by method and field num
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runAlign(cmd.Context(), a, args, f) },
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per match and per ambiguous name")
-	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list calls that were recorded only in protobuf or only in JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each field with a name, and for each ambiguous name")
+	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list the calls that were recorded only in protobuf or only in JSON")
 	options.Alias(cmd.Flags(), "all", "unmatched")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions with the names of message types (default: the definitions in the capture; the word "+app.NoDefinitions+" turns names off)")
-	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to which align writes the named fields, as a descriptor set")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which align takes the names of message types; the word "+app.NoDefinitions+" means no definitions (default: the definitions in the capture)")
+	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to which align writes the fields with their names, as a descriptor set")
 	return cmd
 }
 

@@ -43,18 +43,23 @@ func checkCommand(a *app.App) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check F.uwc…",
-		Short: "Check traffic against definitions: coverage, unknown fields, contradictions",
-		Long: `check decodes every message in the captures with the definitions. It reports which fields
-occurred, which are unknown (the traffic contains them, the definitions do not), which
-contradict their declaration, and which share of the bytes the definitions describe. The
-exit status is 1 if a field is unknown or contradicted, or if check found no message to
-check: no exchanges, no call of a method in the definitions, or only empty messages.
+		Short: "Compare recorded messages with definitions, and list unknown and contradicted fields",
+		Long: `check compares the messages in captures (files with recorded traffic) with .proto
+definitions. For each method, check lists the fields that occurred, and the percentage
+of the bytes that the definitions describe. check lists unknown fields: fields that are
+in the messages, but not in the definitions. check also lists contradicted fields, whose
+recorded values cannot have the type in the definitions. The exit status is 1 if a field
+is unknown or contradicted. The exit status is also 1 if check could compare no message,
+because the captures contain no call of a method in the definitions, or only empty
+messages.
 
-To accept known findings, give --allow a file with lines such as 'unknown shop.v1.Item',
-'contradicted shop.v1.Item price' or 'method shop.v1.Orders/Track'; * in a name matches
-any text. Or give --baseline an earlier output of --json, whose findings are accepted.
---html writes the report as a page without scripts. Each finding links to the frames that
-prove it, in which secrets are replaced.`,
+You can accept findings (unknown or contradicted fields), so that they do not change the
+exit status. With --allow, give a file with lines such as 'unknown shop.v1.Item',
+'contradicted shop.v1.Item price' or 'method shop.v1.Orders/Track'; a * in a name
+matches any text. With --baseline, give the output of an earlier run with --json; check
+then accepts all findings of that earlier run. With --html, check writes the report as
+an HTML page, which contains the messages that prove each finding. In these messages,
+placeholders replace secrets.`,
 		Example: `  unwire schema check F.uwc
   unwire schema check --proto proto/ --json F.uwc | jq .unknown
   unwire schema check --proto defs.binpb --baseline known.json --html report.html F.uwc`,
@@ -65,11 +70,11 @@ prove it, in which secrets are replaced.`,
 			return runCheck(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions that check compares with the traffic (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions that check compares with the messages (default: the definitions in the capture, else the built-in definitions)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
-	cmd.Flags().StringVar(&f.html, "html", "", "file to write the report to, as an HTML page; - is stdout")
-	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings to accept, one per line; can be repeated")
-	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier output of --json, whose findings are accepted; can be repeated")
+	cmd.Flags().StringVar(&f.html, "html", "", "write the report as an HTML page to this file; - is stdout")
+	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file with findings that check accepts, one on each line, such as 'unknown shop.v1.Item'; can be repeated")
+	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "file with the output of an earlier run with --json; check accepts the findings in it; can be repeated")
 	return cmd
 }
 

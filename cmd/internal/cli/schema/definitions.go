@@ -28,7 +28,7 @@ type definitionFlags struct {
 
 // addTo adds the flags to a command; json is the help text of --json.
 func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, capture with definitions, or reflect:URL to ask a server by reflection (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "the definitions: a folder of .proto files, a .proto file, a descriptor set, a capture that contains definitions, or reflect:URL, which asks the server at URL by server reflection (default: the first that exists of UNWIRE_PROTO, unwire.yaml, and the built-in definitions)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 

@@ -43,11 +43,11 @@ type diffFlags struct {
 // addTo adds the flags to a command.
 func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "print one JSON object per change")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each change")
 	flags.StringVar(&f.format, "format", "text", "output format: text, md (Markdown) or json")
-	flags.StringArrayVar(&f.captures, "traffic", nil, "for each change, list the exchanges of this capture that it affects; can be repeated")
-	flags.StringVar(&f.suite, "suite", "", "for each change, list the experiments of 'unwire replay suite' in this folder that it affects")
-	flags.StringVar(&f.capture, "default-capture", "", "capture to use for experiments whose file does not name a capture")
+	flags.StringArrayVar(&f.captures, "traffic", nil, "for each change, also list the exchanges of this capture that contain the changed field or method; can be repeated")
+	flags.StringVar(&f.suite, "suite", "", "for each change, also list the experiments of 'unwire replay suite' in this folder that use the changed field or method")
+	flags.StringVar(&f.capture, "default-capture", "", "with --suite: capture for those experiments in which the line 'capture F.uwc' is missing")
 	options.Alias(flags, "captures", "traffic")
 	options.Alias(flags, "capture", "default-capture")
 }
@@ -58,18 +58,19 @@ func diffCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "List the changes between two versions of definitions, and what they break",
-		Long: `diff lists the differences between two versions of definitions: elements that were
-added, removed, renamed, retyped, relabelled, renumbered or moved, with new methods
-first. For each change, diff prints which compatibility it breaks: the wire format
-(peers with the other version misread messages), JSON, or only source code. diff
-detects renamed and moved types by their fields and uses, and reports them as one
-change. diff ignores file names, comments and options.
+		Long: `diff compares two versions of .proto definitions, and lists the changes:
+messages, fields, enum values and methods that were added, removed, renamed, moved, or
+that have another type, label or number. New methods are first in the list. For each
+change, diff prints what it breaks: the wire format (a program with the other version
+reads messages wrongly), JSON messages, or only source code that uses the definitions.
+diff recognizes a renamed or moved type by its fields and uses, and reports one change
+for it. diff ignores changes of file names, comments and options.
 
-OLD and NEW are folders of .proto files, .proto files, descriptor sets, or shipped code
-with definitions that 'unwire schema extract' can read. With --traffic, diff lists the
-recorded exchanges that contain the changed elements. With --suite, diff lists the
-experiments of 'unwire replay suite' that use changed fields, in the recorded request or
-in the edits. The exit status is 1 if there is a difference.`,
+OLD and NEW are folders of .proto files, single .proto files, descriptor sets, or the
+code of a client in which 'unwire schema extract' finds definitions. With --traffic,
+diff also lists the recorded exchanges that contain changed fields. With --suite, diff
+also lists the experiments of 'unwire replay suite' that use changed fields in their
+request or in their edits. The exit status is 1 if there is a change.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),

@@ -21,20 +21,23 @@ func driftCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift OLD NEW",
 		Short: "List protocol changes between two versions of a client",
-		Long: `drift extracts the protobuf definitions of two versions of a client, OLD and NEW, and
-lists the changes, with new methods first. For each change, drift prints which
-compatibility it breaks: the wire format, JSON, or only source code. OLD and NEW are
-inputs of 'unwire schema extract': bundles, archives, packages, executables, folders of
-these, or definitions such as a folder of .proto files.
+		Long: `drift finds the protobuf definitions in the code of two versions of a client, OLD
+and NEW, and lists the changes between them. New methods are first in the list. For each
+change, drift prints what it breaks: the wire format, JSON messages, or only source code
+that uses the definitions. OLD and NEW can be JavaScript bundles, archives, packages,
+executables or folders of these, as for 'unwire schema extract'. OLD and NEW can also be
+.proto files, or folders of .proto files.
 
---proto names your own definitions. The column YOUR DEFINITIONS is "outdated" if they still describe
-OLD at this place; 'unwire schema update' updates them. With --traffic, drift lists the
-recorded exchanges that contain the changed elements; a server of the new version may
-answer them differently. With --suite, drift lists the experiments of 'unwire replay
-suite' that use changed elements, in the recorded request or in the edits.
+With --proto, drift also compares each change with your own .proto definitions. If your
+definitions still describe the old version, the column YOUR DEFINITIONS says "outdated".
+'unwire schema update' then updates your files. With --traffic, drift also lists the
+recorded exchanges that contain changed fields or methods. A server of the new version
+may answer these requests differently. With --suite, drift also lists the experiments of
+'unwire replay suite' that use changed fields in their request or in their edits.
 
-The exit status is 1 if there is a change, and 3 if unwire failed on a file. drift lists
-the files on which it failed; changes of their definitions may be missing or wrong.`,
+The exit status is 1 if there is a change, and 3 if drift could not read a file. drift
+lists the files that it could not read; the list of changes may then be incomplete or
+wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
 			"  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz\n" +
 			"  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/\n" +
@@ -45,7 +48,7 @@ the files on which it failed; changes of their definitions may be missing or wro
 		},
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVar(&dir, "proto", "", "definitions to compare with OLD (default: the definitions in the --traffic or --default-capture capture, or the built-in ones; none: no comparison)")
+	cmd.Flags().StringVar(&dir, "proto", "", "your own .proto definitions; for each change, drift reports whether they are outdated; with the word none, drift does not report this (default: the definitions in the capture of --traffic or --default-capture, else the built-in definitions)")
 	return cmd
 }
 

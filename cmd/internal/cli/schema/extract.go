@@ -46,33 +46,34 @@ func extractCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extract INPUT…",
 		Short: "Extract .proto files from shipped code",
-		Long: `extract finds protobuf definitions in shipped code, and writes one .proto file per package.
-It reads:
+		Long: `extract finds protobuf definitions in the code of a program, such as a client,
+and writes one .proto file for each protobuf package. INPUT can be one of these:
 
-  JavaScript   .js, .mjs, .cjs; bundled and minified or not
-  archives     asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
+  JavaScript   files .js, .mjs and .cjs, also if they are bundled or minified
+  archives     files in these formats: asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
                squashfs, gzip, bzip2, xz, zstd, and archives inside these
-  executables  programs and libraries with embedded descriptors (Go, C++, Rust, .NET and
-               others) or with scripts as text; Java classes, also those of the lite
-               runtime (Android), which have no descriptors; generated sources
-               (_pb2.py, .pb.cc, …)
-  descriptors  a descriptor set, or any file with descriptors in it
-  captures     the definitions in a capture: those of 'unwire use', or those that servers
-               reported by server reflection; F.uwc#ID is one call of reflection
-  servers      reflect:URL gets the definitions by gRPC server reflection
-  folders      of all these; symbolic links in them are not followed
+  executables  programs and libraries that contain protobuf descriptors (Go, C++, Rust, .NET
+               and others) or scripts; Java classes, also those of protobuf's lite runtime
+               on Android; source code that protoc generated (_pb2.py, .pb.cc and others)
+  descriptors  a descriptor set, or another file that contains protobuf descriptors
+  captures     a capture with definitions that 'unwire use' stored, or with recorded answers of
+               gRPC server reflection; F.uwc#ID selects one such call
+  servers      reflect:URL: extract asks the server at URL by gRPC server reflection
+  folders      a folder with such files; extract does not follow symbolic links in it
 
-extract runs no code, and unpacks no archive to disk. reflect:URL works with servers on
-this machine; for other hosts, give --live and --allow-host.
+extract only reads the code, and never runs it. extract unpacks archives in memory, not
+to the disk. With reflect:URL, extract sends requests only to servers on this machine.
+For other hosts, give --live and --allow-host.
 
 extract recognizes the output of these code generators: ` + strings.Join(bundle.Codegens(), ", ") + `.
 
-Without -o and --descriptor-set, extract only prints a summary. extract lists
-elements that it could not resolve, with their location. The output compiles
-nevertheless: if the type of a field is missing, extract declares the field as bytes, or
-as int32 for an enum, because these have the same wire format. The exit status is 3 if no
-input contains definitions, or if unwire failed on a file; extract then lists this file
-and continues with the others.`,
+Without -o and --descriptor-set, extract only prints a summary, and writes no files. If
+the code does not contain the type of a field, extract lists the field with its
+location. The written .proto files compile nevertheless: extract declares such a field
+as bytes, or as int32 if its type is an enum, because these types have the same wire
+format. If extract cannot read a file, it lists the file, continues with the other
+files, and at the end exits with status 3. The exit status is also 3 if no INPUT
+contains definitions.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved
@@ -84,12 +85,12 @@ and continues with the others.`,
 			return runExtract(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder to write the .proto files to")
-	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file to which extract writes all definitions and their imports, as a FileDescriptorSet")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a summary of each input as JSON")
-	cmd.Flags().BoolVar(&f.Live, "live", false, "allow reflect:URL of the other machines that --allow-host names")
-	cmd.Flags().StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
-	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder to which extract writes the .proto files")
+	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file to which extract writes all definitions, and the files that they import, as a FileDescriptorSet")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a summary of each INPUT as JSON")
+	cmd.Flags().BoolVar(&f.Live, "live", false, "allow reflect:URL to send requests to other machines; --allow-host must name each machine")
+	cmd.Flags().StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
+	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that unwire trusts when it connects to the server")
 	cmd.Flags().StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	return cmd
 }

@@ -21,10 +21,12 @@ func findCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find WORD…",
 		Short: "Search definitions for types, fields, enum values, methods and comments",
-		Long: `find lists the elements that match all words, best match first. A word can match the
-name of the element (a whole word, a part, or with one typing error), its comment, or
-the name of the type that contains it. Case is ignored: find mcp tool finds
-McpToolCall and mcp_tools. The exit status is 1 if nothing is found.`,
+		Long: `find searches .proto definitions, and lists the messages, fields, enums, enum
+values, services and methods that match every WORD, the best match first. A WORD can
+match the name or a part of the name, also with one typing error. A WORD can also match
+the comment, or the name of the type that contains the field or value. find does not
+distinguish upper and lower case: 'find mcp tool' finds McpToolCall and mcp_tools. The
+exit status is 1 if find finds nothing.`,
 		Example: "  unwire schema find thinking delta\n  unwire schema find --top 5 --json usage",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -37,7 +39,7 @@ McpToolCall and mcp_tools. The exit status is 1 if nothing is found.`,
 		},
 	}
 	f.addTo(cmd, "print one JSON object per result")
-	cmd.Flags().IntVar(&top, "top", 30, "maximum number of results")
+	cmd.Flags().IntVar(&top, "top", 30, "print at most this many results")
 	return cmd
 }
 

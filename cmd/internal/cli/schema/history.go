@@ -32,18 +32,20 @@ func historyCommand(a *app.App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use:   "history EVIDENCE…",
-		Short: "List changes between versions of a client over time, as seen in recorded traffic",
-		Long: `history reads evidence files (*.pb). These contain statistics about the fields in recorded
-traffic, and are written by the separate program unwire-pipeline. EVIDENCE is a file, a
-folder with a slash at its end, a pattern such as 2026-*.pb, or s3://BUCKET/PREFIX/*.pb.
+		Short: "List the changes between versions of a client in their recorded traffic",
+		Long: `history reads evidence files (*.pb). An evidence file contains statistics about
+the fields in recorded traffic; the separate program unwire-pipeline writes such files.
+EVIDENCE is a file, a folder (its name must end with a slash), a pattern such as
+2026-*.pb, or files in an object store, such as s3://BUCKET/PREFIX/*.pb.
 
-history infers the fields of each version of a client, compares consecutive versions, and
-lists new methods and fields, fields whose inferred type changed, and fields that no
-longer occur. It orders versions by the day on which they were first recorded.
+From these statistics, history infers which fields each version of a client uses.
+history compares each version with the version before it, and lists new methods, new
+fields, fields with another inferred type, and fields that no longer occur. history
+orders the versions by the day of their first recording.
 
-Traffic shows what a client sends, not what it can send. A field that is rare in one
-version may not occur in the recorded traffic of the next version. The column
-PROBABILITY applies to the inferred types.`,
+If a field no longer occurs, the new version may still have the field: a rare field can
+be missing in the recorded traffic by chance. The column PROBABILITY contains the
+probability of the inferred type.`,
 		Example: "  unwire schema history results/evidence/*.pb\n" +
 			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
 			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",
@@ -54,8 +56,8 @@ PROBABILITY applies to the inferred types.`,
 			return runHistory(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.method, "method", "", "list only changes of methods that match this glob, such as '*Service/Run'")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per change")
+	cmd.Flags().StringVar(&f.method, "method", "", "list only changes of methods whose name matches this pattern, such as '*Service/Run'; * matches any text")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each change")
 	f.objects.AddTo(cmd.Flags(), false)
 	return cmd
 }

@@ -68,29 +68,35 @@ func inferCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "infer INPUT…",
 		Short: "Infer .proto files from traffic",
-		Long: `infer reads captures and writes definitions that describe every message in them: one file
-per package. The names of the packages come from the paths of the methods. With --raw,
-each INPUT is a file with one serialized message, all of one type; @LIST reads file names
-from LIST, one per line.
+		Long: `infer reads captures (files with recorded traffic), and writes .proto definitions
+that describe all messages in them. infer writes one file for each protobuf package; the
+names of packages come from the URLs of the calls. With --raw, each INPUT is not a
+capture, but a file with one serialized message, and all messages have the same type. An
+INPUT @LIST means all files whose names are in the file LIST, one on each line.
 
-Field 7 is named field_7, unless its values suggest a name, such as url; a comment marks
-suggested names, and --numbered turns them off. The comment of a field contains how often
-the field occurred, and the other possible types if its type is ambiguous; with --verbose
-also the probability of every decision.
+infer calls field 7 field_7. If the values suggest a name, infer uses this name instead,
+such as url, and marks it with a comment; with --numbered, infer does not suggest names.
+The comment of a field says how often the field occurred. If several types are possible,
+the comment lists them. With --verbose, the comment also contains the probability of the
+inferred type.
 
-WebSocket messages are grouped by URL, direction and discriminator: a member such as
-"type" in JSON, an enum in field 1 in protobuf. Each group becomes a message.
-Connections without HTTP are grouped in the same way if --as gives their framing.
+A WebSocket can carry messages of different types. infer defines one message type for
+all messages with the same URL, the same direction and the same discriminator. The
+discriminator is a member such as "type" in JSON messages, and an enum in field 1 in
+protobuf messages. infer does the same for connections without HTTP; for these, --as
+must say how the bytes are divided into messages.
 
---evidence FILE writes the confidence of each field, and the statistics behind it, as
-JSON. If the name of FILE is *.pb, infer writes only the statistics, in a compact form.
-An evidence file from another day or machine can be an INPUT, also as a pattern in an
-object store, such as s3://BUCKET/evidence/*.pb. 'unwire schema merge-evidence'
-combines several evidence files in one.
+With --evidence FILE, infer writes an evidence file: statistics about the values of each
+field, and the probability of its type, as JSON. If the name of FILE ends with .pb,
+infer writes only the statistics, in a compact binary form. An INPUT can also be an
+evidence file, for example from another day or another machine, or files in an object
+store, such as s3://BUCKET/evidence/*.pb. infer then uses the statistics of all inputs
+together. 'unwire schema merge-evidence' combines several evidence files in one file.
 
---into DEFINITIONS writes only the fields that existing definitions lack, as JSON Lines.
-If you interrupt infer, or if a capture is damaged, infer writes the result for the data
-read so far; for a damaged capture, the exit status is 3.`,
+With --into DEFINITIONS, infer writes no .proto files. Instead it prints the fields that
+these existing definitions lack, as one JSON object per line. If you interrupt infer, or
+if a capture is damaged, infer writes the result for the data that it has read. If a
+capture is damaged, the exit status is 3.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
   unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
   unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'
@@ -103,18 +109,18 @@ read so far; for a damaged capture, the exit status is 3.`,
 			return runInfer(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().BoolVar(&f.raw, "raw", false, "each INPUT is a file with one serialized message")
-	cmd.Flags().StringVar(&f.pkg, "package", "", "package of all inferred definitions (default: the packages of the methods)")
-	cmd.Flags().StringVar(&f.root, "root", "", "with --raw: name of the message type (default Root)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output: a .proto file, or a folder such as x/ (default: stdout)")
-	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and its statistics to this JSON file (*.pb: only statistics, compact); - prints them instead of the .proto files")
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "in the comment of every field, print its counts, its probability and the other possible types")
-	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call all fields field_1, field_2 and so on, even if their values suggest other names")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "each INPUT is not a capture, but a file with one serialized message")
+	cmd.Flags().StringVar(&f.pkg, "package", "", "name of the protobuf package for all inferred definitions (default: the packages in the URLs of the calls)")
+	cmd.Flags().StringVar(&f.root, "root", "", "with --raw: name that infer gives to the type of the messages (default Root)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write the definitions to this .proto file, or to .proto files in this folder, such as x/ (default: stdout)")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the statistics about each field, and the probability of its type, to this JSON file; if the name ends with .pb, write only the statistics, in a compact binary form; - prints the JSON on stdout instead of the .proto files")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "write to the comment of every field how often the field occurred, the probability of its type, and the other possible types")
+	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call all fields field_1, field_2 and so on, also if their values suggest a name")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each .proto file; it contains the text of the file, or with -o the path")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions whose field names infer uses (default: UNWIRE_PROTO, the definitions in the capture, or unwire.yaml; the word none turns names off)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which infer takes the names of fields; with the word none, infer uses no names from definitions (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, and unwire.yaml)")
 	f.objects.AddTo(cmd.Flags(), false)
-	cmd.Flags().StringVar(&f.into, "into", "", "write only the fields that these definitions lack, as JSON Lines")
+	cmd.Flags().StringVar(&f.into, "into", "", "print only the fields that these definitions lack, as one JSON object per line")
 	return cmd
 }
 

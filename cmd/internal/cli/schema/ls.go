@@ -21,9 +21,10 @@ func lsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List services, methods, messages and enums",
-		Long: `ls lists the elements of definitions. For each service, method, message and enum, ls
-prints the name, the number of methods, fields or values, and the file. With PREFIX, a
-package or a type, it lists only names that begin with PREFIX.`,
+		Long: `ls lists the services, methods, messages and enums in .proto definitions. For
+each of them, ls prints the name, the number of its methods, fields or values, and the
+file that contains it. With PREFIX, such as the name of a package, ls lists only names
+that begin with PREFIX.`,
 		Example: "  unwire schema ls\n  unwire schema ls " + proto.AgentPackage + " --kind method\n  unwire schema ls --proto old.binpb --json",
 		Args:    app.ArgsBetween(0, "PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,7 +37,7 @@ package or a type, it lists only names that begin with PREFIX.`,
 		ValidArgsFunction: f.complete(a, false),
 	}
 	f.addTo(cmd, "print one JSON object per definition")
-	cmd.Flags().StringVar(&kind, "kind", "", "list only this kind: service, method, message or enum")
+	cmd.Flags().StringVar(&kind, "kind", "", "list only services, only methods, only messages or only enums: service, method, message or enum")
 	return cmd
 }
 

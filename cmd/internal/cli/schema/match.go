@@ -50,18 +50,20 @@ func matchCommand(a *app.App) *cobra.Command {
 	var f matchFlags
 	cmd := &cobra.Command{
 		Use:   "match F.uwc [PATH]",
-		Short: "Find the message types that fit an unknown frame or field",
-		Long: `match compares messages of unknown type with all types in the definitions. It ranks the
-types by description length: the fewer bits a type needs to describe the messages, the
-better it fits. Types that fit equally well have the same rank. For a type that cannot
-fit, match prints the reason.
+		Short: "Find the message types that fit a message of unknown type",
+		Long: `match compares recorded messages of an unknown type with all message types in
+.proto definitions, and prints the types that fit best. The messages come from a capture
+F.uwc (a file with recorded traffic). match ranks the types by description length: the
+fewer bits are needed to describe the messages with a type, the better the type fits.
+Types that fit equally well have the same rank. If a type cannot be the type of the
+messages, match prints the reason.
 
-PATH, such as 1.2, selects a field whose payloads are the messages. Without PATH,
-match uses all data that the definitions do not describe: the messages of unknown
-methods, unknown fields that contain messages, and the messages nested inside these if
-no type fits. All messages at the same path, in all selected frames, are matched
-together. With --raw, each argument is a file with one serialized message, all of one
-type.
+With PATH, such as 1.2, match examines the messages in this field. Without PATH, match
+examines all messages whose type the definitions do not contain: the messages of unknown
+methods, and the messages in unknown fields. If no type fits a message, match also
+examines the messages nested in it. match regards all messages at the same path as
+messages of one type. With --raw, each argument is a file with one serialized message,
+and all messages have the same type.
 
 The exit status is 1 if no type fits.`,
 		Example: `  unwire schema match F.uwc
@@ -80,12 +82,12 @@ The exit status is 1 if no type fits.`,
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions with the message types that may fit (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions with the message types that match tries (default: the definitions in the capture, else the built-in definitions)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per path")
-	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of types to print; types that fit as well as the best one are always printed")
-	cmd.Flags().StringVar(&f.dir, "dir", "", "match only frames of this direction: up (from the client) or down (from the server)")
-	cmd.Flags().StringVar(&f.path, "path", "", "same as PATH")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each path")
+	cmd.Flags().IntVar(&f.top, "top", 10, "print at most this many types; match always prints all types that fit as well as the best one")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "examine only messages from the client (up) or only messages from the server (down)")
+	cmd.Flags().StringVar(&f.path, "path", "", "examine the messages in this field, such as 1.2; the same as the argument PATH")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	return cmd
 }

@@ -22,13 +22,14 @@ func mergeEvidenceCommand(a *app.App) *cobra.Command {
 	var objects app.ObjectStore
 	cmd := &cobra.Command{
 		Use:   "merge-evidence EVIDENCE…",
-		Short: "Merge evidence files of several runs of 'unwire schema infer'",
-		Long: `Evidence files contain statistics about the fields in recorded traffic; 'unwire schema
-infer --evidence' writes them. merge-evidence merges evidence files of several runs, on
-one machine or on several, in any order. The result is the same as from one run over all
-captures. merge-evidence skips a file whose samples are already included, so merging a
-file twice has no effect. Input files can be JSON or compact (*.pb); the output is compact
-if its name is *.pb.`,
+		Short: "Combine evidence files of several runs of 'unwire schema infer'",
+		Long: `An evidence file contains statistics about the fields in recorded traffic;
+'unwire schema infer --evidence' writes such files. merge-evidence combines the evidence
+files of several runs, also from different machines, in one file. The result is the same
+as the evidence file of one run with all captures. The order of the files does not
+matter. merge-evidence uses each file only once, also if you give it twice. The files
+can be JSON, or compact binary files (*.pb). If the name of the output file ends with
+.pb, merge-evidence writes it in the compact form.`,
 		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema merge-evidence -o all.pb all.json wednesday.pb\n  unwire schema infer -o all/ all.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -37,9 +38,9 @@ if its name is *.pb.`,
 			return runMergeEvidence(cmd.Context(), a, &objects, args, out, pkg, asJSON)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default: stdout)")
-	cmd.Flags().StringVar(&pkg, "package", "", "package of the message names in the output (default: the packages of the methods)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence as JSON on one line; with -o, print a JSON object that describes the written file")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to which merge-evidence writes the result (default: stdout)")
+	cmd.Flags().StringVar(&pkg, "package", "", "name of the protobuf package for all message names in the output (default: the packages in the URLs of the calls)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON on one line; with -o, print a JSON object that describes the written file")
 	objects.AddTo(cmd.Flags(), false)
 	return cmd
 }

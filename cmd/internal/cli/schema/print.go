@@ -20,9 +20,10 @@ func printCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print TYPE|FILE",
 		Short: "Print the .proto text of a type, a service or a file",
-		Long: `print prints one definition with its comments, as in its source file, or generated for
-a descriptor set. TYPE is a full name, or a short name that is unique. With --deps,
-print also prints the types that TYPE refers to.`,
+		Long: `print prints the definition of TYPE (a message, an enum or a service) or of all
+types in FILE, with comments. The text is the same as in the .proto file. If the
+definitions come from a descriptor set, print generates the text. With --deps, print
+also prints the types that TYPE uses in its fields or methods.`,
 		Example: "  unwire schema print " + proto.AgentPackage + ".AgentRunRequest\n  unwire schema print --deps TextDeltaUpdate\n  unwire schema print agent/v1/agent.proto",
 		Args:    app.ExactArgs("TYPE|FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,7 +32,7 @@ print also prints the types that TYPE refers to.`,
 		ValidArgsFunction: f.complete(a, true),
 	}
 	f.addTo(cmd, "print one JSON object per definition, with its text")
-	cmd.Flags().BoolVar(&deps, "deps", false, "also print all types that TYPE refers to, directly or indirectly")
+	cmd.Flags().BoolVar(&deps, "deps", false, "also print all types that TYPE uses, and the types that these use")
 	return cmd
 }
 

@@ -22,10 +22,12 @@ func refsCommand(a *app.App) *cobra.Command {
 	var number int32
 	cmd := &cobra.Command{
 		Use:   "refs [TYPE]",
-		Short: "List the uses of a type or of a field number",
-		Long: `refs lists the fields and methods that use a message or an enum. With --field-number
-N, refs lists the fields with this number in all messages, with their types. With both
-TYPE and N, refs lists the fields with this number and this type.`,
+		Short: "List the fields and methods that use a type or a field number",
+		Long: `refs searches .proto definitions for uses of TYPE (a message or an enum): it
+lists the fields with this type, and the methods whose request or answer has this type.
+With --field-number N and without TYPE, refs lists the fields that have the number N, in
+all messages. With --field-number N and TYPE, refs lists the fields that have this
+number and this type.`,
 		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --field-number 13",
 		Args:    app.ArgsBetween(0, "TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +43,7 @@ TYPE and N, refs lists the fields with this number and this type.`,
 		ValidArgsFunction: f.complete(a, false),
 	}
 	f.addTo(cmd, "print one JSON object per use")
-	cmd.Flags().Int32Var(&number, "field-number", 0, "list fields with this number")
+	cmd.Flags().Int32Var(&number, "field-number", 0, "list only fields that have this number")
 	options.Alias(cmd.Flags(), "number", "field-number")
 	return cmd
 }

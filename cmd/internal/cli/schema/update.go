@@ -56,25 +56,30 @@ func updateCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update --proto DEFINITIONS --from SOURCE…",
 		Short: "Add new elements to hand-written .proto files, preserving their formatting",
-		Long: `update adds new fields, messages, enum values, methods and services to the .proto
-files below DIR. update inserts new elements in the formatting of each file; existing
-names, comments, order, options and blank lines stay unchanged. Without --write,
-update only prints the change as a unified diff.
+		Long: `update takes new fields, messages, enum values, methods and services from SOURCE,
+and adds them to your .proto files in the folder DEFINITIONS. update writes new elements
+in the formatting of each file. Existing names, comments, options and blank lines, and
+the order of elements, stay unchanged. Without --write, update only prints the changes
+as a unified diff, and does not write them.
 
-SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that 'unwire
-schema extract' reads, captures, a file of 'unwire schema infer --evidence', or the JSON
-output of 'unwire align' or 'unwire probe'. Captures that contain the same calls in JSON
-and in protobuf also provide field names.
+SOURCE is a folder of .proto files, a .proto file, a descriptor set, or the code of a
+client, in which 'unwire schema extract' finds definitions. SOURCE can also be a
+capture, an evidence file of 'unwire schema infer --evidence', or the JSON output of
+'unwire align' or 'unwire probe'. If captures contain the same calls in JSON and in
+protobuf, update takes the names of fields from the JSON messages.
 
-update replaces placeholder names (field_7, unknown7, Unknown3). It replaces other names
-only with --take-names. It replaces a type by another type with the same wire format only
-with --take-types, or if a comment marks the type as a guess. update reports all other
-contradictions as conflicts, and does not change the files in these places.
+If a field or a message in your files has a placeholder name (field_7, unknown7,
+Unknown3), update replaces it by the name in SOURCE. update replaces other names only
+with --take-names. If a field has another type in SOURCE, with the same wire format,
+update replaces the type only with --take-types, or if a comment in your file marks the
+type as a guess. update reports each other contradiction between your files and SOURCE
+as a conflict, and does not change this element.
 
-update never removes elements. It marks elements that the source lacks with the comment
-"last seen", unless the source is incomplete: traffic, a probe, or any source with
---partial. DIR/evidence.jsonl records the source of each new element. The exit status is 1
-if there are conflicts.`,
+update never removes an element. If SOURCE lacks an element of your files, update marks
+the element with the comment "last seen". Captures and the output of 'unwire probe'
+usually lack many elements, so update adds no such comments for them, nor for any SOURCE
+with --partial. For each new element, update writes its source to the file
+evidence.jsonl in the folder DEFINITIONS. The exit status is 1 if there are conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
   unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,
@@ -86,17 +91,17 @@ if there are conflicts.`,
 			return runUpdate(cmd.Context(), a, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.dir, "proto", "", "folder with the .proto files to update")
-	cmd.Flags().StringArrayVar(&f.from, "from", nil, "source of new definitions; can be repeated, or given as further arguments")
-	cmd.Flags().BoolVar(&f.write, "write", false, "write the changes (all files or none)")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per change")
-	cmd.Flags().BoolVar(&f.partial, "partial", false, "treat the source as incomplete: do not mark elements that it lacks as \"last seen\"")
-	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "replace existing names of elements by the names in the source")
-	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "replace existing types by types in the source with the same wire format")
-	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client that the sources come from")
+	cmd.Flags().StringVar(&f.dir, "proto", "", "folder with your .proto files, to which update adds new elements")
+	cmd.Flags().StringArrayVar(&f.from, "from", nil, "source of the new elements; can be repeated; you can also give further sources as arguments")
+	cmd.Flags().BoolVar(&f.write, "write", false, "write the changes to your files; if update cannot write one of the files, it changes none of them")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each change")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "the source does not contain all elements: do not mark elements that it lacks with the comment \"last seen\"")
+	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "replace the names in your files by the names in the source, if they differ")
+	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "replace the type of a field by the type in the source, if both have the same wire format")
+	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client from which the sources come; update writes it to evidence.jsonl, the file about the origin of each element")
 	options.Alias(cmd.Flags(), "version", "client-version")
-	cmd.Flags().StringVar(&f.date, "date", "", "date to record in evidence.jsonl (default: today)")
-	cmd.Flags().StringVar(&f.name, "source", "", "name of the sources in evidence.jsonl (default: the kind of the source: definitions, extraction, traffic or probe)")
+	cmd.Flags().StringVar(&f.date, "date", "", "date that update writes to evidence.jsonl (default: today)")
+	cmd.Flags().StringVar(&f.name, "source", "", "name that update writes to evidence.jsonl for the sources (default: the kind of the source: definitions, extraction, traffic or probe)")
 	return cmd
 }
 

@@ -113,33 +113,41 @@ type flags struct {
 // Commands returns the command serve.
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{serveCommand(a)} }
 
-const long = `serve is a gateway from the OpenAI and Anthropic APIs to the agent API whose definitions
-are built in (see 'unwire schema ls'). In the agent API, a conversation is one long stream
-on which the server asks the client to run tools. Endpoints:
+const long = `serve is a local server that accepts requests in the format of the OpenAI
+and Anthropic APIs, and answers them through the agent API. The agent API is the API of
+an AI coding agent, and its definitions are built into unwire. Below, the upstream is
+the server of the agent API to which serve connects. In the agent API, a conversation is
+one long stream, on which the upstream asks its client to run tools. Clients of serve
+can use these URLs:
 
   POST /v1/chat/completions    OpenAI Chat Completions
   POST /v1/responses           OpenAI Responses
   POST /v1/messages            Anthropic Messages
-  GET  /v1/models              the models of the upstream
-  GET  /healthz, /metrics      health, and counters; both need the API key
+  GET /v1/models               the list of the upstream's models
+  GET /healthz                 whether serve works; needs the API key
+  GET /metrics                 counters of serve; needs the API key
 
-When the agent asks for a tool, serve ends the HTTP response with the tool call, and
-keeps the stream open. The client sends the tool's result in its next request. If the
-messages, the model and the tools of this request match the open stream, serve continues
-the stream; otherwise serve opens a new stream and sends it all messages. --reuse=off
-opens a new stream for each request.
+When the upstream asks for a tool, serve ends its HTTP response to the client with the
+tool call, and keeps the stream to the upstream open. The client sends the result of the
+tool in its next request. If this request continues the conversation of the open stream,
+with the same messages, model and tools, serve sends the result on this stream.
+Otherwise serve opens a new stream, and sends all messages of the request on it. With
+--reuse=off, serve opens a new stream for each request.
 
-Without --to, serve uses the stand-in, a built-in local server that plays a script. serve
-has not been tested against the live service. Hosts other than this machine need --live
-and --allow-host; use your own account there, and respect the service's terms.
+Without --to, the upstream is a built-in local server that answers from a script
+('unwire standin'). serve has not been tested against the real service. To use an
+upstream on another machine, give --live and --allow-host, use your own account, and
+respect the terms of the service.
 
-Clients must send an API key: one of ` + keyVariable + ` (separated by spaces), one of the lines of
---key-file, or, if neither is set, a new key that serve prints at start. serve reads the
-upstream's token from --credentials, and never stores it.
+Clients must send an API key. The keys are in the variable ` + keyVariable + `, separated by spaces, or
+in the lines of the file of --key-file. If you give neither, serve creates a key and
+prints it at
+the start. serve reads the token for the upstream from --credentials, and never stores
+the token.
 
-serve -o F.uwc records both sides in one capture: the requests of clients, and the streams
-that serve opens to the agent service for them. Secrets are redacted.
-'unwire show' and 'unwire ls' link each request to its stream. Without -o, serve
+With -o F.uwc, serve records the requests of clients, and the streams that it opens to
+the upstream, in one capture. serve replaces secrets in the capture by placeholders.
+'unwire show' and 'unwire ls' print which stream belongs to a request. Without -o, serve
 records no traffic.`
 
 const examples = `  unwire serve
@@ -153,7 +161,7 @@ func serveCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "serve",
-		Short:   "Serve the built-in agent API as OpenAI- and Anthropic-compatible endpoints",
+		Short:   "Answer OpenAI and Anthropic API requests through the API of an AI coding agent",
 		Long:    long,
 		Example: examples,
 		Args:    app.ExactArgs(),
@@ -179,41 +187,41 @@ func serveCommand(a *app.App) *cobra.Command {
 // serverFlags adds the flags about the API that clients use and its sessions.
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
-	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see flags: "+keyVariable+" and --key-file are safer")
-	flags.StringVar(&f.keyFile, "key-file", "", "file of accepted API keys, one per line (file mode 0600)")
-	flags.StringSliceVar(&f.origins, "allow-origin", nil, "allow requests from web pages of this origin, such as http://localhost:3000")
-	flags.StringVar(&f.reuse, "reuse", "on", "whether a request with tool results continues the agent's open stream (on), or each request opens a new stream (off)")
-	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "close a stream to the agent service that has waited longer than this for tool results")
-	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "close a stream to the agent service that has been open longer than this")
-	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "after a tool call, wait this long for more tool calls before the response to the client ends")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
+	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can read the values of flags, so "+keyVariable+" and --key-file are safer")
+	flags.StringVar(&f.keyFile, "key-file", "", "file with the API keys that serve accepts, one on each line (file mode 0600)")
+	flags.StringSliceVar(&f.origins, "allow-origin", nil, "accept requests from web pages of this origin, such as http://localhost:3000")
+	flags.StringVar(&f.reuse, "reuse", "on", "on: a request with tool results continues the open stream to the upstream; off: each request opens a new stream")
+	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "close a stream to the upstream if it has waited longer than this time for tool results")
+	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "close a stream to the upstream if it has been open longer than this time")
+	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "after a tool call, wait this time for more tool calls, before serve ends its response to the client")
 	options.Alias(flags, "settle", "debounce")
-	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "end a request with an error if the agent sends nothing but heartbeats for this time")
-	flags.IntVar(&f.maxSessions, "max-sessions", 24, "maximum number of open streams to the agent service; at one more, serve closes the stream that has been idle longest")
-	flags.StringVar(&f.maxResult, "max-result", "256KB", "truncate tool results to this size; a notice in the text tells the model")
-	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: use the agent's model MODEL for requests that name NAME; * in NAME matches any text without a slash")
-	flags.BoolVar(&f.strictModels, "strict-models", false, "reject requests for models that the upstream does not have; by default, serve uses the upstream's first model for "+strings.Join(defaultModels, ", "))
-	flags.StringVarP(&f.out, "output", "o", "", "capture file to append client requests and upstream streams to")
-	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration for a client and exit: "+strings.Join(clientNames(), ", "))
-	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in mapping of agent tools to client tools and exit; --tool-map overrides its rows")
-	flags.BoolVar(&f.printParameters, "print-parameters", false, "print how serve handles each parameter of the three APIs, as Markdown, and exit")
-	flags.StringVar(&f.model, "model", "composer-1", "with --print-config: model to name in the configuration")
-	flags.BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")
+	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "end a request with an error if the upstream sends only heartbeats for this time")
+	flags.IntVar(&f.maxSessions, "max-sessions", 24, "keep at most this many streams to the upstream open; if serve needs one more, it closes the stream that has been idle for the longest time")
+	flags.StringVar(&f.maxResult, "max-result", "256KB", "truncate tool results to this size; serve adds a notice for the model to a truncated result")
+	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: if a request names the model NAME, use the upstream's model MODEL; a * in NAME matches any text without a slash")
+	flags.BoolVar(&f.strictModels, "strict-models", false, "reject requests for models that the upstream does not have; without this flag, serve uses the upstream's first model for requests that name "+strings.Join(defaultModels, ", "))
+	flags.StringVarP(&f.out, "output", "o", "", "record the requests of clients, and the streams to the upstream, in this capture file; if the file exists, append them")
+	flags.StringVar(&f.printConfig, "print-config", "", "print a configuration with which this client uses serve, and exit: "+strings.Join(clientNames(), ", "))
+	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in table that maps tools of the upstream to tools of clients, and exit; --tool-map overrides rows of this table")
+	flags.BoolVar(&f.printParameters, "print-parameters", false, "print how serve handles each parameter of the OpenAI and Anthropic APIs, as Markdown, and exit")
+	flags.StringVar(&f.model, "model", "composer-1", "with --print-config: name of the model in the configuration")
+	flags.BoolVar(&f.json, "json", false, "print the address at which the server listens, as a JSON object on stdout")
 }
 
 // upstreamFlags adds the flags about the upstream, the server of the agent API.
 func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.To, "to", "", "URL of an agent API server (default: the stand-in)")
-	flags.StringVar(&f.script, "script", "", "script of the stand-in, see 'unwire standin' (default: the built-in script)")
-	flags.StringVar(&f.transport, "transport", "auto", "transport to the upstream: http2, sse (the fallback over HTTP/1.1) or auto")
-	flags.StringVar(&f.Credentials, "credentials", "", "source of the token that serve sends to the upstream")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
-	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
-	flags.BoolVar(&f.privacy, "privacy", false, "use the upstream's privacy mode, for which the upstream has another host")
-	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the agent to tools of the client")
-	flags.BoolVar(&f.Live, "live", false, "allow requests to the other machines that --allow-host names")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
+	flags.StringVar(&f.To, "to", "", "URL of the upstream, the server of the agent API (default: the built-in server of 'unwire standin')")
+	flags.StringVar(&f.script, "script", "", "without --to: script from which the built-in server answers, see 'unwire standin' (default: the built-in script)")
+	flags.StringVar(&f.transport, "transport", "auto", "transport to the upstream: http2, sse (several HTTP/1.1 calls instead of one stream) or auto (serve chooses)")
+	flags.StringVar(&f.Credentials, "credentials", "", "source of the token that serve sends to the upstream: FILE, env:NAME, keyring:SERVICE/ACCOUNT or the name of a profile")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that serve trusts when it connects to the server of --to")
+	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "version of the client that serve reports to the upstream")
+	flags.BoolVar(&f.privacy, "privacy", false, "use the privacy mode of the upstream, which has another host for this mode")
+	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the upstream to tools of the client")
+	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
 }
 
 // run starts the server, and returns when the user interrupts it.

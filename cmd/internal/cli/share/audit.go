@@ -21,14 +21,18 @@ func auditCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit F.uwc…",
 		Short: "List likely secrets in captures, without their values",
-		Long: `audit searches captures for secrets with the same rules as recording: in headers,
-URLs, notes, decoded frames, and protobuf fields known to contain secrets. For each secret, audit prints the location and the rule, but never the value.
-The exit status is 1 if audit finds a secret. 'unwire redact' removes all secrets
-except those with "removable":false in the output of --json.
+		Long: `audit searches captures (files with recorded traffic) for secrets, such as tokens
+and cookies. audit recognizes secrets by the same rules as 'unwire capture'. audit
+searches headers, URLs, notes and decoded messages; it also reports each protobuf field
+that is known to contain a secret. For each secret, audit prints its place in the
+capture and the rule by which audit recognized it. audit never prints the value of a
+secret. The exit status is 1 if audit found a secret. 'unwire redact' makes a copy of
+the capture without the secrets. redact cannot remove a secret that the output of --json
+marks with "removable":false.
 
-Data that cannot be searched is reported with the rule not-searched, and also makes
-the exit status 1: payloads after a protocol upgrade, bodies with an unknown
-Content-Encoding, and compressed data that is damaged or truncated.`,
+audit cannot search some data: data after a protocol upgrade, bodies with an unknown
+Content-Encoding, and compressed data that is damaged or truncated. audit reports this
+data with the rule not-searched, and the exit status is then also 1.`,
 		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

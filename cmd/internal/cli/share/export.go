@@ -58,40 +58,50 @@ type exportFlags struct {
 	objects app.ObjectStore
 }
 
+// exportLong is the prose of the help of 'unwire export'.
+const exportLong = `export converts a capture (a file with recorded traffic), or one exchange of a
+capture (F.uwc#7), to one of these formats:
+
+  har      HTTP Archive 1.2, a JSON format; unwire adds members with the name _unwire,
+           which contain decoded messages and other data
+  jsonl    JSON Lines: one line for each exchange, with all its data; if a rule changed
+           the exchange, the line contains either the received or the forwarded data
+  raw      a folder with one file for each decompressed message, and the file index.jsonl,
+           which describes the files; at most 10,000 files, unless you give --max-files
+  parquet  a folder with two tables: frames.parquet (messages) and fields.parquet (fields)
+  pcapng   packets for Wireshark and tshark, with the TLS keys that decrypt them; export
+           generates these packets from the exchanges, so they differ from the original
+           packets
+
+All formats contain WebSocket messages. har cannot contain connections without HTTP.
+pcapng cannot contain names of programs, and contains a WebSocket only if its handshake
+was recorded. export prints the number of exchanges that the output lacks.
+
+If a rule (capture --rules) or 'unwire intercept' changed an exchange during the
+recording, export writes the data that unwire received from the client and the server.
+With --forwarded, export writes the data that unwire forwarded. For such an exchange,
+the output also contains the names of the rules, and the word received or forwarded. In
+har, jsonl and raw, this information is in the member "rewritten"; in parquet, it is in
+the columns with the names rules and shown; in pcapng, it is in comments.
+
+By default, export replaces secrets by placeholders, like 'unwire redact': in headers,
+URLs and bodies, and in protobuf fields that are known to contain secrets. export also
+replaces the values of headers that it does not know. Equal values have the same
+placeholder. With --keep-headers, export keeps the values of unknown headers. Data that
+export cannot search for secrets, such as data of unknown protocols, is missing in the
+output; with --keep-unsearched, the output contains it. With --as-recorded, export
+replaces nothing.
+
+--upload copies the output to an object store. You can give --upload together with -o,
+or without -o.`
+
 // exportCommand returns the command 'unwire export', which converts captures to other formats.
 func exportCommand(a *app.App) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export F.uwc",
 		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
-		Long: `export converts a capture, or one exchange of it (F.uwc#7), to an open format:
-
-  har      HTTP Archive 1.2; members named _unwire contain frames and other additions
-  jsonl    one exchange per line, with every chunk of its bodies; the only loss is
-           forwarded data that differs from received data
-  raw      a folder with one file per decompressed frame, and index.jsonl; at most 10,000
-           files, unless --max-files allows more
-  parquet  a folder with frames.parquet and fields.parquet
-  pcapng   packets generated from the exchanges, with TLS keys to decrypt them, for
-           Wireshark and tshark; these are not the original packets
-
-All formats include WebSockets. har has no connections without HTTP; pcapng has no program
-names, and no WebSockets whose handshake was not recorded. export prints the number of
-exchanges that it left out.
-
-If rules or 'unwire intercept' changed an exchange, export writes the data that unwire
-received from client and server; --forwarded writes the data that unwire forwarded. The
-output also contains the names of the rules, and whether received or forwarded data is
-written: in the member "rewritten" in har, jsonl and raw, in the columns rules and shown
-in parquet, and as comments in pcapng.
-
-By default, export replaces secrets like 'unwire redact': in headers, URLs and bodies, and
-in protobuf fields known to contain secrets. It also replaces the values of unknown
-headers by placeholders, the same placeholder for equal values; --keep-headers keeps these
-values. export leaves out payloads that cannot be searched for secrets, such as those of
-other protocols; --keep-unsearched keeps them. --as-recorded turns all redaction off.
-
---upload copies the result to an object store, in addition to -o or instead of it.`,
+		Long:  exportLong,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/
@@ -101,15 +111,15 @@ other protocols; --keep-unsearched keeps them. --as-recorded turns all redaction
 		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "", "output format: har, jsonl, raw, parquet or pcapng (default: by the extension of -o; raw if -o is a folder such as x/)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output file, or folder for raw and parquet; - is stdout (default: stdout, except for raw and parquet)")
-	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of unknown headers, and replace only known secrets")
-	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "redact nothing: export all data as recorded, including secrets")
-	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "keep payloads that cannot be searched for secrets, such as those of other protocols")
-	cmd.Flags().IntVar(&f.maxFiles, "max-files", 10_000, "with --format raw: the maximum number of files to write")
-	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for data that rules changed, write what unwire forwarded (default: what unwire received)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in the capture, or the built-in ones; the word none turns names off)")
-	cmd.Flags().StringVar(&f.upload, "upload", "", "also copy the result to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
+	cmd.Flags().StringVar(&f.format, "format", "", "output format: har, jsonl, raw, parquet or pcapng (default: the format that the extension of -o names; raw if -o is a folder such as x/)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output file; for raw and parquet, output folder; - is stdout (default: stdout; raw and parquet have no default)")
+	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of headers that export does not know, instead of replacing them by placeholders")
+	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "export all data as it was recorded, including secrets")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "also export data that export cannot search for secrets, such as data of unknown protocols")
+	cmd.Flags().IntVar(&f.maxFiles, "max-files", 10_000, "with --format raw: write at most this many files")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "for exchanges that rules changed: export the data that unwire forwarded (default: the data that unwire received)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which export takes field names; with the word none, the output has only field numbers (default: the definitions in the capture, else the built-in definitions)")
+	cmd.Flags().StringVar(&f.upload, "upload", "", "copy the output to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
 	f.objects.AddTo(cmd.Flags(), true)
 	return cmd
 }

@@ -36,10 +36,10 @@ type secretFlags struct {
 
 // addTo adds the flags to a command.
 func (f *secretFlags) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is an additional secret")
-	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of additional secrets, one per line (file mode 0600)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions, by which unwire finds the fields known to contain secrets (default: the built-in definitions; the word none turns this off)")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON Lines")
+	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "name of an environment variable; its value is an additional secret that unwire looks for")
+	cmd.Flags().StringVar(&f.file, "secret-file", "", "file with additional secrets that unwire looks for, one on each line (file mode 0600)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which unwire knows which protobuf fields contain secrets; with the word none, unwire knows no such fields (default: the built-in definitions)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the result as JSON, one object per line")
 }
 
 // redactor returns a redactor with the built-in rules and the secrets that the flags name.

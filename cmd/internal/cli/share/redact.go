@@ -21,26 +21,29 @@ func redactCommand(a *app.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "redact F.uwc -o CLEAN.uwc",
-		Short: "Copy a capture, with secrets replaced",
-		Long: `redact copies a capture to a new file and replaces the secrets. Use redact for
-captures that were recorded with --keep-secrets or by an older version, or to remove a
-secret that unwire did not recognize. redact uses the same rules as recording. In
-addition, redact decodes protobuf, and replaces the fields known to contain secrets.
-Exchanges keep their numbers, times, results and chunk boundaries. Notes, definitions
-and saved field types are copied; secrets in notes are replaced. redact then audits
-the new file: the exit status is 1 if it still finds secrets.
+		Short: "Copy a capture, and replace the secrets in the copy by placeholders",
+		Long: `redact copies the capture F.uwc (a file with recorded traffic) to the new file
+CLEAN.uwc, and replaces secrets in the copy by placeholders. Use redact for captures
+that were recorded with --keep-secrets or by an older version of unwire. You can also
+give redact a secret that unwire did not recognize (--secret-env, --secret-file). redact
+recognizes secrets by the same rules as 'unwire capture'. redact also decodes protobuf
+messages, and replaces the fields that are known to contain secrets. In the copy,
+exchanges have the same numbers, times and results. redact also copies notes,
+definitions and the field types that you chose; it replaces secrets in notes. At the
+end, redact searches the copy for secrets, like 'unwire audit'. The exit status is 1 if
+the copy still contains secrets.
 
-Payloads that cannot be searched ('unwire audit' lists them) are not copied; in the
-copy, the error of the exchange says how many bytes are missing. --keep-unsearched
-copies them.`,
+redact cannot search some data for secrets; 'unwire audit' lists this data. redact does
+not copy it. In the copy, the error text of the exchange says how many bytes are
+missing. With --keep-unsearched, redact copies this data, too.`,
 		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
 		Args:    app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRedact(cmd.Context(), a, f, args[0], out)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file for the new capture, which must not exist (required)")
-	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "copy payloads that cannot be searched for secrets, such as those of other protocols")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to which redact writes the copy (required); a file with this name must not exist")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "also copy data that redact cannot search for secrets, such as data of unknown protocols")
 	f.addTo(cmd)
 	return cmd
 }

@@ -55,19 +55,24 @@ type flags struct {
 // Commands returns the command ui.
 func Commands(a *app.App, run Runner) []*cobra.Command { return []*cobra.Command{uiCommand(a, run)} }
 
-const long = `ui shows captures in a browser: exchanges, frames with their fields and bytes,
-inferred types with their evidence, conversations, definitions and differences.
-F.uwc can be a folder of captures; without F.uwc, ui shows those of the working folder.
-ui also shows captures that are being recorded; 'unwire capture --ui' records and shows in one command.
+const long = `ui shows captures in a browser: exchanges (requests with their answers),
+messages with their fields and bytes, inferred types with the reasons for them,
+conversations, .proto definitions and differences. F.uwc can be a folder of captures;
+without F.uwc, ui shows the captures in the working folder. ui also shows captures that
+are being recorded. 'unwire capture --ui' records a capture, and shows it at the same
+time.
 
-ui listens on a loopback address, and opens the page in your browser. The URL contains a
-random token. ui refuses requests without the token, requests from other sites, and, on
-Linux, from other users of this machine. Notes, marks and chosen types are stored in the
-captures. The page does not show secrets that were redacted. The page sends replays and
-probes to loopback only, unless --live and --allow-host name other hosts on the command
-line.
+ui listens on a loopback address, and opens the page in your browser. The URL of the
+page contains a random token. ui rejects requests without this token, requests from
+other web sites, and, on Linux, requests from other users of this machine. ui stores
+your notes, your marks and the field types that you choose in the captures. For a secret
+that was replaced during the recording, the page shows only the placeholder. From the
+page, you can send recorded requests again ('unwire replay'), and probe servers ('unwire
+probe'). The page sends requests only to servers on this machine, unless you start ui
+with --live and --allow-host.
 
-Every state of the page has its own URL. Press ? in the page for a list of keys.`
+Each view of the page has its own URL, which you can bookmark. Press ? in the page for a
+list of keys.`
 
 // uiCommand returns the command 'unwire ui'. run executes unwire commands for the page.
 func uiCommand(a *app.App, run Runner) *cobra.Command {
@@ -83,12 +88,12 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), a, f, run, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, such as 127.0.0.1:8080, or only a port, at which the server listens")
-	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL, but do not open a browser")
-	fl.StringVar(&f.proto, "proto", "", "definitions for field names; the word none turns names off (default: UNWIRE_PROTO, the definitions in the capture, unwire.yaml, or the built-in definitions)")
-	fl.BoolVar(&f.live, "live", false, "let the page send replays and probes to other machines, if --allow-host names them")
-	fl.StringSliceVar(&f.allow, "allow-host", nil, "with --live: host, or host:port, to which requests may go")
-	fl.BoolVar(&f.json, "json", false, "print the server's address as a JSON object on stdout")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
+	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL of the page, but do not open a browser")
+	fl.StringVar(&f.proto, "proto", "", ".proto definitions, from which the page takes field names; with the word none, the page shows only field numbers (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, unwire.yaml, and the built-in definitions)")
+	fl.BoolVar(&f.live, "live", false, "let the page send requests to other machines; --allow-host must name each machine")
+	fl.StringSliceVar(&f.allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
+	fl.BoolVar(&f.json, "json", false, "print the address at which the server listens, as a JSON object on stdout")
 	return cmd
 }
 
