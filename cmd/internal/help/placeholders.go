@@ -84,7 +84,7 @@ var placeholders = []placeholder{
 	{Name: "FILE", Text: "the path of a .proto file, relative to its folder of definitions", Commands: []string{"schema print"}},
 	{Name: "FILE", Text: "a file with weights, which 'unwire chat fit' wrote", Commands: []string{"chat weights"}},
 	{Name: "FILE", Text: ""},
-	{Name: "LABELS", Text: "a file with the true roles of texts, written by 'unwire chat --label'"},
+	{Name: "LABELS", Text: "a file written by 'unwire chat --label', which has the true role (such as answer or thinking) of each text that you labelled"},
 	{Name: "DIR", Text: "a folder of files with the extension .replay, each of which describes one request and the expected answer", Commands: []string{"replay suite"}},
 	{Name: "DIR", Text: ""},
 	{Name: "CMD", Text: "the program to run, with its arguments ARGS", Commands: []string{"capture", "probe-client"}},

@@ -66,7 +66,7 @@ extract' finds definitions.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions that the capture contains (the default without DEFINITIONS)")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove definitions from the capture: those whose names you give as DEFINITIONS (--list prints the names), or without DEFINITIONS all")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the definitions with the names DEFINITIONS from the capture (--list prints the names); without DEFINITIONS, remove all definitions")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each definition in the capture")
 	return cmd
 }

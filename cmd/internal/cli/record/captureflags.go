@@ -81,9 +81,9 @@ In a pattern, * matches any characters, also dots and slashes.
 
 With --max-size SIZE, capture writes several files (NAME-2.uwc, NAME-3.uwc and so on).
 Each file has at most a sixteenth of SIZE. When all files together exceed SIZE, capture
-deletes the oldest file, and files with unfinished exchanges last. capture also
-truncates each stored body to a sixteenth of SIZE, or to the size of --max-body if this
-is smaller.
+deletes the oldest file. capture deletes a file with unfinished exchanges only if all
+other files have such exchanges, too. capture also truncates each stored body to a
+sixteenth of SIZE, or to the size of --max-body if this is smaller.
 
 On a terminal, capture prints one line for each finished exchange: number, time, program,
 call, result, bytes of the bodies, and duration. If CMD writes to the same terminal,

@@ -50,8 +50,8 @@ func suiteCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suite DIR",
 		Short: "Send the recorded requests that files describe, and check the answers",
-		Long: `suite runs experiments. An experiment is a file that names a captured request, edits of
-the request, and the expected answer. suite runs all files in DIR with the extension ` + suite.Suffix + `, in the
+		Long: `suite runs experiments. Each experiment is a file that names a captured request,
+edits of the request, and the expected answer. suite runs all files in DIR with the extension ` + suite.Suffix + `, in the
 order of their names. This is an example of such a file:
 
   # Another prompt is echoed.
@@ -64,9 +64,9 @@ order of their names. This is an example of such a file:
   expect same @down 1.14
   expect value 1.1.1~stand-in
 
-The path of the capture is relative to the folder of the file. A line 'after 1' or
-'after auto' sends other exchanges first, like the flag --after of 'unwire replay'. A
-line such as 'set PATH=VALUE' edits the request, with the syntax of 'unwire replay
+The path of the capture is relative to the folder of the experiment file. A line
+'after 1' or 'after auto' sends other exchanges first, like the flag --after of 'unwire
+replay'. A line such as 'set PATH=VALUE' edits the request, with the syntax of 'unwire replay
 --patch'. 'expect differs' and 'expect same' are followed by the path of a field, or by
 the beginning of a path, as replay prints it. 'expect value' is followed by a path in
 the answer, and then by = and a value, or by ~ and a regular expression. If the server
@@ -100,7 +100,7 @@ stand-in uses this file as its script. The exit status is 1 if an expectation fa
 	f.trustFlags(cmd)
 	flags.DurationVar(&f.timeout, "max-time", time.Minute, "stop an experiment if all its requests together take longer than this time")
 	options.Alias(flags, "timeout", "max-time")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object for each experiment")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each experiment file")
 	return cmd
 }
 

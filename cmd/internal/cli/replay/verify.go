@@ -130,7 +130,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
 	flags.BoolVar(&f.resume, "resume", false, "continue an interrupted run: do not repeat requests whose answers are already in the file of --journal")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the planned requests without sending them")
-	flags.BoolVar(&f.full, "full", false, "for each field, print all answers of the server")
+	flags.BoolVar(&f.full, "full", false, "for each field, print the server's answers to all requests that tested this field, not only the conclusion")
 	options.Alias(flags, "all", "full")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each method")
 	f.limitFlags(cmd)

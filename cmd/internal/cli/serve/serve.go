@@ -114,11 +114,11 @@ type flags struct {
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{serveCommand(a)} }
 
 const long = `serve is a local server that accepts requests in the format of the OpenAI
-and Anthropic APIs, and answers them through the agent API. The agent API is the API of
-an AI coding agent, and its definitions are built into unwire. Below, the upstream is
-the server of the agent API to which serve connects. In the agent API, a conversation is
-one long stream, on which the upstream asks its client to run tools. Clients of serve
-can use these URLs:
+and Anthropic APIs. serve sends each request to the server of an AI coding agent, and
+translates the answer. In this text, the agent API is the API of this agent, whose
+definitions are built into unwire, and the upstream is the server of the agent API. In
+the agent API, a conversation is one long stream, on which the upstream asks its client
+to run tools. Clients of serve can use these URLs:
 
   POST /v1/chat/completions    OpenAI Chat Completions
   POST /v1/responses           OpenAI Responses
