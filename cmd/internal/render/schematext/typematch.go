@@ -36,11 +36,11 @@ func verdictWords(r *match.Result) string {
 	case match.Matched:
 		return "the type is " + string(r.FullName())
 	case match.Tied:
-		return fmt.Sprintf("undecided between %s that fit these messages equally well", app.Counted(r.Candidates[0].Ties+1, "type"))
+		return fmt.Sprintf("%s fit equally well, so the type is undecided", app.Counted(r.Candidates[0].Ties+1, "type"))
 	case match.NoMatch:
 		return "no type in the definitions fits these messages"
 	}
-	return fmt.Sprintf("undecided: %s could fit these messages", app.Counted(r.Possible, "type"))
+	return fmt.Sprintf("%s may fit, so the type is undecided", app.Counted(r.Possible, "type"))
 }
 
 // Match prints a table of up to most candidate types, and of the types that are ruled out.
