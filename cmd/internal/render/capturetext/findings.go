@@ -6,8 +6,8 @@ import (
 
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode/secret"
 )

@@ -70,7 +70,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 func framePacing(f *replay.PlanFrame) string {
 	var s string
 	if f.Append != nil {
-		s += fmt.Sprintf(", append %d", f.Append.Number)
+		s += fmt.Sprintf(", sent by append call %d", f.Append.Number)
 	}
 	if f.Edited {
 		s += ", edited"
