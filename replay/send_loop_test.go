@@ -336,7 +336,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		says       string
 	}{
 		{"", Same, FromServer, "ok", ""},
-		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames to which the client answers, so 2 client frames were not sent"},
+		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames that the client answers, so unwire did not send 2 client frames"},
 		{"more", Differs, FromServer, "ok", "so replay sent the answer to down/1 again"},
 		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a request that the server sent in the stream: server frame 3"},
 		{"reversed", Differs, FromServer, "ok", "the server asks its questions in a different order"},
@@ -392,7 +392,7 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		says  string
 	}{
 		{[]string{"src/one.go", "src/two.go"}, "aborted", `(2.7.1="src/two.go"`},
-		{[]string{"src/two.go"}, "aborted", "the capture contains no answer to a question of the server"},
+		{[]string{"src/two.go"}, "aborted", "the capture contains no answer to a request that the server sent in the stream"},
 		{[]string{"src/one.go", "src/one.go"}, "ok", "the server repeated the question"},
 	} {
 		live := newAgent(t, script(c.paths...))

@@ -101,6 +101,13 @@ func (r *demoReport) line(w io.Writer, s string) {
 	fmt.Fprintf(w, "  %s\n", render.CutLine(term.Clean(s), r.width()-2))
 }
 
+// paragraph prints s, indented, and wrapped to the width of the terminal.
+func (r *demoReport) paragraph(s string) {
+	var text strings.Builder
+	r.app.Out.Paragraph(&text, "  ", "", s)
+	fmt.Fprint(r.app.Out, text.String())
+}
+
 // recorded prints the list of recorded exchanges, and sets stream.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "in the capture %s: the calls of %s", r.file, strings.Join(clients, ", "))
@@ -251,7 +258,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 		}
 	}
 	result := agreement.Of(pairs...)
-	r.title("4 INFERRED", "from the traffic alone: the field types on the left (= if equal); on the right, the types in proto/. %s", result)
+	r.title("4 INFERRED", "field types. Left: what unwire inferred from the traffic alone; right: the definitions in proto/. %s", result)
 	err = r.table([]term.Column{
 		{Name: "PATH"},
 		{Name: "INFERRED", Shorten: term.End, Min: 20},
@@ -275,7 +282,7 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 		}
 		met[d.Reference] = true
 		if n++; n <= mostDiffering {
-			r.line(r.app.Out, fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected))
+			r.paragraph(fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected))
 		}
 	}
 	if n > mostDiffering {
@@ -345,9 +352,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		if edits == nil {
 			name = "unedited: "
 		}
-		var text strings.Builder
-		r.app.Out.Paragraph(&text, "  ", "", name+replaytext.Comparison(result))
-		fmt.Fprint(r.app.Out, text.String())
+		r.paragraph(name + replaytext.Comparison(result))
 		if edits != nil {
 			r.changes(result.Diff)
 		}

@@ -43,7 +43,7 @@ func Contents(out *term.Output, list []compare.Listing) error {
 		{Name: "REQUEST", Shorten: term.Middle, Min: 24, Drop: 2, On: term.Drawn},
 		{Name: "RESPONSE", Shorten: term.Middle, Min: 24, Drop: 2, On: term.Drawn},
 		{Name: "CONTAINS", On: term.Plain},
-		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 1},
+		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 3},
 	}})
 }
 
