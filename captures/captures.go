@@ -275,7 +275,11 @@ func (e *Exchange) AddTruncation(dir Direction, n, limit int64) {
 	if e.Error != "" {
 		e.Error += "; "
 	}
-	e.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, truncationMark, limit)
+	sender := "server"
+	if dir == Up {
+		sender = "client"
+	}
+	e.Error += fmt.Sprintf("the last %d bytes from the %s %s %d", n, sender, truncationMark, limit)
 }
 
 // truncationMark is the phrase by which Truncated recognizes the texts of AddTruncation.

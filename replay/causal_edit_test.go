@@ -176,10 +176,10 @@ func TestAnswerErrors(t *testing.T) {
 	}
 	l := recordLoop(t, causalTransports()[0], formNamed(t, "uuid"), nil)
 	for text, want := range map[string]string{
-		"9=@down/4":       "the captured frame up/6 has no field 9",
-		"@77 4=@down/4":   "frame up/77 does not exist",
+		"9=@down/4":       "the recorded client frame 6 has no field 9",
+		"@77 4=@down/4":   "client frame 77 does not exist",
 		"4=@down/13":      "no frame of the server that contains 13",
-		"@2 4=@down/55/4": "no frame down/55",
+		"@2 4=@down/55/4": "no server frame 55",
 	} {
 		a, err := live.ParseAnswer(text)
 		if err != nil {

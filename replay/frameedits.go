@@ -27,7 +27,7 @@ func (p *planner) buildFrames(body []byte) error {
 		}
 		// After a truncated frame, the server would take the next frame for its rest.
 		if f.Partial && f.Framed && len(p.shown.Frames) > 0 {
-			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("client frame %d was cut off after %d bytes when it was recorded, so unwire does not send it", f.Seq, f.Len))
 			continue
 		}
 		pf := PlanFrame{
@@ -83,7 +83,7 @@ func (p *planner) edit() error {
 		f := &p.shown.Frames[i]
 		if f.Len = len(f.Data); f.unread != nil {
 			f.Len = len(f.wire)
-			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("frame up/%d was not read to its end, and is sent as it was captured: %s", f.Seq, f.unread))
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("client frame %d could not be parsed completely, so unwire sends it as recorded: %s", f.Seq, f.unread))
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 		if e.Frame == edit.FirstFrame {
 			return false, errors.New("the request has no message")
 		}
-		return false, fmt.Errorf("frame up/%d does not exist; the request has %d frames", e.Frame, len(p.shown.Frames))
+		return false, fmt.Errorf("client frame %d does not exist; the request has %d frames", e.Frame, len(p.shown.Frames))
 	}
 	f := &p.shown.Frames[at]
 	if e.DeletesFrame() {
@@ -113,7 +113,7 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	case e.ReplacesMessage():
 		f.unread = nil
 	case f.unread != nil:
-		return false, fmt.Errorf("frame up/%d cannot be edited, only sent unchanged or replaced as a whole: %w", f.Seq, f.unread)
+		return false, fmt.Errorf("client frame %d cannot be edited, only sent unchanged or replaced as a whole: %w", f.Seq, f.unread)
 	}
 	data, inserted, err := e.Apply(f.Data, p.isJSON(f), p.types[captures.Up])
 	if err != nil {

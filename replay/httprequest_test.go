@@ -173,7 +173,7 @@ func TestUnreadableFrame(t *testing.T) {
 	if r := send(t, store, id, settings{}); r.Status != 200 || !bytes.Equal(got, body) {
 		t.Errorf("sent %q, %+v", got, r)
 	}
-	for text, want := range map[string]string{"set @0 1=x": "cannot be edited, only sent unchanged", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
+	for text, want := range map[string]string{"set @0 1=x": "cannot be edited, only sent unchanged", "raw @0 =0a00": "", "set @1 1=x": "unwire sends it as recorded"} {
 		op, rest, _ := strings.Cut(text, " ")
 		e, err := edit.Parse(op, rest)
 		if err != nil {

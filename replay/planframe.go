@@ -128,7 +128,7 @@ func (p *Plan) encodeMessage(f *PlanFrame, data []byte) ([]byte, error) {
 	if f.encoding != "" {
 		compressed, err := f.payload(data)
 		if err != nil {
-			return nil, fmt.Errorf("frame up/%d: %w", f.Seq, err)
+			return nil, fmt.Errorf("client frame %d: %w", f.Seq, err)
 		}
 		data = compressed
 	}

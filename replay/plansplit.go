@@ -83,7 +83,7 @@ func (p *planner) number() error {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
 		if f.Append = p.split.appends[f.Seq]; f.Append == nil {
-			return fmt.Errorf("the capture lacks the call that sent frame up/%d", f.Seq)
+			return fmt.Errorf("the capture lacks the call that sent client frame %d", f.Seq)
 		}
 		f.Append.Number = int64(i)
 	}

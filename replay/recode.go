@@ -63,7 +63,7 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 				f.Tree = wire.Parse(data, wire.Options{})
 			}
 		case f.Dir == captures.Up:
-			return nil, fmt.Errorf("frame up/%d cannot be converted to %s: %w", f.Seq, to, err)
+			return nil, fmt.Errorf("client frame %d cannot be converted to %s: %w", f.Seq, to, err)
 		default:
 			p.across = true
 		}

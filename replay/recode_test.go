@@ -111,7 +111,7 @@ func TestOtherCodecWithoutDefinitions(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Codec = CodecJSON
 	store := l.store
-	if _, err := newPlan(t.Context(), store, id, o); err == nil || !strings.Contains(err.Error(), "frame up/0 cannot be converted to json: the definitions lack the type of the message") {
+	if _, err := newPlan(t.Context(), store, id, o); err == nil || !strings.Contains(err.Error(), "client frame 0 cannot be converted to json: the definitions lack the type of the message") {
 		t.Errorf("%v", err)
 	}
 	o.Message = []byte(`"hello"`)

@@ -225,7 +225,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 func (s *session) remarks(answer *decode.Exchange, until time.Time) []string {
 	list := s.notes
 	if s.unsent > 0 && s.fail == nil {
-		list = append(list, fmt.Sprintf("the server ended the call before it sent all frames to which the client answers, so %d client frames were not sent", s.unsent))
+		list = append(list, fmt.Sprintf("the server ended the call before it sent all frames that the client answers, so unwire did not send %d client frames", s.unsent))
 	}
 	if asked := outbound.AskedToWait(until, time.Now()); asked != "" {
 		list = append(list, asked)
@@ -451,7 +451,7 @@ func (r *Result) NoteAsRecorded(ctx context.Context, src *store.Store, id int64)
 		v.Value = r.Clean(v.Value)
 		list = append(list, v.String())
 	}
-	r.Concluded = append(r.Concluded, "sent as recorded, although the live server has not sent these values: "+strings.Join(list, ", ")+"; if the server rejects one, --set changes it")
+	r.Concluded = append(r.Concluded, "unwire sent these values as recorded, although the live server has not issued them: "+strings.Join(list, ", ")+". If the server rejects a value, change it with --set")
 	return nil
 }
 

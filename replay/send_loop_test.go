@@ -336,12 +336,12 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		says       string
 	}{
 		{"", Same, FromServer, "ok", ""},
-		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames to which the client answers, so 2 client frames were not sent"},
+		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames that the client answers, so unwire did not send 2 client frames"},
 		{"more", Differs, FromServer, "ok", "so replay sent the answer to down/1 again"},
-		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a question of the server: the server asks down/3"},
+		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a request that the server sent in the stream: server frame 3"},
 		{"reversed", Differs, FromServer, "ok", "the server asks its questions in a different order"},
 		{"reset", Differs, FromLocal, "unavailable", ""},
-		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame that corresponds to down/1"},
+		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame that corresponds to server frame 1"},
 	} {
 		t.Run("server "+c.mode, func(t *testing.T) {
 			l.TB = t
@@ -392,7 +392,7 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		says  string
 	}{
 		{[]string{"src/one.go", "src/two.go"}, "aborted", `(2.7.1="src/two.go"`},
-		{[]string{"src/two.go"}, "aborted", "the capture contains no answer to a question of the server"},
+		{[]string{"src/two.go"}, "aborted", "the capture contains no answer to a request that the server sent in the stream"},
 		{[]string{"src/one.go", "src/one.go"}, "ok", "the server repeated the question"},
 	} {
 		live := newAgent(t, script(c.paths...))
@@ -456,12 +456,12 @@ func TestCutFrameIsNotSent(t *testing.T) {
 	o := l.options()
 	o.Wait, o.Quiet, o.Timeout = 700*time.Millisecond, 100*time.Millisecond, 5*time.Second
 	p := l.plan(rec.ID(), o)
-	if len(p.shown.Frames) != 3 || len(p.shown.Warnings) != 1 || !strings.Contains(p.shown.Warnings[0], "frame up/3 was cut off after") {
+	if len(p.shown.Frames) != 3 || len(p.shown.Warnings) != 1 || !strings.Contains(p.shown.Warnings[0], "client frame 3 was cut off after") {
 		t.Errorf("%d frames, %q", len(p.shown.Frames), p.shown.Warnings)
 	}
 	r := l.replay(rec.ID(), o)
 	l.expect(r, Differs, FromLocal, "aborted")
-	if r.Sent != 3 || !strings.Contains(r.Message, "the capture contains no answer to a question of the server: the server asks down/2") {
+	if r.Sent != 3 || !strings.Contains(r.Message, "the capture contains no answer to a request that the server sent in the stream: server frame 2") {
 		t.Errorf("%d sent: %s", r.Sent, r.Message)
 	}
 }

@@ -247,7 +247,7 @@ func TestServerIsSilent(t *testing.T) {
 	r := l.replay(id, o)
 	l.expect(r, Differs, FromLocal, "deadline_exceeded")
 	// A machine that is busy for as long may hear less than what was said.
-	if want := regexp.MustCompile(`server did not send a frame that corresponds to down/[0-3],`); !want.MatchString(r.Message) {
+	if want := regexp.MustCompile(`server did not send a frame that corresponds to server frame [0-3] of the recording`); !want.MatchString(r.Message) {
 		t.Errorf("%q, want %s", r.Message, want)
 	}
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Canceled {
@@ -349,7 +349,7 @@ func TestEditErrors(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
 	for edit, want := range map[string]string{
-		"set @1 1=x":     "frame up/1 does not exist; the request has 1",
+		"set @1 1=x":     "client frame 1 does not exist; the request has 1",
 		"del @0":         "the request consists of one message, which cannot be deleted",
 		"set 2=x":        "has no field 2",
 		"set 1:int32=x":  `"x" is not a valid int32`,

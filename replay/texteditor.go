@@ -19,7 +19,7 @@ func (p *planner) editText() error {
 	}
 	f := &p.shown.Frames[at]
 	if f.unread != nil {
-		return fmt.Errorf("replay: --edit: frame up/%d cannot be edited, only sent unchanged: %w", f.Seq, f.unread)
+		return fmt.Errorf("replay: --edit: client frame %d cannot be edited, only sent unchanged: %w", f.Seq, f.unread)
 	}
 	shown, name := f.Data, fmt.Sprintf("up-%d.json", f.Seq)
 	if !p.isJSON(f) {

@@ -156,7 +156,7 @@ func TestMaxBody(t *testing.T) {
 	require.NoError(t, s.Flush(t.Context()))
 	ex := require.Value(s.Exchange(t.Context(), 1))(t)
 	passed := int64(20 + 5 + len(testKey) + 4)
-	if ex.Outcome != captures.Complete || !ex.Truncated() || ex.BytesUp != passed || ex.BytesDown != 5 || !strings.Contains(ex.Error, "bytes up were not stored: the limit is 30") {
+	if ex.Outcome != captures.Complete || !ex.Truncated() || ex.BytesUp != passed || ex.BytesDown != 5 || !strings.Contains(ex.Error, "bytes from the client were not stored: the limit is 30") {
 		t.Errorf("%+v", ex)
 	}
 	var stored int

@@ -46,7 +46,7 @@ type RecordedValue struct {
 
 // String describes the value on one line.
 func (v *RecordedValue) String() string {
-	return fmt.Sprintf("%q (up/%d %s; exchange %d issued it at %s)", v.Value, v.Frame, v.Path, v.Exchange, v.FromPath)
+	return fmt.Sprintf("%q (client frame %d, field %s; recorded in the answer of exchange %d, field %s)", v.Value, v.Frame, v.Path, v.Exchange, v.FromPath)
 }
 
 // A plainSource is the place in a server's message that had a value first.

@@ -27,7 +27,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 	case b.token != "":
 		fresh, ok := b.live(from)
 		if !ok {
-			return data, fmt.Errorf("the server's frame that corresponds to %s has no value %s (%s)", b.From, b.FromPath, b.Part)
+			return data, fmt.Errorf("the server's frame that corresponds to %s of the recording has no value %s (%s)", frameWords(b.From), b.FromPath, b.Part)
 		}
 		return b.putInside(d, at, fresh)
 	case b.value == zero:
@@ -54,7 +54,7 @@ func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
 
 // noSource is the error for a live message of the server that lacks the value.
 func (b *Binding) noSource() error {
-	return fmt.Errorf("the server's frame that corresponds to %s has no field %s", b.From, b.FromPath)
+	return fmt.Errorf("the server's frame that corresponds to %s of the recording has no field %s", frameWords(b.From), b.FromPath)
 }
 
 // isWhole reports whether the client's whole value comes from the server.
@@ -79,7 +79,7 @@ func (b *Binding) putWord(d *values.Document, at *values.Leaf, from *parsedMessa
 			return d.ReplaceWord(at, b.wordAt, b.word, fresh)
 		}
 	}
-	return d.Data, fmt.Errorf("the server's frame that corresponds to %s has no value %s (%s)", b.From, b.FromPath, b.Part)
+	return d.Data, fmt.Errorf("the server's frame that corresponds to %s of the recording has no value %s (%s)", frameWords(b.From), b.FromPath, b.Part)
 }
 
 // live returns the value in the live server message from that corresponds to the captured one; ok is

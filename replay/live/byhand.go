@@ -86,7 +86,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 			}
 			at := leafByPath(h.leaves, a.path, l.types[captures.Up])
 			if at == nil {
-				reason = fmt.Errorf("the captured frame %s/%d has no field %s", captures.Up, h.frame.Seq, a.path)
+				reason = fmt.Errorf("the recorded client frame %d has no field %s", h.frame.Seq, a.path)
 				continue
 			}
 			b, err := l.byHand(i, at, &a)
@@ -99,7 +99,7 @@ func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
 			turns[i].Live, bound = append(list, b), true
 		}
 		if !bound && reason == nil {
-			reason = fmt.Errorf("frame %s/%d does not exist", captures.Up, a.Frame)
+			reason = fmt.Errorf("client frame %d does not exist", a.Frame)
 		}
 		// An answer for all frames skips those that do not have the place.
 		if !bound || a.Frame != edit.FirstFrame && reason != nil {
@@ -125,9 +125,9 @@ func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 	}
 	what := "no frame of the server"
 	if a.From != edit.FirstFrame {
-		what = fmt.Sprintf("no frame %s/%d", captures.Down, a.From)
+		what = fmt.Sprintf("no server frame %d", a.From)
 	}
-	return Binding{}, fmt.Errorf("the capture has %s that contains %s and comes before %s/%d", what, a.fromPath, captures.Up, l.up[i].frame.Seq)
+	return Binding{}, fmt.Errorf("the capture has %s that contains %s and comes before client frame %d", what, a.fromPath, l.up[i].frame.Seq)
 }
 
 // partByHand returns the server's captured value if it is a part of the client's value, as in job/ID; "" means that

@@ -455,7 +455,7 @@ func (l *Links) describeLive(h *parsedMessage, kind *questionType) string {
 		}
 	}
 	text := cut(strings.Join(list, ", "), 240)
-	return fmt.Sprintf("%s/%d (%s)", l.roles.in, h.frame.Seq, text)
+	return fmt.Sprintf("%s (%s)", frameWords(fmt.Sprintf("%s/%d", l.roles.in, h.frame.Seq)), text)
 }
 
 // cut truncates a text to about most bytes.

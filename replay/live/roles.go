@@ -1,7 +1,9 @@
 package live
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -28,6 +30,21 @@ var (
 	asClient = roles{peer: "server", out: "up", in: "down", headers: "the response's headers"}
 	asServer = roles{peer: "client", out: "down", in: "up", headers: "the request's headers", headersFirst: true}
 )
+
+// sent returns the name of the frame seq of the direction that is sent, such as "client frame 2".
+func (r *roles) sent(seq int) string { return frameWords(fmt.Sprintf("%s/%d", r.out, seq)) }
+
+// frameWords returns an address such as "down/4" in words: "server frame 4". Other texts are unchanged.
+func frameWords(address string) string {
+	dir, number, ok := strings.Cut(address, "/")
+	switch {
+	case ok && dir == captures.Up.String():
+		return "client frame " + number
+	case ok && dir == captures.Down.String():
+		return "server frame " + number
+	}
+	return address
+}
 
 // NewServerLinks is NewLinks with the sides exchanged, for playing the server: a Schedule sends the
 // server's frames, a Dialogue collects the client's, and a Binding is a value that the client issued.

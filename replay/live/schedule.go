@@ -18,7 +18,7 @@ import (
 const minBeat = 250 * time.Millisecond
 
 // ErrUnasked reports that the live server asks something to which the capture has no response.
-var ErrUnasked = errors.New("the capture contains no answer to a question of the server")
+var ErrUnasked = errors.New("the capture contains no answer to a request that the server sent in the stream")
 
 // maxExtra limits how many responses are sent more than once.
 const maxExtra = 1000
@@ -328,7 +328,7 @@ func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 			if c.Lenient {
 				continue
 			}
-			return false, fmt.Errorf("%w: the %s asks %s", ErrUnasked, l.roles.peer, l.describeLive(h, kind))
+			return false, fmt.Errorf("%w: %s", ErrUnasked, l.describeLive(h, kind))
 		}
 		c.claimed[h] = true
 		c.extra++
@@ -374,7 +374,7 @@ func (c *Schedule) checkAsked(down []*parsedMessage, quiet bool) error {
 			continue
 		}
 		if kind, q := c.links.liveQuestion(h); kind != nil && q == nil {
-			return fmt.Errorf("%w: the %s asks %s", ErrUnasked, c.links.roles.peer, c.links.describeLive(h, kind))
+			return fmt.Errorf("%w: %s", ErrUnasked, c.links.describeLive(h, kind))
 		}
 	}
 	return nil
@@ -425,9 +425,9 @@ func (c *Schedule) Unsent(gone bool) (n int) {
 		switch {
 		case w.cause == nil && len(w.bindings) == 0:
 		case w.ready(down, false) && c.gaveUp && !gone:
-			c.note("frame up/%d was not sent: the replay ended before its turn", w.frame.Seq)
+			c.note("client frame %d was not sent, because the replay ended earlier", w.frame.Seq)
 		case w.ready(down, false):
-			c.note("frame up/%d was not sent: the server ended without waiting for it", w.frame.Seq)
+			c.note("client frame %d was not sent, because the server ended the call without waiting for this frame", w.frame.Seq)
 		default:
 			n++
 		}

@@ -29,7 +29,7 @@ type StaleValue struct {
 
 // String describes the value and the reason on one line.
 func (s *StaleValue) String() string {
-	return fmt.Sprintf("frame up/%d was not sent, because the value in its field %s is outdated: in the capture, the server issued the value in %s, field %s; %s", s.Frame, s.Path, s.Issued, s.IssuedPath, s.Reason)
+	return fmt.Sprintf("client frame %d was not sent, because the value in its field %s is outdated: in the recording, the server issued the value in %s, field %s. Reason: %s", s.Frame, s.Path, frameWords(s.Issued), s.IssuedPath, s.Reason)
 }
 
 // ErrUncertain reports that a frame was not sent because the capture does not show which value of the live

@@ -74,10 +74,10 @@ func (w *waiter) wants() string {
 	for i, s := range w.bindings {
 		if s.result() == nil {
 			b := w.frame.Live[i]
-			return fmt.Sprintf("%s did not send a frame that corresponds to %s, from whose field %s frame %s/%d takes a value", w.roles.peer, b.From, b.FromPath, w.roles.out, w.frame.Seq)
+			return fmt.Sprintf("%s did not send a frame that corresponds to %s of the recording; %s needs the value of its field %s", w.roles.peer, frameWords(b.From), w.roles.sent(w.frame.Seq), b.FromPath)
 		}
 	}
-	return fmt.Sprintf("%s did not send a frame that corresponds to %s, to which frame %s/%d responds", w.roles.peer, w.frame.Answers, w.roles.out, w.frame.Seq)
+	return fmt.Sprintf("%s did not send a frame that corresponds to %s of the recording, which %s answers", w.roles.peer, frameWords(w.frame.Answers), w.roles.sent(w.frame.Seq))
 }
 
 // fill returns the frame's message with its identifiers replaced by those of the live server. changed
@@ -116,14 +116,14 @@ func (w *waiter) fill(dialogue *Dialogue) (data []byte, changed bool, err error)
 			if w.lenient {
 				continue // the captured value stays
 			}
-			return data, changed, fmt.Errorf("frame %s/%d: %w", w.roles.out, w.frame.Seq, errors.New(w.wants()))
+			return data, changed, fmt.Errorf("%s: %w", w.roles.sent(w.frame.Seq), errors.New(w.wants()))
 		}
 		next, err := b.put(data, from[i])
 		if err != nil {
 			if w.lenient {
 				continue
 			}
-			return data, changed, fmt.Errorf("frame %s/%d: %s: %w", w.roles.out, w.frame.Seq, b.Path, err)
+			return data, changed, fmt.Errorf("%s, field %s: %w", w.roles.sent(w.frame.Seq), b.Path, err)
 		}
 		if string(next) != string(data) {
 			data, changed = next, true

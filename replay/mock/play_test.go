@@ -384,7 +384,7 @@ func TestOtherStream(t *testing.T) {
 		if err == nil {
 			_, err = s.Receive()
 		}
-		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "client did not send a frame that corresponds to up/1") {
+		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "client did not send a frame that corresponds to client frame 1 of the recording") {
 			t.Errorf("%v", err)
 		}
 	})

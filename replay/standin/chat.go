@@ -54,7 +54,7 @@ func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, 
 	place := c.read(request)
 	chosen := choose(s.script.Chats, c.vars.text["prompt"], place, false)
 	if chosen == nil {
-		return connect.NewError(connect.CodeNotFound, errors.New("the stand-in's script has no chat for this prompt"))
+		return connect.NewError(connect.CodeNotFound, errors.New("the script of the stand-in server has no chat answer to this prompt"))
 	}
 	for i := range chosen.Steps {
 		if err := sleep(ctx, chosen.Steps[i].DelayMS); err != nil {

@@ -44,7 +44,7 @@ func (t *turn) coldStart() (place int, err error) {
 
 	last := history.Unfinished(transcript)
 	if last == nil {
-		return 0, connect.NewError(connect.CodeInvalidArgument, errors.New("there is no turn to continue: the conversation_state has no user message"))
+		return 0, connect.NewError(connect.CodeInvalidArgument, errors.New("there is no prompt to answer: the conversation_state has no user message"))
 	}
 
 	// Continue the unfinished turn: its prompt, and the results that the client already has.

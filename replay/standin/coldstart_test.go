@@ -118,7 +118,7 @@ func TestColdContinuationErrors(t *testing.T) {
 		want          string
 	}{
 		{"lost blob", `{"role":"user","content":"x"}`, true, connect.CodeDataLoss, "the client gave 0 bytes back"},
-		{"no user", `{"role":"system","content":"x"}`, false, connect.CodeInvalidArgument, "there is no turn to continue"},
+		{"no user", `{"role":"system","content":"x"}`, false, connect.CodeInvalidArgument, "there is no prompt to answer"},
 		{"bad role", `{"role":"robot","content":"x"}`, false, connect.CodeInvalidArgument, `root_prompt_messages_json[0]: history: role "robot"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 )
 
 // errCancelled reports that the client sent a cancel_action.
-var errCancelled = errors.New("the client cancelled the turn")
+var errCancelled = errors.New("the client canceled the request")
 
 // An inbox buffers the messages that a client sends in one call until the turn needs them, because
 // clients may respond in any order and send heartbeats in between.

@@ -165,7 +165,7 @@ func (t *turn) run() error {
 	}
 	chosen := choose(t.s.script.Turns, t.vars.text["prompt"], place, len(t.definitions) > 0)
 	if chosen == nil {
-		return connect.NewError(connect.CodeNotFound, errors.New("the stand-in''s script has no turn for this prompt"))
+		return connect.NewError(connect.CodeNotFound, errors.New("the script of the stand-in server has no answer to this prompt"))
 	}
 
 	// A new stream takes a while on the live service; tests set a short time.

@@ -42,7 +42,7 @@ func (k *Checker) checkAny(t *wire.Tree, at int32, m *messageInfo) (more int64, 
 		if t.Nodes[value].Err != nil {
 			return 0, true
 		}
-		k.contradict(m, m.fields[2], "payload is no "+string(md.FullName()))
+		k.contradict(m, m.fields[2], "the payload does not parse as "+string(md.FullName()))
 		return -size, false
 	}
 	inner, ok := k.checkMessage(t, value, k.info(md))

@@ -104,18 +104,18 @@ func TestCheckContradictions(t *testing.T) {
 		reason string
 	}{
 		{"wire type", schematest.Tags(nil).Varint(1, 5), 1, "the wire type is varint, but the field is declared as string"},
-		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "declared as bool, but has a value above 1"},
-		{"int32", schematest.Tags(nil).Varint(7, 1<<40), 7, "declared as int32, but has a value outside 32 bits"},
-		{"sint32", schematest.Tags(nil).Varint(13, 1<<33), 13, "declared as sint32, but has a value outside 32 bits"},
+		{"bool", schematest.Tags(nil).Varint(3, 7), 3, "the field is declared as bool, but has a value above 1"},
+		{"int32", schematest.Tags(nil).Varint(7, 1<<40), 7, "the field is declared as int32, but has a value outside 32 bits"},
+		{"sint32", schematest.Tags(nil).Varint(13, 1<<33), 13, "the field is declared as sint32, but has a value outside 32 bits"},
 		{"UTF-8", schematest.Tags(nil).Text(1, "\xff"), 1, "the string is not valid UTF-8"},
-		{"twice", schematest.Tags(nil).Text(1, "a").Text(1, "b"), 1, "occurs more than once in a message, but is declared singular"},
-		{"twice around itself", schematest.Tags(nil).Text(1, "a").Text(6, string(schematest.Tags(nil).Text(1, "x"))).Text(1, "b"), 1, "occurs more than once in a message, but is declared singular"},
+		{"twice", schematest.Tags(nil).Text(1, "a").Text(1, "b"), 1, "the field occurs more than once in a message, but is declared as singular"},
+		{"twice around itself", schematest.Tags(nil).Text(1, "a").Text(6, string(schematest.Tags(nil).Text(1, "x"))).Text(1, "b"), 1, "the field occurs more than once in a message, but is declared as singular"},
 		{"enum", schematest.Tags(nil).Varint(2, 9), 2, "the enum chat.v1.Mode has no value 9"},
-		{"oneof", schematest.Tags(nil).Text(8, "f").Varint(9, 1), 9, "occurs together with file, which is in the same oneof source"},
+		{"oneof", schematest.Tags(nil).Text(8, "f").Varint(9, 1), 9, "the field occurs together with file, which is in the same oneof source"},
 		{"packed varints", schematest.Tags(nil).Text(4, "\x01\x80"), 4, "the packed payload does not parse as varints"},
 		{"packed fixed", schematest.Tags(nil).Text(10, "12345"), 10, "the size of the packed payload is not a multiple of 4"},
 		{"no message", schematest.Tags(nil).Text(6, "\xff"), 6, "the payload does not parse as a message"},
-		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "declared as bool, but has a value above 1"},
+		{"nested", nested(schematest.Tags(nil).Varint(3, 7)), 3, "the field is declared as bool, but has a value above 1"},
 		{"malformed", []byte{0xff}, 0, "malformed: the tag is truncated after 1 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestCheckJSON(t *testing.T) {
 		got = append(got, c.Name+": "+c.Reason)
 	}
 	want := []string{
-		"text: JSON number, declared string", `mode: the enum chat.v1.Mode has no value named "MODE_WILD"`, "fast: JSON number, declared bool",
-		"picks: JSON object, declared repeated", "raw: JSON string, declared bytes",
+		"text: the JSON value has the type number, but the field is declared as string", `mode: the enum chat.v1.Mode has no value named "MODE_WILD"`, "fast: the JSON value has the type number, but the field is declared as bool",
+		"picks: the JSON value has the type object, but the field is declared as repeated", "raw: the JSON value has the type string, but the field is declared as bytes",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -283,9 +283,9 @@ func TestCheckInside(t *testing.T) {
 		want    []string
 		unknown string
 	}{
-		{"required", schematest.Tags(nil).Varint(8, 1), []string{"in.v1.Req.id: missing, declared required"}, ""},
-		{"in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(1, 7)), []string{"in.v1.Held.ok: declared as bool, but has a value above 1"}, ""},
-		{"no message in an Any", holds("in.v1.Held", []byte{0xff}), []string{"google.protobuf.Any.value: payload is no in.v1.Held"}, ""},
+		{"required", schematest.Tags(nil).Varint(8, 1), []string{"in.v1.Req.id: the field is missing, but is declared as required"}, ""},
+		{"in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(1, 7)), []string{"in.v1.Held.ok: the field is declared as bool, but has a value above 1"}, ""},
+		{"no message in an Any", holds("in.v1.Held", []byte{0xff}), []string{"google.protobuf.Any.value: the payload does not parse as in.v1.Held"}, ""},
 		{"an Any of its own", holds("google.protobuf.Duration", schematest.Tags(nil).Text(1, "x")), []string{"google.protobuf.Duration.seconds: the wire type is len, but the field is declared as int64"}, ""},
 		{"a field in an Any", holds("in.v1.Held", schematest.Tags(nil).Varint(9, 7)), []string{}, "in.v1.Held"},
 		{"an unknown Any", holds("in.v1.Nothing", []byte{0xff}), []string{}, ""},
@@ -294,7 +294,7 @@ func TestCheckInside(t *testing.T) {
 		{"many keys", append(bytes.Clone(id), manyEntries(20, 20)...), []string{}, ""},
 		{"an entry of more", append(bytes.Clone(id), schematest.Tags(nil).Text(3, entry+string(schematest.Tags(nil).Varint(3, 1)))...), []string{}, "in.v1.Req.NamesEntry"},
 		{"a group", group(schematest.Tags(nil).Varint(1, 1)), []string{}, ""},
-		{"in a group", group(schematest.Tags(nil).Varint(1, 2)), []string{"in.v1.Req.Part.on: declared as bool, but has a value above 1"}, ""},
+		{"in a group", group(schematest.Tags(nil).Varint(1, 2)), []string{"in.v1.Req.Part.on: the field is declared as bool, but has a value above 1"}, ""},
 		{"a message for a group", append(bytes.Clone(id), schematest.Tags(nil).Text(4, "")...), []string{"in.v1.Req.part: the wire type is len, but the field is declared as group"}, ""},
 	} {
 		r := checkInner(t, "proto", nil, c.data)
@@ -327,7 +327,7 @@ func manyEntries(n, keys int) []byte {
 
 func TestCheckErrorDetails(t *testing.T) {
 	detail := envelope.Detail{Type: "in.v1.Held", Value: schematest.Tags(nil).Varint(1, 7)}
-	want := []string{"in.v1.Held.ok: declared as bool, but has a value above 1"}
+	want := []string{"in.v1.Held.ok: the field is declared as bool, but has a value above 1"}
 	r := checkInner(t, "proto", func(ex *decode.Exchange) {
 		ex.Frames[0].End = &envelope.End{Error: &envelope.Error{Code: "internal", Details: []envelope.Detail{detail, {Type: "x.Y"}}}}
 	}, []byte("{}"))
@@ -352,19 +352,19 @@ func TestCheckJSONShapes(t *testing.T) {
 	}{
 		{`{"id":"x","at":"2026-01-02T03:04:05.5Z","span":"-1.5s","wrapped":7,"n":1e3,"names":{"1":"a"},"big":"18446744073709551615"}`, []string{}},
 		{`{"any":{"@type":"t/in.v1.Held","ok":true},"a":null,"b":"x"}`, []string{}},
-		{`{"any":{"@type":"t/in.v1.Held","ok":7}}`, []string{"in.v1.Held.ok: JSON number, declared bool"}},
-		{`{"any":{"@type":"t/google.protobuf.Duration","value":"1"}}`, []string{"google.protobuf.Duration.: JSON that is no google.protobuf.Duration"}},
-		{`{"at":"yesterday"}`, []string{"in.v1.Req.at: JSON that is no google.protobuf.Timestamp"}},
-		{`{"span":{"seconds":1}}`, []string{"in.v1.Req.span: JSON that is no google.protobuf.Duration"}},
-		{`{"wrapped":"x"}`, []string{"in.v1.Req.wrapped: JSON that is no google.protobuf.Int32Value"}},
-		{`{"n":2147483648}`, []string{"in.v1.Req.n: declared as int32, but has a value outside its range"}},
-		{`{"n":1e999999999}`, []string{"in.v1.Req.n: declared as int32, but has a value outside its range"}},
-		{`{"n":1.5}`, []string{"in.v1.Req.n: declared as int32, but has a fraction"}},
-		{`{"n":""}`, []string{"in.v1.Req.n: JSON string, declared int32"}},
-		{`{"big":-1}`, []string{"in.v1.Req.big: declared as uint64, but has a value outside its range"}},
-		{`{"n":1,"n":2}`, []string{"in.v1.Req.n: occurs more than once in a JSON object"}},
-		{`{"a":"x","b":"y"}`, []string{"in.v1.Req.b: occurs together with a, which is in the same oneof c"}},
-		{`{"names":{"one":"a"}}`, []string{"in.v1.Req.names: key that is no int32"}},
+		{`{"any":{"@type":"t/in.v1.Held","ok":7}}`, []string{"in.v1.Held.ok: the JSON value has the type number, but the field is declared as bool"}},
+		{`{"any":{"@type":"t/google.protobuf.Duration","value":"1"}}`, []string{"google.protobuf.Duration.: the JSON value is not a valid google.protobuf.Duration"}},
+		{`{"at":"yesterday"}`, []string{"in.v1.Req.at: the JSON value is not a valid google.protobuf.Timestamp"}},
+		{`{"span":{"seconds":1}}`, []string{"in.v1.Req.span: the JSON value is not a valid google.protobuf.Duration"}},
+		{`{"wrapped":"x"}`, []string{"in.v1.Req.wrapped: the JSON value is not a valid google.protobuf.Int32Value"}},
+		{`{"n":2147483648}`, []string{"in.v1.Req.n: the field is declared as int32, but has a value outside the range of this type"}},
+		{`{"n":1e999999999}`, []string{"in.v1.Req.n: the field is declared as int32, but has a value outside the range of this type"}},
+		{`{"n":1.5}`, []string{"in.v1.Req.n: the field is declared as int32, but has a value with a fraction"}},
+		{`{"n":""}`, []string{"in.v1.Req.n: the JSON value has the type string, but the field is declared as int32"}},
+		{`{"big":-1}`, []string{"in.v1.Req.big: the field is declared as uint64, but has a value outside the range of this type"}},
+		{`{"n":1,"n":2}`, []string{"in.v1.Req.n: the field occurs more than once in a JSON object"}},
+		{`{"a":"x","b":"y"}`, []string{"in.v1.Req.b: the field occurs together with a, which is in the same oneof c"}},
+		{`{"names":{"one":"a"}}`, []string{"in.v1.Req.names: a key of the map is not a valid int32"}},
 	} {
 		r := checkInner(t, "json", nil, []byte(c.data))
 		if d := cmp.Diff(c.want, reasons(r)); d != "" || r.Decoded != 1 || len(r.Unknown) > 0 || r.BytesExplained != r.Bytes {

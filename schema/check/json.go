@@ -129,13 +129,13 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 // object: a repeated name, or another member of its oneof. instance is the number of the object.
 func (d *jsonCheck) checkPresence(m *messageInfo, f *fieldInfo, instance int) {
 	if f.last == instance {
-		d.contradict(m, f, "occurs more than once in a JSON object")
+		d.contradict(m, f, "the field occurs more than once in a JSON object")
 	}
 	f.last = instance
 	// A null means that the field is absent.
 	if o := f.oneof; o != nil && d.peek() != 'n' {
 		if o.last == instance && o.member != f {
-			d.contradict(m, f, fmt.Sprintf("occurs together with %s, which is in the same oneof %s", o.member.fd.Name(), o.name))
+			d.contradict(m, f, fmt.Sprintf("the field occurs together with %s, which is in the same oneof %s", o.member.fd.Name(), o.name))
 		}
 		o.last, o.member = instance, f
 	}
@@ -160,7 +160,7 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 		return err
 	}
 	if tok != open {
-		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), infer.LabelOfField(f.fd)))
+		d.contradict(m, f, fmt.Sprintf("the JSON value has the type %s, but the field is declared as %s", jsonType(tok), infer.LabelOfField(f.fd)))
 		return d.skipRest(tok)
 	}
 
@@ -172,7 +172,7 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 				return err
 			}
 			if key, _ := tok.(string); !jsonKeyFits(key, f.fd.MapKey()) {
-				d.contradict(m, f, fmt.Sprintf("key that is no %s", f.fd.MapKey().Kind()))
+				d.contradict(m, f, fmt.Sprintf("a key of the map is not a valid %s", f.fd.MapKey().Kind()))
 			}
 		}
 		if err := d.checkJSONValue(m, f, element, depth); err != nil {
@@ -200,7 +200,7 @@ func (d *jsonCheck) checkJSONValue(m *messageInfo, f *fieldInfo, fd protoreflect
 		return err
 	}
 	if tok != nil && !jsonFits(tok, fd) {
-		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), fd.Kind()))
+		d.contradict(m, f, fmt.Sprintf("the JSON value has the type %s, but the field is declared as %s", jsonType(tok), fd.Kind()))
 		return d.skipRest(tok)
 	}
 

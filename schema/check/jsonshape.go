@@ -83,7 +83,7 @@ func (d *jsonCheck) checkForm(m *messageInfo, f *fieldInfo, md protoreflect.Mess
 	k := d.info(md)
 	k.seen++
 	if !formFits(raw, md, form) {
-		d.contradict(m, f, "JSON that is no "+string(md.FullName()))
+		d.contradict(m, f, "the JSON value is not a valid "+string(md.FullName()))
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (d *jsonCheck) checkAny(depth int) error {
 	inner := &jsonCheck{Checker: d.Checker, data: raw, inAny: true}
 	if form := jsonShapeOf(md); form != jsonObject {
 		if form != jsonAny && !formFits(named.Value, md, form) {
-			recordFinding(d.contradicted, findingKey{message: string(md.FullName()), reason: "JSON that is no " + string(md.FullName())}, d.Checker)
+			recordFinding(d.contradicted, findingKey{message: string(md.FullName()), reason: "the JSON value is not a valid " + string(md.FullName())}, d.Checker)
 		}
 		return nil
 	}
@@ -190,7 +190,7 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 
 	// big.Rat writes exponents out, so huge ones are rejected before.
 	if len(text) > 40 || strings.ContainsAny(text, "eE") && !shortExponent(text) {
-		return fmt.Sprintf("declared as %s, but has a value outside its range", fd.Kind())
+		return fmt.Sprintf("the field is declared as %s, but has a value outside the range of this type", fd.Kind())
 	}
 	v, ok := new(big.Rat).SetString(text)
 	if !ok {
@@ -199,9 +199,9 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 
 	switch {
 	case !v.IsInt():
-		return fmt.Sprintf("declared as %s, but has a fraction", fd.Kind())
+		return fmt.Sprintf("the field is declared as %s, but has a value with a fraction", fd.Kind())
 	case v.Num().Cmp(low) < 0 || v.Num().Cmp(high) > 0:
-		return fmt.Sprintf("declared as %s, but has a value outside its range", fd.Kind())
+		return fmt.Sprintf("the field is declared as %s, but has a value outside the range of this type", fd.Kind())
 	case fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByNumber(protoreflect.EnumNumber(v.Num().Int64())) == nil:
 		return fmt.Sprintf("the enum %s has no value %s", fd.Enum().FullName(), v.Num())
 	}

@@ -23,7 +23,7 @@ func (k *Checker) checkMessage(t *wire.Tree, at int32, m *messageInfo) (explaine
 	own := k.checkFields(t, at, m)
 	for _, f := range m.required {
 		if f.last != instance {
-			k.contradict(m, f, "missing, declared required")
+			k.contradict(m, f, "the field is missing, but is declared as required")
 		}
 	}
 
@@ -106,11 +106,11 @@ func (k *Checker) checkFields(t *wire.Tree, at int32, m *messageInfo) checkedFie
 // message: a singular field that occurs again, or a second member of a oneof.
 func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	if f.single && f.last == k.instance && f.message == nil {
-		k.contradict(m, f, "occurs more than once in a message, but is declared singular")
+		k.contradict(m, f, "the field occurs more than once in a message, but is declared as singular")
 	}
 	if o := f.oneof; o != nil {
 		if o.last == k.instance && o.member != f {
-			k.contradict(m, f, fmt.Sprintf("occurs together with %s, which is in the same oneof %s", o.member.fd.Name(), o.name))
+			k.contradict(m, f, fmt.Sprintf("the field occurs together with %s, which is in the same oneof %s", o.member.fd.Name(), o.name))
 		}
 		o.last, o.member = k.instance, f
 	}
@@ -214,7 +214,7 @@ func number(v uint64, f *fieldInfo) string {
 	switch f.kind {
 	case protoreflect.BoolKind:
 		if v > 1 {
-			return "declared as bool, but has a value above 1"
+			return "the field is declared as bool, but has a value above 1"
 		}
 	case protoreflect.Int32Kind, protoreflect.EnumKind:
 		outside = int64(v) < math.MinInt32 || int64(v) > math.MaxInt32
@@ -222,7 +222,7 @@ func number(v uint64, f *fieldInfo) string {
 		outside = v > math.MaxUint32
 	}
 	if outside {
-		return fmt.Sprintf("declared as %s, but has a value outside 32 bits", f.kind)
+		return fmt.Sprintf("the field is declared as %s, but has a value outside 32 bits", f.kind)
 	}
 	if f.kind == protoreflect.EnumKind && f.fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(v))) == nil {
 		return fmt.Sprintf("the enum %s has no value %d", f.fd.Enum().FullName(), int32(v))

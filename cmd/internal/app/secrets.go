@@ -73,4 +73,4 @@ func (a *App) ExplainPlaceholders() {
 }
 
 // placeholderMeaning explains the text that replaces a secret.
-const placeholderMeaning = "secrets were not recorded: [redacted:TAG] or redacted-TAG replaces them, and equal TAGs in a capture stand for the same secret"
+const placeholderMeaning = "the capture has placeholders such as [redacted:1a2b3c4d] or redacted-1a2b3c4d instead of secrets; equal placeholders stand for the same secret"

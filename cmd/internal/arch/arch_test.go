@@ -400,8 +400,12 @@ var table = map[string]row{
 		why:     "classifies failures by the texts that the recorder stores",
 	},
 	"cmd/internal/render/capturetext": {
-		imports: []string{"captures", "captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render/failure", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
+		imports: []string{"captures", "captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render", "cmd/internal/render/failure", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
 		why: "prints the results of recording, import, export and audit",
+	},
+	"cmd/internal/render/replaytext": {
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term", "replay", "replay/"},
+		why:     "prints the plans and results of replays, probes and verifications",
 	},
 	"cmd/internal/render/exchangeline": {
 		imports: []string{"cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term"}, tests: []string{"captures", "decode"},

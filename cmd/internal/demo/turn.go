@@ -83,7 +83,7 @@ func (c *client) turn(ctx context.Context) error {
 // ask sends the message with the question.
 func (t *turn) ask() error {
 	c := t.c
-	c.say("turn    asked: %s", c.sc.Prompt)
+	c.say("agent   asked: %s", c.sc.Prompt)
 	return t.send(object{"runRequest": object{
 		"conversationState": object{},
 		"action": object{"userMessageAction": object{
@@ -129,9 +129,9 @@ func (t *turn) listen() error {
 		m, err := t.stream.Receive()
 		if errors.Is(err, io.EOF) {
 			if !t.ended {
-				return errors.New("the stream ended before the turn did")
+				return errors.New("the stream ended before the answer did")
 			}
-			t.c.say("turn    ended after %d frames", t.frames)
+			t.c.say("agent   the answer ended after %d frames", t.frames)
 			return nil
 		}
 		if err != nil {
@@ -152,7 +152,7 @@ func (t *turn) take(m *message) error {
 		return nil
 	}
 	if _, ok := find(m, "interaction_update.thinking_completed"); ok {
-		t.c.say("turn    thinking: %s", t.thinking.String())
+		t.c.say("agent   thinking: %s", t.thinking.String())
 		t.thinking.Reset()
 		return nil
 	}
@@ -162,7 +162,7 @@ func (t *turn) take(m *message) error {
 	}
 	if _, ok := find(m, "interaction_update.turn_ended"); ok {
 		t.ended = true
-		t.c.say("turn    answer: %s", t.answer.String())
+		t.c.say("agent   answer: %s", t.answer.String())
 		t.sendMu.Lock()
 		defer t.sendMu.Unlock()
 		return t.stream.CloseRequest()
@@ -185,7 +185,7 @@ func (t *turn) execute(m *message) error {
 	if path, ok := find(m, "exec_server_message.read_args.path"); ok {
 		reply["readResult"] = t.read(path.String())
 	} else {
-		t.c.say("turn    tool call %d: not supported by this client", id.Uint())
+		t.c.say("agent   tool call %d: not supported by this client", id.Uint())
 		return t.send(object{"execClientControlMessage": object{"throw": object{"id": id.Uint(), "error": "the demo's client only reads files"}}})
 	}
 	if err := t.send(object{"execClientMessage": reply}); err != nil {
@@ -198,11 +198,11 @@ func (t *turn) execute(m *message) error {
 func (t *turn) read(path string) object {
 	data, err := t.c.sc.workspaceFile(path)
 	if err != nil {
-		t.c.say("turn    tool call: read %s: there is no such file", path)
+		t.c.say("agent   tool call: read %s: there is no such file", path)
 		return object{"fileNotFound": object{"path": path}}
 	}
 	lines := strings.Count(string(data), "\n")
-	t.c.say("turn    tool call: read %s: %d lines", path, lines)
+	t.c.say("agent   tool call: read %s: %d lines", path, lines)
 	return object{"success": object{"path": path, "content": string(data), "totalLines": lines, "fileSize": len(data)}}
 }
 
@@ -213,12 +213,12 @@ func (t *turn) blob(m *message) error {
 	if key, ok := find(m, "kv_server_message.set_blob_args.blob_id"); ok {
 		data, _ := find(m, "kv_server_message.set_blob_args.blob_data")
 		t.blobs[string(key.Bytes())] = data.Bytes()
-		t.c.say("turn    key-value store: stored %d bytes under the key %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
+		t.c.say("agent   key-value store: stored %d bytes under the key %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
 		reply["setBlobResult"] = object{}
 	} else {
 		key, _ := find(m, "kv_server_message.get_blob_args.blob_id")
 		data, known := t.blobs[string(key.Bytes())]
-		t.c.say("turn    key-value store: returned %d bytes", len(data))
+		t.c.say("agent   key-value store: returned %d bytes", len(data))
 		result := object{}
 		if known {
 			result["blobData"] = data

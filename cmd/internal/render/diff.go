@@ -145,10 +145,10 @@ func (p *diffPrinter) finish() error {
 		return nil
 	}
 	return p.out.Table(term.Table{Rows: p.rows, Columns: []term.Column{
-		{Name: "PLACE", Shorten: term.Middle, Min: 30},
+		{Name: "PLACE", Shorten: term.Middle, Min: 34},
 		{Name: "DIFFERENCE"},
-		{Name: "IN " + strings.ToUpper(p.o.A), Shorten: term.End, Min: 16},
-		{Name: "IN " + strings.ToUpper(p.o.B), Shorten: term.End, Min: 16},
+		{Name: "IN " + strings.ToUpper(p.o.A), Shorten: term.End, Min: 11},
+		{Name: "IN " + strings.ToUpper(p.o.B), Shorten: term.End, Min: 11},
 		{Name: "IGNORED", Drop: 2},
 		{Name: "NAME", Shorten: term.Name, Min: 12, Drop: 1},
 	}})

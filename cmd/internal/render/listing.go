@@ -147,7 +147,7 @@ func relationText(id int64, r contract.Relation) string {
 	own := r.Exchange == id
 	switch {
 	case r.Kind == captures.HandshakeOf && own:
-		return "opened by " + target
+		return "opened by exchange " + target
 	case r.Kind == captures.HandshakeOf:
 		return fmt.Sprintf("handshake of #%d", r.Exchange)
 	case r.Kind == captures.FrontEndOf && own:

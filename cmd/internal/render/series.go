@@ -36,7 +36,7 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 		return nil
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
-		{Name: "PLACE", Shorten: term.Middle, Min: 16},
+		{Name: "PLACE", Shorten: term.Middle, Min: 34},
 		{Name: "VARIATION"},
 		{Name: "PRESENT IN", Drop: 3},
 		{Name: "DISTINCT VALUES", Right: true, Drop: 2},

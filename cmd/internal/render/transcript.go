@@ -130,7 +130,7 @@ func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.T
 	if tool.Result != "" {
 		how := ""
 		if tool.Paired == "order" {
-			how = " (matched by order)"
+			how = " (assigned to this call by the order of the results)"
 		}
 		if tool.ResultExchange != 0 {
 			how += fmt.Sprintf(" in exchange %d", tool.ResultExchange)
@@ -148,7 +148,7 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 		value *int64
 	}{{"input", u.Input}, {"output", u.Output}, {"cached", u.Cached}, {"reasoning", u.Reasoning}, {"total", u.Total}} {
 		if n.value != nil {
-			parts = append(parts, fmt.Sprintf("%s %d", n.name, *n.value))
+			parts = append(parts, fmt.Sprintf("%d %s", *n.value, n.name))
 		}
 	}
 	note := ""
@@ -156,7 +156,7 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 		note = "\n  The traffic does not name these numbers: unwire recognized them by their position and size."
 	}
 	place := out.Dim(Source(captures.Down.String(), u.Path, []int{u.Frame}) + note)
-	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Tokens used"), strings.Join(parts, " · "), place)))
+	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Tokens used:"), strings.Join(parts, ", "), place)))
 }
 
 // shorten truncates a text to n characters, and then appends its size in bytes.

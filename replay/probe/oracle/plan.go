@@ -144,12 +144,12 @@ func (p *Plan) Text() string {
 	if p.Path != "" {
 		of = "the message at " + p.Path
 	}
-	about := fmt.Sprintf("plan: try field numbers %s of %s", p.Numbers, of)
+	about := fmt.Sprintf("probe would try the field numbers %s of %s", p.Numbers, of)
 	if len(p.Asks) > 0 {
-		about = fmt.Sprintf("plan: test the ambiguous fields (fields: %d, messages: %d)", len(p.Asks), p.messages)
+		about = fmt.Sprintf("probe would test %d ambiguous fields in %d messages", len(p.Asks), p.messages)
 	}
 	if p.Names > 0 {
-		about += fmt.Sprintf(", and names: %d", p.Names)
+		about += fmt.Sprintf(", and %d names", p.Names)
 	}
 	fmt.Fprintf(&b, "%s; maximum number of requests: %d", about, p.Budget)
 	if p.Rate > 0 {

@@ -306,7 +306,7 @@ func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) 
 		case asJSON:
 			return nil
 		case len(rows) == 0:
-			a.Say("unwire: no definitions are stored in %s; 'unwire use DEFINITIONS %s' stores some", file, safetext.ShellFile(file))
+			a.Say("unwire: %s contains no definitions; 'unwire use DEFINITIONS %s' stores definitions in it", file, safetext.ShellFile(file))
 			return nil
 		}
 		return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{

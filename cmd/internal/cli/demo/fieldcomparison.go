@@ -14,7 +14,7 @@ import (
 const maxFieldPairs = 6
 
 // fieldPairs returns table rows that compare the first scalar fields of the call's response, breadth
-// first: field numbers, inferred type, "=", and the type and name in the reference definitions.
+// first: field numbers, inferred type, "|", and the type and name in the reference definitions.
 func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]string) {
 	type pair struct {
 		numbers, names string
@@ -43,7 +43,7 @@ func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]
 				queue = append(queue, pair{numbers + ".", names + ".", fd.Message(), ref.Message()})
 				continue
 			}
-			rows = append(rows, []string{numbers, typeWords(fd) + " " + string(fd.Name()), "=", typeWords(ref) + " " + names})
+			rows = append(rows, []string{numbers, typeWords(fd) + " " + string(fd.Name()), "|", typeWords(ref) + " " + names})
 		}
 	}
 	return rows[:min(len(rows), maxFieldPairs)]

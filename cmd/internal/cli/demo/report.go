@@ -101,9 +101,16 @@ func (r *demoReport) line(w io.Writer, s string) {
 	fmt.Fprintf(w, "  %s\n", render.CutLine(term.Clean(s), r.width()-2))
 }
 
+// paragraph prints s, indented, and wrapped to the width of the terminal.
+func (r *demoReport) paragraph(s string) {
+	var text strings.Builder
+	r.app.Out.Paragraph(&text, "  ", "", s)
+	fmt.Fprint(r.app.Out, text.String())
+}
+
 // recorded prints the list of recorded exchanges, and sets stream.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
-	r.title("1 RECORDED", "in %s: the calls of %s", r.file, strings.Join(clients, ", "))
+	r.title("1 RECORDED", "in the capture %s: the calls of %s", r.file, strings.Join(clients, ", "))
 	list, err := r.store.List(ctx)
 	if err != nil {
 		return err
@@ -189,7 +196,7 @@ const mostAnswer = 3
 // the best candidate with the reasons for its score.
 func (r *demoReport) extracted(context.Context) error {
 	tr := transcript.Extract(r.stream, transcript.Options{})
-	r.title("3 EXTRACTED", "the answer of the chat, found without a schema; and the best text for each role, with a score")
+	r.title("3 EXTRACTED", "the answer of the chat, which unwire found without a schema. Below it: for each role, the text with the best score")
 	for i, l := range wrap(term.CleanText(tr.Answer), r.width()-4) {
 		if i == mostAnswer {
 			r.line(r.app.Out, "  …")
@@ -251,7 +258,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 		}
 	}
 	result := agreement.Of(pairs...)
-	r.title("4 INFERRED", "from the traffic alone: field types, next to those of the definitions in proto/; %s", result)
+	r.title("4 INFERRED", "field types. Left: what unwire inferred from the traffic alone; right: the definitions in proto/. %s", result)
 	err = r.table([]term.Column{
 		{Name: "PATH"},
 		{Name: "INFERRED", Shorten: term.End, Min: 20},
@@ -275,7 +282,7 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 		}
 		met[d.Reference] = true
 		if n++; n <= mostDiffering {
-			r.line(r.app.Out, fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected))
+			r.paragraph(fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected))
 		}
 	}
 	if n > mostDiffering {
@@ -327,7 +334,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.title("6 REPLAYED", "once unedited, and once with --set %s=%q", demoEditPath, demoEditPrompt)
+	r.title("6 REPLAYED", "the recorded request, once unedited, and once edited with --set %s=%q", demoEditPath, demoEditPrompt)
 
 	// The unedited replay shows that the answers agree; the edited one, how they differ.
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
@@ -341,11 +348,11 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		name := "edited    "
+		name := "edited: "
 		if edits == nil {
-			name = "unedited  "
+			name = "unedited: "
 		}
-		r.line(r.app.Out, name+replaytext.Comparison(result))
+		r.paragraph(name + replaytext.Comparison(result))
 		if edits != nil {
 			r.changes(result.Diff)
 		}
@@ -365,19 +372,21 @@ func orNone(v any) string {
 // ones such as times.
 func (r *demoReport) changes(changes []diff.Change) {
 	const most = 5
-	sides := render.DiffOptions{A: "the recording", B: "the replay"}
+	sides := render.DiffOptions{A: "recording", B: "replay"}
 	shown, ignored := 0, 0
+	// The old and the new value share what the other columns leave of the line.
+	value := min(28, (r.width()-len("  ")-17-len("  ")-28-len("  ")-len(" > "))/2)
 	for _, c := range changes {
 		if c.Ignored != "" {
 			ignored++
 			continue
 		}
 		if shown++; shown <= most {
-			r.line(r.app.Out, fmt.Sprintf("%-21s  %-28s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), 28), render.CutLine(orNone(c.New), 28)))
+			r.line(r.app.Out, fmt.Sprintf("%-17s  %-28s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), value), render.CutLine(orNone(c.New), value)))
 		}
 	}
 	if shown > most {
-		r.line(r.app.Out, fmt.Sprintf("… and %s; unwire ignored %s in IDs and times", app.Counted(shown-most, "more difference"), app.Counted(ignored, "difference")))
+		r.line(r.app.Out, fmt.Sprintf("… and %s. unwire ignored %s in IDs and times", app.Counted(shown-most, "more difference"), app.Counted(ignored, "difference")))
 	}
 }
 

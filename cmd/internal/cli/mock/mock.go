@@ -166,7 +166,7 @@ func sayMock(a *app.App, f mockFlags, server *mock.Server, file, addr, caFile st
 		return a.Print(&contract.Listening{Event: "listening", URL: "http://" + addr, CA: caFile})
 	}
 	fmt.Fprintf(a.Out, "http://%s\n", addr)
-	a.Say("mock answers from %s in %s, and serves https://%s as well (CA %s). Stop with Ctrl-C", app.Counted(server.Calls(), "recorded call"), term.Clean(file), addr, caFile)
+	a.Say("mock answers requests with %s of %s. It also serves https://%s; the certificate of its CA is %s. Stop mock with Ctrl-C", app.Counted(server.Calls(), "recorded call"), term.Clean(file), addr, caFile)
 	return nil
 }
 
@@ -189,12 +189,12 @@ func sayAnswer(a *app.App, f mockFlags, r mock.Answer) {
 	}
 	switch {
 	case r.Exchange == 0:
-		a.Say("%s: no recorded call was used, the client got the error %s: %s", term.Clean(r.Method), r.Code, term.Clean(r.Reason))
+		a.Say("%s: mock used no recorded call, and answered with the error %s: %s", term.Clean(r.Method), r.Code, term.Clean(r.Reason))
 		return
 	case r.Code != "":
-		a.Say("%s: answered from exchange %d (similarity %.2f), ended with the error %s: %s", term.Clean(r.Method), r.Exchange, r.Similarity, r.Code, term.Clean(r.Reason))
+		a.Say("%s: mock answered with the recorded exchange %d (similarity of the requests: %.2f), which ended with the error %s: %s", term.Clean(r.Method), r.Exchange, r.Similarity, r.Code, term.Clean(r.Reason))
 	default:
-		a.Say("%s: answered from exchange %d (similarity %.2f); %s received, %d sent%s", term.Clean(r.Method), r.Exchange, r.Similarity, app.Counted(r.FramesUp, "frame"), r.FramesDown, substituted(r.Substituted))
+		a.Say("%s: mock answered with the recorded exchange %d (similarity of the requests: %.2f); %s received, %d sent%s", term.Clean(r.Method), r.Exchange, r.Similarity, app.Counted(r.FramesUp, "frame"), r.FramesDown, substituted(r.Substituted))
 	}
 	for _, n := range r.Notes {
 		a.Say("  %s", term.Clean(n))
@@ -207,7 +207,7 @@ func substituted(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d of them with the client's current IDs", n)
+	return fmt.Sprintf(", %d of them with IDs of the client instead of the recorded IDs", n)
 }
 
 // round rounds a similarity to three decimal places.
@@ -226,12 +226,12 @@ func sayReport(a *app.App, f mockFlags, r mock.Report) error {
 		}
 		return a.Print(&e)
 	}
-	a.Say("answered %s from %s, refused %d", app.Counted(r.Answered, "request"), app.Counted(len(r.Used), "recorded call"), r.Refused)
+	a.Say("mock answered %s with %s, and refused %d", app.Counted(r.Answered, "request"), app.Counted(len(r.Used), "recorded call"), r.Refused)
 	if len(r.Unused) > 0 {
-		a.Say("recorded calls that no request used: %d (exchanges %s)", len(r.Unused), numbers(r.Unused))
+		a.Say("mock did not use %d of the recorded calls (exchanges %s)", len(r.Unused), numbers(r.Unused))
 	}
 	for _, s := range r.Skipped {
-		a.Say("exchange %d cannot answer requests: %s", s.Exchange, s.Reason)
+		a.Say("mock cannot answer requests with exchange %d: %s", s.Exchange, s.Reason)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	if err != nil {
 		return explainPlan(err)
 	}
-	a.Say("CMD ran %d times with unedited answers: exit status %d, %s answered. The plan is to edit %s in %s", baseline.Runs(), baseline.Exit(), app.Counted(baseline.Answered, "request"), app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
+	a.Say("probe-client ran CMD %d times with unedited answers: CMD ended with exit status %d, and the mock answered %s. Next, probe-client edits %s in %s of CMD", baseline.Runs(), baseline.Exit(), app.Counted(baseline.Answered, "request"), app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
 	if !client.isolated {
 		a.Say("unwire: warning: CMD is not isolated: %s. Programs that ignore proxy variables reach real servers", client.reason)
 	}
@@ -233,7 +233,7 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
-	a.Say("plan for all recorded calls: edit %s in %s of CMD, and in at most %d if runs must be repeated; --dry-run ran nothing", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
+	a.Say("for all recorded calls, probe-client would edit %s in %s of CMD, or in at most %d if runs must be repeated; --dry-run ran nothing", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
 	saySkipped(a, plan.Skipped, plan.Warnings)
 	return nil
 }
@@ -254,15 +254,15 @@ func sayResult(a *app.App, f probeFlags, argv []string, isolated bool, r *client
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
-	a.Say("fields: %d required, %d read, %d not read, %d untested; CMD ran %s", counts[clientprobe.Required], counts[clientprobe.Read], counts[clientprobe.NotRead], counts[clientprobe.Untested], app.Counted(r.Runs, "run"))
+	a.Say("%s required by CMD, %d read, %d not read, %d untested; probe-client ran CMD %s", app.Counted(counts[clientprobe.Required], "field"), counts[clientprobe.Read], counts[clientprobe.NotRead], counts[clientprobe.Untested], app.Counted(r.Runs, "time"))
 	if b := r.Baseline; len(b.Volatile) > 0 {
 		a.Say("the unedited runs differed in %s, which probe-client ignored in all runs; --json lists them", app.Counted(len(b.Volatile), "detail"))
 	}
 	for _, e := range r.Control {
-		a.Say("an unknown field had an effect on CMD, so the verdicts prove nothing: %s: %s", term.Clean(e.What), term.Clean(e.Text))
+		a.Say("as a control, probe-client added an unknown field to the answers. It had an effect on CMD (%s: %s), so the verdicts prove nothing", term.Clean(e.What), term.Clean(e.Text))
 	}
 	if len(r.Control) == 0 && r.Complete {
-		a.Say("control: an unknown field, added to the answers, had no effect on CMD")
+		a.Say("as a control, probe-client added an unknown field to the answers; it had no effect on CMD")
 	}
 	if r.Stopped != "" {
 		a.Say("the probe stopped early: %s. To continue it later, use --journal FILE --resume", r.Stopped)

@@ -41,12 +41,12 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 		where = fmt.Sprintf("%s, %s to %s", app.Counted(len(files), "file"), files[0], files[len(files)-1])
 	}
 	if t.earlier == 0 {
-		a.Say("unwire: recorded %s in %s (%d incomplete)%s", app.Counted(t.all, "exchange"), where, t.incomplete, remark)
+		a.Say("unwire: recorded %s in %s%s%s", app.Counted(t.all, "exchange"), where, t.withoutEnd(), remark)
 	} else {
-		a.Say("unwire: added %s to %s, which now has %d (%d incomplete)%s", app.Counted(n, "exchange"), where, t.all, t.incomplete, remark)
+		a.Say("unwire: added %s to %s, which now has %s%s%s", app.Counted(n, "exchange"), where, app.Counted(t.all, "exchange"), t.withoutEnd(), remark)
 	}
 	if n > 0 {
-		a.Say("unwire: results of the calls: %s", t.counts)
+		a.Say("unwire: how the calls ended: %s", t.counts)
 	}
 
 	// Each kind of failure is reported once, with its remedy.
@@ -91,6 +91,15 @@ type tally struct {
 
 	// failures has the number of failed exchanges for each kind of reason.
 	failures []contract.FailureCount
+}
+
+// withoutEnd returns a phrase with the number of exchanges that failed, were canceled, or whose end was not
+// recorded; "" if there are none.
+func (t *tally) withoutEnd() string {
+	if t.incomplete == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them without a complete answer", t.incomplete)
 }
 
 // countExchanges counts the exchanges in the capture files of a recording that began at the given time.

@@ -243,7 +243,7 @@ func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 			name = h.URL
 		}
 		left := time.Until(h.Until).Round(time.Second)
-		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s, released unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), h.Rule, left); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s; capture forwards the frame unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), h.Rule, left); err != nil {
 			return err
 		}
 	}

@@ -432,7 +432,7 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 	replaytext.Result(a.Out, r)
 	if len(r.Diff) > 0 {
 		changes := []query.Comparison{{Changes: r.Diff}}
-		if err := render.Differences(a.Out, changes, render.DiffOptions{Format: "tsv", A: "the recording", B: "the replay", All: f.showIgnored}); err != nil {
+		if err := render.Differences(a.Out, changes, render.DiffOptions{Format: "tsv", A: "recording", B: "replay", All: f.showIgnored}); err != nil {
 			return err
 		}
 		a.Say("%s", render.DifferenceCount(changes))

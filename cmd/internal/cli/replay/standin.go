@@ -126,8 +126,8 @@ func sayStats(a *app.App, n standin.Stats) {
 	if n.Streams.Opened+n.Streams.Refused == 0 {
 		return
 	}
-	a.Say("clients opened %s, at most %d at once; standin rejected %d", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
-	a.Say("%s, %d answered", app.Counted(n.Execs.Asked, "tool call"), n.Execs.Answered)
+	a.Say("clients opened %s, at most %d at the same time; standin rejected %d streams", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
+	a.Say("standin sent %s, of which clients answered %d", app.Counted(n.Execs.Asked, "tool call"), n.Execs.Answered)
 }
 
 // sayStandin prints the server's address, its CA certificate, and whether clients must send a token.
@@ -136,8 +136,8 @@ func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken 
 		return a.Print(&contract.Listening{Event: "listening", URL: url, CA: srv.CAFile})
 	}
 	fmt.Fprintf(a.Out, "%s\n", url)
-	a.Say("stand-in at %s; stop with Ctrl-C", url)
-	a.Say("CA  %s", srv.CAFile)
+	a.Say("the stand-in server listens at %s; stop it with Ctrl-C", url)
+	a.Say("certificate of its CA, which clients must trust: %s", srv.CAFile)
 	if wantsToken {
 		a.Say("clients must send the bearer token in %s", standinTokenVar)
 	}

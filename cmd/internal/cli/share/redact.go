@@ -100,7 +100,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 			return err
 		}
 	} else {
-		a.Say("unwire: copied %s to %s, with secrets replaced; of them, %s of protobuf fields known to contain secrets", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
+		a.Say("unwire: copied %s to %s, and replaced the secrets in the copy. Among them are %s of protobuf fields that are known to contain secrets", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
 		sayOmitted(a, omitted)
 	}
 	if n > 0 {

@@ -100,7 +100,7 @@ class Client {
     const messageType = this.registry.findMessage("agent.v1.AgentClientMessage");
     const up = queue();
     const send = (form) => up.push(messageType.fromJson(form));
-    say(`turn    asked: ${prompt}`);
+    say(`agent   asked: ${prompt}`);
     send({
       runRequest: {
         conversationState: {},
@@ -128,7 +128,7 @@ class Client {
       up.close();
     }
     if (!state.ended) throw new Error("the stream ended before the turn did");
-    say(`turn    ended after ${state.frames} frames`);
+    say(`agent   the answer ended after ${state.frames} frames`);
   }
 
   // take does what a server message asks for.
@@ -144,7 +144,7 @@ class Client {
         state.thinking += value.text;
         break;
       case "thinkingCompleted":
-        say(`turn    thinking: ${state.thinking}`);
+        say(`agent   thinking: ${state.thinking}`);
         state.thinking = "";
         break;
       case "textDelta":
@@ -152,7 +152,7 @@ class Client {
         break;
       case "turnEnded":
         state.ended = true;
-        say(`turn    answer: ${state.answer}`);
+        say(`agent   answer: ${state.answer}`);
         up.close();
     }
   }
@@ -160,7 +160,7 @@ class Client {
   // execute answers a tool call and closes it, as the CLI does.
   async execute({ id, execId, message }, send) {
     if (message.case !== "readArgs") {
-      say(`turn    tool call ${id}: not one that this client knows`);
+      say(`agent   tool call ${id}: not one that this client knows`);
       send({ execClientControlMessage: { throw: { id, error: "the demo's client only reads files" } } });
       return;
     }
@@ -178,12 +178,12 @@ class Client {
     try {
       data = await readFile(new URL("shop" + inside, testdata));
     } catch {
-      say(`turn    tool call: read ${path}: there is no such file`);
+      say(`agent   tool call: read ${path}: there is no such file`);
       return { fileNotFound: { path } };
     }
     const content = data.toString("utf8");
     const totalLines = content.split("\n").length - 1;
-    say(`turn    tool call: read ${path}: ${totalLines} lines`);
+    say(`agent   tool call: read ${path}: ${totalLines} lines`);
     return { success: { path, content, totalLines, fileSize: data.length } };
   }
 
@@ -192,12 +192,12 @@ class Client {
     const key = Buffer.from(message.value.blobId).toString("hex");
     if (message.case === "setBlobArgs") {
       state.blobs.set(key, message.value.blobData);
-      say(`turn    key-value store: stored ${message.value.blobData.length} bytes under the key ${key.slice(0, 8)}…`);
+      say(`agent   key-value store: stored ${message.value.blobData.length} bytes under the key ${key.slice(0, 8)}…`);
       send({ kvClientMessage: { id, setBlobResult: {} } });
       return;
     }
     const data = state.blobs.get(key);
-    say(`turn    key-value store: returned ${data?.length ?? 0} bytes`);
+    say(`agent   key-value store: returned ${data?.length ?? 0} bytes`);
     const getBlobResult = data ? { blobData: Buffer.from(data).toString("base64") } : {};
     send({ kvClientMessage: { id, getBlobResult } });
   }

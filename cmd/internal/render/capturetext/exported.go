@@ -9,34 +9,34 @@ import (
 
 // Exported returns a sentence that describes a finished export.
 func Exported(format, out string, e formats.ExportResult) string {
-	text := app.Counted(e.Exchanges, "exchange") + " written"
+	text := "wrote " + app.Counted(e.Exchanges, "exchange")
 	switch format {
 	case "raw":
-		return fmt.Sprintf("%s of %s written to %s", app.Counted(e.Frames, "frame"), app.Counted(e.Exchanges, "exchange"), out)
+		return fmt.Sprintf("wrote %s of %s to %s", app.Counted(e.Frames, "frame"), app.Counted(e.Exchanges, "exchange"), out)
 	case "parquet":
-		return fmt.Sprintf("%s with %s of %s written to %s", app.Counted(e.Frames, "frame"), app.Counted(e.Fields, "field"), app.Counted(e.Exchanges, "exchange"), out)
+		return fmt.Sprintf("wrote %s with %s of %s to %s", app.Counted(e.Frames, "frame"), app.Counted(e.Fields, "field"), app.Counted(e.Exchanges, "exchange"), out)
 	case "pcapng":
-		text += fmt.Sprintf(" as %s of %s, with the TLS keys to decrypt them", app.Counted(int(e.Packets), "packet"), app.Counted(e.Connections, "connection"))
+		text += fmt.Sprintf(" as %s of %s, with the TLS keys that decrypt the packets", app.Counted(int(e.Packets), "packet"), app.Counted(e.Connections, "connection"))
 	}
 
 	// What is left out, with the format that would include it.
 	if e.BodiesOmitted > 0 {
-		text += fmt.Sprintf("; without the bodies of %s, which are too large for a HAR (--format jsonl includes them)", app.Counted(e.BodiesOmitted, "exchange"))
+		text += fmt.Sprintf(". The file lacks the bodies of %s, because they are too large for a HAR; --format jsonl includes them", app.Counted(e.BodiesOmitted, "exchange"))
 	}
 	if e.WithoutPackets > 0 {
-		text += fmt.Sprintf("; left out %s without a connection to a server, or with an undecoded tunnel", app.Counted(e.WithoutPackets, "exchange"))
+		text += fmt.Sprintf(". The file lacks %s that had no connection to a server, or whose tunnel was not decoded", app.Counted(e.WithoutPackets, "exchange"))
 	}
 	if e.Reframed > 0 {
-		text += fmt.Sprintf("; used chunked encoding in %s whose Content-Length differs from the length of the body", app.Counted(e.Reframed, "message"))
+		text += fmt.Sprintf(". The file has chunked encoding in %s whose Content-Length differs from the length of the body", app.Counted(e.Reframed, "message"))
 	}
 	if e.NotHTTP > 0 {
-		text += fmt.Sprintf("; left out %s without HTTP, which a HAR cannot contain (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
+		text += fmt.Sprintf(". The file lacks %s without HTTP, because a HAR can contain only HTTP; --format jsonl and pcapng include them", app.Counted(e.NotHTTP, "connection"))
 	}
 	if e.NoHandshake > 0 {
-		text += fmt.Sprintf("; left out %s whose handshake was not recorded (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
+		text += fmt.Sprintf(". The file lacks %s whose handshake was not recorded; --format jsonl includes them", app.Counted(e.NoHandshake, "WebSocket"))
 	}
 	if e.WithoutProcess > 0 {
-		text += fmt.Sprintf("; without the program names of %s, because packets cannot contain them", app.Counted(e.WithoutProcess, "exchange"))
+		text += fmt.Sprintf(". The file lacks the program names of %s, because packets cannot contain them", app.Counted(e.WithoutProcess, "exchange"))
 	}
 	return text
 }

@@ -90,11 +90,11 @@ const maxReason = 300
 func Failure(out *term.Output, c *contract.FailureCount) {
 	more := ""
 	if c.Count > 1 {
-		more = fmt.Sprintf(" (and %d more)", c.Count-1)
+		more = fmt.Sprintf(" and %d more", c.Count-1)
 	}
 	reason := term.Cut(term.Clean(c.Reason), maxReason)
 	if c.Kind == string(failure.Status) {
-		reason += fmt.Sprintf("; for details, run 'unwire show %s %d'", safetext.ShellFile(c.File), c.Exchange)
+		reason += fmt.Sprintf("; 'unwire show %s %d' prints details", safetext.ShellFile(c.File), c.Exchange)
 	}
 	out.Sayf("unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
 	switch {

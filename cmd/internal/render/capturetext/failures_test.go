@@ -39,10 +39,10 @@ func TestFailures(t *testing.T) {
 	for i := range list {
 		Failure(&term.Output{Writer: &b}, &list[i])
 	}
-	want := `unwire: failed: exchange 2 (and 1 more): no connection to 127.0.0.1:1: connection refused
+	want := `unwire: failed: exchange 2 and 1 more: no connection to 127.0.0.1:1: connection refused
 unwire: hint: check that the server is running, and check the port
-unwire: failed: exchange 5: the server answered internal; for details, run 'unwire show F.uwc 5'
-unwire: failed: exchange 6: the server answered not_found; for details, run 'unwire show F.uwc 6'
+unwire: failed: exchange 5: the server answered with the code internal; 'unwire show F.uwc 5' prints details
+unwire: failed: exchange 6: the server answered with the code not_found; 'unwire show F.uwc 6' prints details
 `
 	if b.String() != want {
 		t.Errorf("\n%s, want\n%s", b.String(), want)

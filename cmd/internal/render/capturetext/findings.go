@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode/secret"
 )
@@ -33,7 +35,7 @@ func Findings(out *term.Output, list []FileFindings) error {
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RULE"},
 		{Name: "ADDRESS", Shorten: term.Middle, Min: 12},
-		{Name: "PART", Shorten: term.End, Min: 12},
+		{Name: "FOUND IN", Shorten: term.End, Min: 12},
 		{Name: "NAME", Shorten: term.Name, Min: 10, Drop: 1},
 		{Name: "PATH", Shorten: term.Middle, Min: 12, Drop: 2},
 		{Name: "OFFSET", Right: true, Drop: 5},
@@ -49,7 +51,7 @@ func findingRow(file string, f *secret.Finding) []string {
 	case f.Header != "":
 		place += " " + f.Header
 	case f.Place == "body":
-		place += " " + f.Dir.String()
+		place += " sent by the " + render.Sender(f.Dir.String())
 	}
 	if f.Encoding != "" {
 		path += " (" + f.Encoding + ")"
@@ -77,6 +79,6 @@ func FindingCounts(out *term.Output, c secret.Counts) {
 		out.Sayf("unwire: found no secrets in the captures\n")
 	}
 	if c.Unsearched > 0 {
-		out.Sayf("unwire: audit could not search %s in %s for secrets; 'unwire redact' and 'unwire export' leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), app.Counted(c.Unsearched, "place"))
+		out.Sayf("unwire: audit could not search %s for secrets (%s with the rule %s); 'unwire redact' and 'unwire export' leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), app.Counted(c.Unsearched, "range"), redact.RuleUnsearched)
 	}
 }

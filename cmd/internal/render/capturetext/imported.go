@@ -7,6 +7,7 @@ import (
 	"unwire/captures/pcap"
 	"unwire/captures/transfer"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 )
 
@@ -35,7 +36,7 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 		{Name: "EXCHANGES", Right: true, Drop: 2},
 		{Name: "BYTES SENT", Right: true, Drop: 3},
 		{Name: "BYTES RECEIVED", Right: true, Drop: 3},
-		{Name: "NOT DECODED", Shorten: term.End, Min: 16},
+		{Name: "PROBLEM", Shorten: term.End, Min: 16},
 	}, Detail: func(i int) bool { return rows[i][9] != "" }})
 }
 
@@ -43,10 +44,10 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 // list with one empty string.
 func Problems(c pcap.Connection) (list []string) {
 	for _, u := range c.Undecoded {
-		list = append(list, fmt.Sprintf("direction %s, not decoded from offset %d on: %s", u.Dir, u.Offset, u.Reason))
+		list = append(list, fmt.Sprintf("data sent by the %s was not decoded from offset %d on: %s", render.Sender(u.Dir), u.Offset, u.Reason))
 	}
 	for _, g := range c.Gaps {
-		list = append(list, fmt.Sprintf("direction %s: %s missing at offset %d", g.Dir, app.Counted(g.Bytes, "byte"), g.Offset))
+		list = append(list, fmt.Sprintf("data sent by the %s lacks %s at offset %d", render.Sender(g.Dir), app.Counted(g.Bytes, "byte"), g.Offset))
 	}
 	if len(list) == 0 {
 		return []string{""}

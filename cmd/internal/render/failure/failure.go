@@ -85,5 +85,5 @@ func OfCall(ex *captures.Exchange, code string) (f Failure, ok bool) {
 	if f, ok = Of(ex.Error); ok || code == "" || code == "ok" || ex.Outcome != captures.Complete {
 		return f, ok
 	}
-	return Failure{Kind: Status, Reason: "the server answered " + code}, true
+	return Failure{Kind: Status, Reason: "the server answered with the code " + code}, true
 }

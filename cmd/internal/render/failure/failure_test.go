@@ -30,7 +30,7 @@ func TestOf(t *testing.T) {
 	if f, ok := Of(""); ok {
 		t.Errorf("no error is %+v", f)
 	}
-	if f, ok := OfCall(&captures.Exchange{Outcome: captures.Complete}, "internal"); !ok || f.Kind != Status || f.Reason != "the server answered internal" {
+	if f, ok := OfCall(&captures.Exchange{Outcome: captures.Complete}, "internal"); !ok || f.Kind != Status || f.Reason != "the server answered with the code internal" {
 		t.Errorf("%+v, %v", f, ok)
 	}
 	if f, ok := OfCall(&captures.Exchange{Outcome: captures.Complete}, "ok"); ok {

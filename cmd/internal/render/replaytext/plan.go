@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/live"
@@ -23,16 +24,16 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		fmt.Fprintf(out, "header %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(out, "headers with a new value: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+		fmt.Fprintf(out, "unwire sends a new value in these headers: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
 		// A missing secret names the variables that could provide it.
 		from := s.From
 		switch {
 		case s.Omitted:
-			from = "missing, so the request is sent without it"
+			from = "missing, so unwire sends the request without it"
 		case from == "":
-			from = "missing: set " + strings.Join(s.Wants, " or ")
+			from = "missing; to provide it, set the variable " + strings.Join(s.Wants, " or ")
 		}
 		if s.Expires != "" {
 			from += ", expires " + s.Expires
@@ -55,9 +56,9 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	// The effects decide whether a user wants to send the request at all.
 	switch p.Effects {
 	case replay.EffectsNone:
-		fmt.Fprintln(out, "effects: none, because the definition marks the method as free of side effects")
+		fmt.Fprintln(out, "effects on the server: none, because the definition marks the method as free of side effects")
 	default:
-		fmt.Fprintln(out, "effects: unknown; the request may change data on the server")
+		fmt.Fprintln(out, "effects on the server: unknown; the request may change data")
 	}
 	if p.Refusal != "" {
 		fmt.Fprintf(out, "unwire would refuse to send this request: %s\n", term.Clean(p.Refusal))
@@ -69,7 +70,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 func framePacing(f *replay.PlanFrame) string {
 	var s string
 	if f.Append != nil {
-		s += fmt.Sprintf(", append %d", f.Append.Number)
+		s += fmt.Sprintf(", sent by append call %d", f.Append.Number)
 	}
 	if f.Edited {
 		s += ", edited"
@@ -84,14 +85,14 @@ func framePacing(f *replay.PlanFrame) string {
 		s += ", heartbeat, sent periodically"
 	}
 	if f.Answers != "" {
-		s += ", sent after the server's " + f.Answers
+		s += ", sent after " + render.Place("@"+f.Answers)
 	}
 	return s
 }
 
 // liveSource describes the value of the live server that replaces a captured one.
 func liveSource(b *live.Binding) string {
-	s := fmt.Sprintf("the value that the live server sends in field %s of %s", b.FromPath, b.From)
+	s := fmt.Sprintf("the value that the live server sends in field %s of %s", b.FromPath, render.Place("@"+b.From))
 	if how := strings.TrimSpace(b.Part + " " + b.How); how != "" {
 		s += " (" + how + ")"
 	}

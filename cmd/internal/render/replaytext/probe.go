@@ -63,14 +63,14 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 // Probed prints a summary of a probe.
 func Probed(out *term.Output, r *probe.Result) {
 	if by := r.Reflection; by != nil {
-		out.Sayf("request type: %s. The server described it by server reflection (%s, %s), in %s, and did not execute the method\n", orUnknown(r.RequestType), by.Version, by.Protocol, app.Counted(by.Requests, "request"))
+		out.Sayf("request type: %s. The server described this type by server reflection (%s, %s) in answer to %s, and did not execute the method\n", orUnknown(r.RequestType), by.Version, by.Protocol, app.Counted(by.Requests, "request"))
 		return
 	}
 	runtime := string(r.Runtime)
 	if r.Runtime == probe.Unknown {
 		runtime = "unknown"
 	}
-	out.Sayf("server: %s; request type: %s; requests: %d (%s), of which %s\n", runtime, orUnknown(r.RequestType), r.Requests, app.Counted(r.Bytes, "byte"), executed(r.Executed))
+	out.Sayf("RPC library of the server: %s; request type: %s; unwire sent %s (%s), of which %s\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), executed(r.Executed))
 	for _, n := range r.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}
@@ -104,7 +104,7 @@ func settledTable(out *term.Output, r *probe.Result) error {
 		for _, c := range q.Claims {
 			why := c.Concluded
 			if c.Open != "" {
-				why += "; still unknown: " + c.Open
+				why += "; unwire does not know: " + c.Open
 			}
 			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
 			open = append(open, c.Verdict != probe.Confirmed)

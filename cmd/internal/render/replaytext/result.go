@@ -22,7 +22,7 @@ func Result(out *term.Output, r *replay.Result) {
 		out.Sayf("note: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
-		fmt.Fprintf(out, "headers with a new value: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+		fmt.Fprintf(out, "unwire sent a new value in these headers: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 }
 
@@ -30,6 +30,12 @@ func Result(out *term.Output, r *replay.Result) {
 // local errors.
 func Comparison(r *replay.Result) string {
 	s := string(r.Comparison)
+	switch r.Comparison {
+	case replay.Same:
+		s = "same answer as recorded"
+	case replay.Differs:
+		s = "differs from the recorded answer"
+	}
 	switch {
 	case r.Comparison == replay.Refused:
 		// The message begins with the verdict; see outbound.ErrRefused.

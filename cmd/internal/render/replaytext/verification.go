@@ -20,7 +20,7 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 	for _, h := range p.Headers {
 		fmt.Fprintf(out, "  %s\n", term.Clean(h))
 	}
-	fmt.Fprintf(out, "plan: verify %s of %s, with at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
+	fmt.Fprintf(out, "verify would check %s of %s with the server, and send at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
 	if p.Rate > 0 {
 		fmt.Fprintf(out, ", %g per second", p.Rate)
 	}
@@ -29,7 +29,7 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 		fmt.Fprintf(out, "and %s more; --dry-run --json prints the whole message\n", app.Counted(len(p.Body)-shownBody, "byte"))
 	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(out, "if the server is %s, verify finds: %s\n  number of requests: %s\n", s.Runtime, s.Tells, s.Requests)
+		fmt.Fprintf(out, "if the server uses %s, verify finds: %s\n  and sends this number of requests: %s\n", s.Runtime, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
 		fmt.Fprintf(out, "possible effect on the server: %s\n", e)
@@ -87,7 +87,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		}
 		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
 		if c.Open != "" {
-			concluded += "; still unknown: " + c.Open
+			concluded += "; unwire does not know: " + c.Open
 		}
 		if c.Label == "map" {
 			label = ""
@@ -102,8 +102,8 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified prints a summary of a verification.
 func Verified(out *term.Output, v *probe.Verification) {
-	out.Sayf("%s (server: %s): fields: %d confirmed, %d contradicted, %d undecided; requests: %d (%s), of which %s\n", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, v.Requests, app.Counted(v.Bytes, "byte"), executed(v.Executed))
+	out.Sayf("%s (RPC library of the server: %s): %s confirmed, %d contradicted, %d undecided; unwire sent %s (%s), of which %s\n", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), app.Counted(v.Confirmed, "field"), v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), executed(v.Executed))
 	for _, n := range v.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}

@@ -60,10 +60,18 @@ func enumText(values map[string]int32) string {
 
 // Unpaired describes in one line the calls of a method that were recorded in only one codec.
 func Unpaired(u align.Unpaired) string {
-	return fmt.Sprintf("%s: not compared, because the captures have %s in protobuf and %d in JSON", u.Method, app.Counted(u.Proto, "call"), u.JSON) + cmp.Or(u.Why, "")
+	return fmt.Sprintf("%s: align did not compare this method, because the captures have %s in protobuf and %d in JSON", u.Method, app.Counted(u.Proto, "call"), u.JSON) + cmp.Or(u.Why, "")
 }
 
 // AlignmentSummary returns one line with the number of named fields and of ambiguous ones.
 func AlignmentSummary(r *align.Report) string {
-	return fmt.Sprintf("found the names of %s in %s of messages; ambiguous groups of names: %d", app.Counted(len(r.Joins), "field"), app.Counted(r.Pairs, "pair"), len(r.Doubts))
+	return fmt.Sprintf("found the names of %s by comparing %s of messages; %s ambiguous", app.Counted(len(r.Joins), "field"), app.Counted(r.Pairs, "pair"), ambiguous(len(r.Doubts)))
+}
+
+// ambiguous returns the number of groups of names with the verb.
+func ambiguous(n int) string {
+	if n == 1 {
+		return "1 group of names is"
+	}
+	return fmt.Sprintf("%d groups of names are", n)
 }

@@ -32,7 +32,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		{Name: "OLD", On: term.Plain},
 		{Name: "NEW", On: term.Plain},
 		// One column for both needs less width, so that no terminal hides what an element became.
-		{Name: "OLD → NEW", Shorten: term.Middle, Min: 18, On: term.Drawn},
+		{Name: "OLD → NEW", Shorten: term.Middle, Min: 24, On: term.Drawn},
 		{Name: "INCOMPATIBLE"},
 		{Name: "NOTE", Shorten: term.End, Min: 16, Drop: 4},
 	}}
@@ -50,7 +50,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		if c.Breaks != compare.BreaksNothing {
 			table.Legend = changesLegend
 		}
-		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, transition(&c), incompatible(c.Breaks), c.Note}
+		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, withoutPackages(transition(&c)), incompatible(c.Breaks), c.Note}
 		if columns.Captures {
 			row = append(row, firstFrames(c.Captures))
 		}
@@ -66,7 +66,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 }
 
 // changesLegend explains the column INCOMPATIBLE.
-const changesLegend = "(INCOMPATIBLE: where programs of both versions misunderstand each other)"
+const changesLegend = "(INCOMPATIBLE: where programs with the old and the new version conflict)"
 
 // incompatible returns the cell of the column INCOMPATIBLE.
 func incompatible(b compare.Break) string {
@@ -177,7 +177,7 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 	for _, c := range changes {
 		breaks[c.Breaks]++
 	}
-	return fmt.Sprintf("%s (incompatible in the wire format: %d, in JSON: %d, only in source code: %d; compatible: %d)", app.Counted(len(changes), "change"),
+	return fmt.Sprintf("%s: %d incompatible in the wire format, %d in JSON, %d only in source code, %d compatible", app.Counted(len(changes), "change"),
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
 

@@ -26,7 +26,7 @@ func TestChangesMarkdown(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	if s := ChangesSummary(changes); s != "3 changes (incompatible in the wire format: 1, in JSON: 0, only in source code: 0; compatible: 2)" {
+	if s := ChangesSummary(changes); s != "3 changes: 1 incompatible in the wire format, 0 in JSON, 0 only in source code, 2 compatible" {
 		t.Error(s)
 	}
 	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto still describe the old version of 1 changed element;") {
@@ -45,7 +45,7 @@ func TestChangesFitTheTerminal(t *testing.T) {
 		tty  bool
 		want []string
 	}{
-		{true, []string{"string = 7", "→ shop.v1.Request", "int32 → int64"}},
+		{true, []string{"string = 7", "→ Request", "int32 → int64"}},
 		{false, []string{"OLD\tNEW\tINCOMPATIBLE", "shop.v1.Order\tshop.v1.Order\tshop.v1.Request\tsource", "int32\tint64\tJSON"}},
 	} {
 		var b strings.Builder

@@ -107,7 +107,7 @@ func kindWithP(u *check.UnknownField) string {
 
 // CheckSummary formats the result of checking definitions against captures in one line.
 func CheckSummary(r *check.Report) string {
-	s := fmt.Sprintf("decoded %d of %s; the definitions describe %s of %s; %s of the definitions occurred, %d never occurred; %s, %s",
+	s := fmt.Sprintf("decoded %d of %s; the definitions describe %s of %s; %s of the definitions occurred in the traffic, %d did not; %s, %s",
 		r.Decoded, app.Counted(r.Frames, "frame"), percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen,
 		app.Counted(len(r.Unknown), "unknown field"), app.Counted(len(r.Contradicted), "contradiction"))
 	if n := len(r.UnknownMethods); n > 0 {

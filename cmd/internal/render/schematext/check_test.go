@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	const summary = "decoded 2 of 3 frames; the definitions describe 99.9 % of 3000 bytes; 1 field of the definitions occurred, 0 never occurred; 1 unknown field, 1 contradiction, 1 unknown method; you accepted 1 finding"
+	const summary = "decoded 2 of 3 frames; the definitions describe 99.9 % of 3000 bytes; 1 field of the definitions occurred in the traffic, 0 did not; 1 unknown field, 1 contradiction, 1 unknown method; you accepted 1 finding"
 	if s := CheckSummary(r); s != summary {
 		t.Errorf("%s\nwant\n%s", s, summary)
 	}

@@ -1,7 +1,9 @@
 package schematext
 
 import (
+	"regexp"
 	"strconv"
+	"strings"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
@@ -11,37 +13,55 @@ import (
 // partsOf are the names of what elements of definitions consist of, by their kind.
 var partsOf = map[string]string{"message": "field", "enum": "value", "service": "method", "oneof": "field"}
 
-// Contents prints a table of the elements in definitions.
+// packages matches the package in front of the name of a message or enum type.
+var packages = regexp.MustCompile(`\b(?:[a-z0-9_]+\.)+([A-Z])`)
+
+// withoutPackages removes the packages from the type names in a text: "stream shop.v1.Order" becomes
+// "stream Order".
+func withoutPackages(s string) string { return packages.ReplaceAllString(s, "$1") }
+
+// Contents prints a table of the elements in definitions. A terminal shows the request and the response of a method in
+// columns of their own, without packages; if it is too narrow, it hides these columns.
 func Contents(out *term.Output, list []compare.Listing) error {
 	rows := make([][]string, len(list))
 	for i, l := range list {
-		size := l.Type
-		if size == "" {
-			size = strconv.Itoa(l.Size)
-			if unit := partsOf[string(l.Kind)]; out.TTY && unit != "" {
-				size = app.Counted(l.Size, unit)
-			}
+		size, request, response := strconv.Itoa(l.Size), "", ""
+		contains := size
+		if unit := partsOf[string(l.Kind)]; unit != "" {
+			size = app.Counted(l.Size, unit)
 		}
-		rows[i] = []string{string(l.Kind), l.Element, size, l.File}
+		if l.Type != "" {
+			size, contains = "", l.Type
+			request, response, _ = strings.Cut(withoutPackages(l.Type), " -> ")
+		}
+		rows[i] = []string{string(l.Kind), l.Element, size, request, response, contains, l.File}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "KIND"},
 		{Name: "NAME", Shorten: term.Name, Min: 20},
-		{Name: "CONTAINS", Shorten: term.Name, Min: 10},
-		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 1},
+		{Name: "CONTAINS", On: term.Drawn},
+		{Name: "REQUEST", Shorten: term.Middle, Min: 24, Drop: 2, On: term.Drawn},
+		{Name: "RESPONSE", Shorten: term.Middle, Min: 24, Drop: 2, On: term.Drawn},
+		{Name: "CONTAINS", On: term.Plain},
+		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 3},
 	}})
 }
 
-// Hits prints a table of the elements that a search in definitions found.
+// Hits prints a table of the elements that a search in definitions found. A terminal shows types without their
+// packages.
 func Hits(out *term.Output, hits []compare.Hit) error {
 	rows := make([][]string, len(hits))
 	for i, h := range hits {
-		rows[i] = []string{string(h.Kind), h.Element, h.Type, h.Comment, h.File}
+		typ := h.Type
+		if out.TTY {
+			typ = withoutPackages(typ)
+		}
+		rows[i] = []string{string(h.Kind), h.Element, typ, h.Comment, h.File}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "KIND"},
 		{Name: "NAME", Shorten: term.Name, Min: 20},
-		{Name: "TYPE", Shorten: term.End, Min: 10},
+		{Name: "TYPE", Shorten: term.End, Min: 24},
 		{Name: "COMMENT", Shorten: term.End, Min: 16, Drop: 1},
 		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 2},
 	}})

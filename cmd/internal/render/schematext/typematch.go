@@ -36,16 +36,18 @@ func verdictWords(r *match.Result) string {
 	case match.Matched:
 		return "the type is " + string(r.FullName())
 	case match.Tied:
-		return fmt.Sprintf("undecided between %s that fit these messages equally well", app.Counted(r.Candidates[0].Ties+1, "type"))
+		return fmt.Sprintf("%s fit equally well, so the type is undecided", app.Counted(r.Candidates[0].Ties+1, "type"))
 	case match.NoMatch:
 		return "no type in the definitions fits these messages"
 	}
-	return fmt.Sprintf("undecided: %s could fit these messages", app.Counted(r.Possible, "type"))
+	return fmt.Sprintf("%s may fit, so the type is undecided", app.Counted(r.Possible, "type"))
 }
 
 // Match prints a table of up to most candidate types, and of the types that are ruled out.
 func Match(out *term.Output, r *match.Result, most int) error {
 	var rows [][]string
+	// A narrow terminal shows only the number of a contradicting field, because the reasons would be cut off.
+	short := out.TTY && out.Width > 0 && out.Width < wideRemarks
 	for i, c := range r.Candidates {
 		if i == most {
 			rows = append(rows, []string{strconv.Itoa(c.Rank), fmt.Sprintf("… and %d more", len(r.Candidates)-i), "", "", "", ""})
@@ -56,7 +58,7 @@ func Match(out *term.Output, r *match.Result, most int) error {
 		})
 	}
 	for _, c := range r.Vetoed {
-		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("excluded: field ", c.Vetoes)})
+		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), vetoText(c.Vetoes, short)})
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RANK", Right: true},
@@ -66,6 +68,19 @@ func Match(out *term.Output, r *match.Result, most int) error {
 		{Name: "BYTES EXPLAINED", Right: true, Drop: 2},
 		{Name: "REMARK", Shorten: term.End, Min: 16, Drop: 1},
 	}})
+}
+
+// wideRemarks is the width of a terminal, in columns, from which on the remarks name reasons.
+const wideRemarks = 110
+
+// vetoText describes why a type is excluded: the contradicting fields with the reasons or, if short is set, only the
+// number of the first of these fields.
+func vetoText(vetoes []string, short bool) string {
+	if short && len(vetoes) > 0 {
+		field, _, _ := strings.Cut(vetoes[0], ":")
+		return "excluded: field " + field
+	}
+	return listed("excluded: field ", vetoes)
 }
 
 // listed joins texts with semicolons after the prefix what; "" for an empty list.
