@@ -88,6 +88,7 @@ func (a *Allowance) readReport(data []byte) error {
 		a.seen[u.finding()] = true
 	}
 	for _, c := range r.Contradicted {
+		c.Reason = currentReason(c.Reason)
 		a.seen[c.finding()] = true
 	}
 	for _, m := range r.UnknownMethods {
