@@ -41,6 +41,8 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		return nil, err
 	}
 
+	inCapture := [2]decode.Options{{NoChoices: !decode.HasChoices(ctx, a)}, {NoChoices: !decode.HasChoices(ctx, b)}}
+
 	// A call that occurs in only one capture is one addition or removal; its frames are not decoded.
 	var list []CallChanges
 	for _, pair := range p.pairs() {
@@ -51,11 +53,11 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		case pair.a == 0:
 			call.Changes = []Change{{Op: Add}}
 		default:
-			inA, err := conversation.Resolve(ctx, a, pair.a, false, decode.Options{})
+			inA, err := conversation.Resolve(ctx, a, pair.a, false, inCapture[0])
 			if err != nil {
 				return list, err
 			}
-			inB, err := conversation.Resolve(ctx, b, pair.b, false, decode.Options{})
+			inB, err := conversation.Resolve(ctx, b, pair.b, false, inCapture[1])
 			if err != nil {
 				return list, err
 			}
