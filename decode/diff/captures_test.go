@@ -48,8 +48,8 @@ func (c *countingCapture) Readings(context.Context, string) ([]captures.Reading,
 	return nil, nil
 }
 
-// TestCapturesReadsLittle compares two captures, and counts what is read of each exchange: once for the sketch, and once
-// for the comparison.
+// TestCapturesReadsLittle compares two captures with small exchanges, and counts what is read: the chunks of each exchange
+// once.
 func TestCapturesReadsLittle(t *testing.T) {
 	const n = 50
 	a, b := &countingCapture{exchanges: n}, &countingCapture{exchanges: n}
@@ -57,8 +57,8 @@ func TestCapturesReadsLittle(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	for _, c := range []*countingCapture{a, b} {
-		if c.read > n || c.chunks > 2*n || c.choices > 2 {
-			t.Errorf("%d exchanges, %d lists of chunks and %d lists of choices were read, want at most %d, %d and 2", c.read, c.chunks, c.choices, n, 2*n)
+		if c.read > 0 || c.chunks > n || c.choices > 2 {
+			t.Errorf("%d exchanges, %d lists of chunks and %d lists of choices were read, want at most 0, %d and 2", c.read, c.chunks, c.choices, n)
 		}
 	}
 }
