@@ -173,6 +173,10 @@ type Options struct {
 	// NoTrees omits the decoding of fields, and everything found inside frames.
 	NoTrees bool
 
+	// NoChoices means that the source stores no types that a user chose for fields. It saves a query for each
+	// exchange; see HasChoices.
+	NoChoices bool
+
 	// NoInner omits the decoding of messages encoded inside fields.
 	NoInner bool
 
@@ -214,6 +218,11 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
+	return DecodeRecord(ctx, src, rec, o)
+}
+
+// DecodeRecord is Decode for an exchange that the caller has read from src.
+func DecodeRecord(ctx context.Context, src captures.Source, rec *captures.Exchange, o Options) (*Exchange, error) {
 	if o.Profile == nil {
 		o.Profile = src.Profile()
 	}
@@ -221,9 +230,10 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	// Frames are large, so collect them in batches and move each only once.
 	var batches [][]Frame
 	var last []Frame
-	for chunk, cerr := range src.Chunks(ctx, id, 0) {
+	var err error
+	for chunk, cerr := range src.Chunks(ctx, rec.ID, 0) {
 		if cerr != nil {
-			err = fmt.Errorf("decode: exchange %d: %w", id, cerr)
+			err = fmt.Errorf("decode: exchange %d: %w", rec.ID, cerr)
 			break
 		}
 		fed := s.Feed(chunk)
@@ -255,7 +265,9 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
 		Frames: frames, Err: errors.Join(s.err(), err), Profile: o.Profile, Split: o.Split,
 	}
-	ex.LoadChoices(ctx, src)
+	if !o.NoChoices {
+		ex.LoadChoices(ctx, src)
+	}
 	return ex, err
 }
 

@@ -213,6 +213,16 @@ type remembering interface {
 	Readings(ctx context.Context, method string) ([]captures.Reading, error)
 }
 
+// HasChoices reports whether src stores any types that a user chose for fields, or cannot be asked.
+func HasChoices(ctx context.Context, src captures.Source) bool {
+	s, ok := src.(remembering)
+	if !ok {
+		return false
+	}
+	list, err := s.Readings(ctx, "")
+	return err != nil || len(list) > 0
+}
+
 // LoadChoices sets ex.Choices to the types that a user chose for fields of the method of ex, and that src stores.
 // Malformed choices are ignored.
 func (ex *Exchange) LoadChoices(ctx context.Context, src captures.Source) {

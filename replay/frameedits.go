@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -20,6 +21,8 @@ func (p *planner) buildFrames(body []byte) error {
 	if err := p.links.BindByHand(turns, p.changes.Answers); err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
+	// Planned frames are large, so the list must not grow step by step.
+	p.shown.Frames = slices.Grow(p.shown.Frames, len(turns))
 	for i := range p.captured.Frames {
 		f := &p.captured.Frames[i]
 		if f.Dir != captures.Up {

@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/redact"
 	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/schema"
 )
 
 // CopyExchange copies an exchange of another capture to this one, and redacts it with this store's
@@ -43,11 +44,15 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 		}
 		r.emit(false, &c)
 	}
-	if err := s.copyForwarded(ctx, from, r); err != nil {
-		r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
-		return err
+	more, err := from.moreOf(ctx, ex.ID)
+	if err == nil && more.forwarded {
+		err = s.copyForwarded(ctx, from, r)
 	}
-	if err := errors.Join(s.copyRelations(ctx, from, r), s.copyAuthority(ctx, from, ex.TLS.CA)); err != nil {
+	if err == nil && more.relations {
+		err = s.copyRelations(ctx, from, r)
+	}
+	s.copied = append(s.copied, r.ID())
+	if err = errors.Join(err, s.copyAuthority(ctx, from, ex.TLS.CA)); err != nil {
 		r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
 		return err
 	}
@@ -71,8 +76,29 @@ func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) er
 			r.Relate(rel.Kind, rel.Target)
 		}
 	}
-	s.copied = append(s.copied, r.ID())
 	return nil
+}
+
+// moreOf describes what a capture has of an exchange in addition to its chunks.
+type moreOf struct {
+	// forwarded means that it was changed when it was forwarded.
+	forwarded bool
+	// relations means that it is related to another exchange.
+	relations bool
+}
+
+// moreOf returns what the capture has of an exchange in addition to its chunks. Most exchanges have nothing, so one query
+// replaces one for each kind.
+func (s *Store) moreOf(ctx context.Context, id int64) (more moreOf, err error) {
+	if s.format < schema.WithSegments {
+		return more, nil
+	}
+	err = s.query(ctx, func(c *rowValues) bool {
+		more = moreOf{c.intUpTo(1) == 1, c.intUpTo(1) == 1}
+		return false
+	}, `SELECT EXISTS (SELECT 1 FROM edits WHERE exchange = ?1) OR EXISTS (SELECT 1 FROM forwarded_heads WHERE exchange = ?1),
+		EXISTS (SELECT 1 FROM relations WHERE exchange = ?1)`, id)
+	return more, err
 }
 
 // Cleaned yields the chunks of an exchange as CopyExchange stores them: with edits applied, and with the

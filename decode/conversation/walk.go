@@ -53,7 +53,7 @@ func Resolve(ctx context.Context, src captures.Capture, id int64, part bool, o d
 	}
 
 	// An ordinary exchange, or a piece on its own.
-	r.Exchange, err = decode.Decode(ctx, src, rec.ID, o)
+	r.Exchange, err = decode.DecodeRecord(ctx, src, rec, o)
 	return r, err
 }
 
@@ -132,6 +132,7 @@ func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex
 			return damage
 		}
 	}
+	o := decode.Options{NoChoices: !decode.HasChoices(ctx, src)}
 	for rec, err := range src.Exchanges(ctx) {
 		if err != nil {
 			// Nothing follows an error.
@@ -139,7 +140,7 @@ func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex
 		}
 
 		// Other pieces of a conversation yield nil and are skipped.
-		ex, err := all.whole(ctx, src, rec.ID)
+		ex, err := all.whole(ctx, src, rec, o)
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
 		}
@@ -154,14 +155,14 @@ func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex
 	return damage
 }
 
-// whole decodes exchange id, or the conversation with that head. It returns nil for other pieces of a
+// whole decodes an exchange, or the conversation with that head. It returns nil for other pieces of a
 // conversation.
-func (c *Set) whole(ctx context.Context, src captures.Capture, id int64) (*decode.Exchange, error) {
-	switch c.Head(id) {
+func (c *Set) whole(ctx context.Context, src captures.Capture, rec *captures.Exchange, o decode.Options) (*decode.Exchange, error) {
+	switch c.Head(rec.ID) {
 	case 0:
-		return decode.Decode(ctx, src, id, decode.Options{})
-	case id:
-		whole, err := c.Decode(ctx, src, id, decode.Options{})
+		return decode.DecodeRecord(ctx, src, rec, o)
+	case rec.ID:
+		whole, err := c.Decode(ctx, src, rec.ID, o)
 		if err != nil {
 			return nil, err
 		}

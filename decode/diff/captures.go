@@ -27,17 +27,18 @@ type CallChanges struct {
 // Captures pairs the calls of captures a and b that repeat the same call, and compares each pair. A call that only
 // one capture has is a single change without a path. Calls without differences are omitted.
 //
-// Limits: those of pairing. Both exchanges of a pair are in memory.
+// Limits: those of pairing. Both exchanges of a pair are in memory, and up to 16 MiB of small ones of each capture.
 //
 // Errors: a capture that cannot be read. If that happens while pairs are compared, the previous results are
 // returned.
 func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChanges, error) {
 	// First read both captures for sketches, then decode one pair at a time.
 	p := newPairing()
-	if err := eachCall(ctx, a, p.addA); err != nil {
+	callsOfA, callsOfB := newCalls(ctx, a), newCalls(ctx, b)
+	if err := eachCall(ctx, a, func(name string, ex *decode.Exchange) { p.addA(name, ex); callsOfA.keep(ex) }); err != nil {
 		return nil, err
 	}
-	if err := eachCall(ctx, b, p.addB); err != nil {
+	if err := eachCall(ctx, b, func(name string, ex *decode.Exchange) { p.addB(name, ex); callsOfB.keep(ex) }); err != nil {
 		return nil, err
 	}
 
@@ -51,21 +52,71 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		case pair.a == 0:
 			call.Changes = []Change{{Op: Add}}
 		default:
-			inA, err := conversation.Resolve(ctx, a, pair.a, false, decode.Options{})
+			inA, err := callsOfA.decode(ctx, pair.a)
 			if err != nil {
 				return list, err
 			}
-			inB, err := conversation.Resolve(ctx, b, pair.b, false, decode.Options{})
+			inB, err := callsOfB.decode(ctx, pair.b)
 			if err != nil {
 				return list, err
 			}
-			call.Call, call.Changes = inA.Call, Exchanges(inA.Exchange, inB.Exchange, o)
+			call.Call, call.Changes = inA.Call, Exchanges(inA, inB, o)
 		}
 		if len(call.Changes) > 0 {
 			list = append(list, call)
 		}
 	}
 	return list, nil
+}
+
+const (
+	// maxKept limits the size in bytes of the calls of a capture that are kept for the comparison.
+	maxKept = 16 << 20
+	// keptSize is the size in bytes of a kept call without frames, and treeSize that of a frame's tree for each byte.
+	keptSize = 2 << 10
+	treeSize = 64
+)
+
+// calls decodes the calls of a capture. It keeps small ones, because reading a small call takes longer than comparing it.
+type calls struct {
+	// src is the capture.
+	src captures.Capture
+	// options are the options for decoding a call that was not kept.
+	options decode.Options
+	// kept are the kept calls by their IDs, and left the number of bytes that may still be kept.
+	kept map[int64]*decode.Exchange
+	left int
+}
+
+// newCalls returns the calls of a capture.
+func newCalls(ctx context.Context, src captures.Capture) *calls {
+	return &calls{src: src, options: decode.Options{NoChoices: !decode.HasChoices(ctx, src)}, kept: map[int64]*decode.Exchange{}, left: maxKept}
+}
+
+// keep keeps a decoded call, if it is not too large.
+func (c *calls) keep(ex *decode.Exchange) {
+	size := keptSize + len(ex.URL)
+	for _, list := range [...]captures.Headers{ex.RequestHeaders, ex.RequestTrailers, ex.ResponseHeaders, ex.ResponseTrailers} {
+		for i := range list {
+			size += len(list[i].Name) + len(list[i].Value)
+		}
+	}
+	for i := range ex.Frames {
+		size += keptSize + treeSize*(len(ex.Frames[i].Raw)+len(ex.Frames[i].Data))
+	}
+	if size <= c.left {
+		c.kept[ex.ID] = ex
+		c.left -= size
+	}
+}
+
+// decode returns the call with an ID.
+func (c *calls) decode(ctx context.Context, id int64) (*decode.Exchange, error) {
+	if ex := c.kept[id]; ex != nil {
+		return ex, nil
+	}
+	r, err := conversation.Resolve(ctx, c.src, id, false, c.options)
+	return r.Exchange, err
 }
 
 // EachOfMethod decodes the calls of one method in a capture and calls do with each. method is the method's name,

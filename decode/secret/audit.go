@@ -101,11 +101,12 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 
 	// Then search each exchange.
 	var all []Finding
+	o := decode.Options{NoChoices: !decode.HasChoices(ctx, src)}
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return all, err
 		}
-		a := auditor{red: red, rules: rules, ex: ex, part: pieces.Head(ex.ID) != 0, places: make(map[string]int)}
+		a := auditor{red: red, rules: rules, ex: ex, options: o, part: pieces.Head(ex.ID) != 0, places: make(map[string]int)}
 		a.searchHead()
 		if err := a.searchBodies(ctx, src); err != nil {
 			return append(all, a.found...), err
@@ -172,6 +173,9 @@ type auditor struct {
 
 	// ex is the exchange (one recorded call) that is searched.
 	ex *captures.Exchange
+
+	// options are the options for decoding the exchange.
+	options decode.Options
 
 	// part means that the exchange is one of the calls of a conversation (a stream that was split over calls).
 	part bool
@@ -249,7 +253,7 @@ func (a *auditor) searchBodies(ctx context.Context, src captures.Source) error {
 	if err := a.addUnsearched(ctx, src); err != nil {
 		return err
 	}
-	d, err := decode.Decode(ctx, src, a.ex.ID, decode.Options{})
+	d, err := decode.DecodeRecord(ctx, src, a.ex, a.options)
 	if err != nil {
 		return err
 	}

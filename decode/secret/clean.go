@@ -45,19 +45,27 @@ func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges,
 	}
 
 	// The view has all edits, so each exchange is copied once.
-	for _, id := range v.ids {
-		ex, err := from.Exchange(ctx, id)
+	for ex, err := range from.Exchanges(ctx) {
+		if err == nil && exchanges == len(v.ids) {
+			break // it was recorded after the secrets were learned
+		}
+		if err == nil && ex.ID != v.ids[exchanges] {
+			err = captures.NoExchange(v.ids[exchanges])
+		}
 		if err == nil {
-			err = to.CopyExchange(ctx, from, v.c.cleanHead(ex), v.c.edits[id])
+			err = to.CopyExchange(ctx, from, v.c.cleanHead(ex), v.c.edits[ex.ID])
 		}
 		if err != nil {
 			return exchanges, v.c.values, omitted, err
 		}
 		exchanges++
-		if n := v.c.omittedBytes(id); n > 0 {
+		if n := v.c.omittedBytes(ex.ID); n > 0 {
 			omitted.Exchanges++
 			omitted.Bytes += n
 		}
+	}
+	if exchanges < len(v.ids) {
+		return exchanges, v.c.values, omitted, captures.NoExchange(v.ids[exchanges])
 	}
 	if err := copyAdditions(ctx, to, from); err != nil {
 		return exchanges, v.c.values, omitted, err
@@ -145,8 +153,9 @@ type cleaner struct {
 
 // planEdits finds the secret fields of an exchange, adds their values to the secrets that the redactor knows, and
 // records the edits that replace them.
-func (c *cleaner) planEdits(ctx context.Context, from *store.Store, id int64) error {
-	d, err := decode.Decode(ctx, from, id, decode.Options{})
+func (c *cleaner) planEdits(ctx context.Context, from *store.Store, ex *captures.Exchange, o decode.Options) error {
+	id := ex.ID
+	d, err := decode.DecodeRecord(ctx, from, ex, o)
 	if err != nil {
 		return err
 	}

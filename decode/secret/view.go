@@ -9,6 +9,7 @@ import (
 	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/captures/store"
+	"unwire/decode"
 )
 
 // A View is a capture without its secrets: reading it yields the content that Clean would copy.
@@ -53,8 +54,16 @@ func NewView(ctx context.Context, from *store.Store, red *redact.Redactor, rules
 		learnFrom(red, ex)
 		v.ids = append(v.ids, ex.ID)
 	}
-	for _, id := range v.ids {
-		if err := v.c.planEdits(ctx, from, id); err != nil {
+	o := decode.Options{NoChoices: !decode.HasChoices(ctx, from)}
+	for ex, err := range from.Exchanges(ctx) {
+		switch {
+		case err != nil:
+			return nil, err
+		case len(v.ids) == 0 || ex.ID > v.ids[len(v.ids)-1]:
+			// It was recorded after the secrets were learned.
+			return v, nil
+		}
+		if err := v.c.planEdits(ctx, from, ex, o); err != nil {
 			return nil, err
 		}
 	}

@@ -86,17 +86,22 @@ func (b *Binding) putWord(d *values.Document, at *values.Leaf, from *parsedMessa
 // false if there is none.
 func (b *Binding) live(from *parsedMessage) (string, bool) {
 	for k := range from.leaves {
-		v := &from.leaves[k]
-		if v.Path != b.FromPath {
-			continue
-		}
-		for _, p := range v.PartsWith(map[string]bool{b.Part: true}) {
-			if p.At == b.Part {
+		if v := &from.leaves[k]; v.Path == b.FromPath {
+			if p := b.partOf(v); p != nil {
 				return values.Spelling(b.How).Of(p.Value)
 			}
 		}
 	}
 	return "", false
+}
+
+// partOf returns the part of the server's value v that the client sends; nil if v does not have it.
+func (b *Binding) partOf(v *values.Leaf) *values.Part {
+	parts := v.PartsWith(map[string]bool{b.Part: true})
+	if i := slices.IndexFunc(parts, func(p values.Part) bool { return p.At == b.Part }); i >= 0 {
+		return &parts[i]
+	}
+	return nil
 }
 
 // putInside replaces the captured identifier, which is only a part of the value at, by the live
@@ -129,7 +134,7 @@ func (b *Binding) putInside(d *values.Document, at *values.Leaf, fresh string) (
 
 // isListed reports whether the server's value is an element of a list.
 func (b *Binding) isListed() bool {
-	return b.word == "" && !b.ByHand && b.value != zero && (listIndex.MatchString(b.FromPath) || listIndex.MatchString(b.Part))
+	return b.word == "" && !b.ByHand && b.value != zero && (values.WithoutIndexes(b.FromPath) != b.FromPath || values.WithoutIndexes(b.Part) != b.Part)
 }
 
 // place returns the place of the server's value, with the captured value as the client sends it.
@@ -143,11 +148,12 @@ func (b *Binding) place() element {
 
 // listOf returns the elements of the list in a server's message to which the value of b belongs, as the
 // client sends them.
-func (b *Binding) listOf(leaves []values.Leaf) (list []element) {
-	path, part := withoutIndexes(b.FromPath), withoutIndexes(b.Part)
-	for k := range leaves {
-		v := &leaves[k]
-		if withoutIndexes(v.Path) != path || v.Object || len(list) > maxOrdered {
+//
+// leaves are the values in the message whose paths are that of the list, without indexes.
+func (b *Binding) listOf(leaves []*values.Leaf) (list []element) {
+	part := values.WithoutIndexes(b.Part)
+	for _, v := range leaves {
+		if v.Object || len(list) > maxOrdered {
 			continue
 		}
 		if b.Part == "" && b.How == "" {
@@ -155,7 +161,7 @@ func (b *Binding) listOf(leaves []values.Leaf) (list []element) {
 			continue
 		}
 		for _, p := range v.Parts() {
-			if value, ok := values.Spelling(b.How).Of(p.Value); ok && withoutIndexes(p.At) == part {
+			if value, ok := values.Spelling(b.How).Of(p.Value); ok && values.WithoutIndexes(p.At) == part {
 				list = append(list, element{v.Path, p.At, value})
 			}
 		}
@@ -180,7 +186,8 @@ func reorder(bindings []Binding, from []*parsedMessage) (unknown *Binding, reaso
 	}
 	for o, group := range groups {
 		slices.SortFunc(group, func(a, b int) int { return cmp.Compare(bindings[a].rank, bindings[b].rank) })
-		all := bindings[group[0]].listOf(from[group[0]].leaves)
+		b := &bindings[group[0]]
+		all := b.listOf(from[group[0]].listed(values.WithoutIndexes(b.FromPath)))
 		if !o.first {
 			all = slices.DeleteFunc(all, func(e element) bool {
 				return !slices.ContainsFunc(group, func(i int) bool { return bindings[i].place().isAt(e) })

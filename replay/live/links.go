@@ -23,6 +23,15 @@ const (
 	heartbeatTimes = 3
 )
 
+// The number of bindings for absent numbers is at most maxZeros and zerosPerMessage for each message of the client.
+const (
+	maxZeros        = 20_000
+	zerosPerMessage = 4
+)
+
+// fewLeaves is the number of values up to which a message is searched without an index.
+const fewLeaves = 16
+
 // A Binding is a value in a client's frame that the server issued in an earlier frame. When the
 // client's frame is sent again, the value is replaced by the one that the live server issues in the
 // corresponding frame.
@@ -124,6 +133,9 @@ type parsedMessage struct {
 
 	// isUndone means that undone was computed.
 	isUndone bool
+
+	// byPath maps the path of each value to its index in leaves; nil until find needs it.
+	byPath map[string]int32
 }
 
 // termsOf returns the terms of a message; see values.Terms.
@@ -132,6 +144,44 @@ func (h *parsedMessage) termsOf() map[string]string {
 		h.terms = values.Terms(h.leaves)
 	}
 	return h.terms
+}
+
+// find returns the index of the first value of the message at a path; -1 if there is none.
+func (h *parsedMessage) find(path string) int {
+	if len(h.leaves) <= fewLeaves {
+		return slices.IndexFunc(h.leaves, func(v values.Leaf) bool { return v.Path == path })
+	}
+	if h.byPath == nil {
+		h.byPath = make(map[string]int32, len(h.leaves))
+		for k := range h.leaves {
+			if _, known := h.byPath[h.leaves[k].Path]; !known {
+				h.byPath[h.leaves[k].Path] = int32(k)
+			}
+		}
+	}
+	if k, ok := h.byPath[path]; ok {
+		return int(k)
+	}
+	return -1
+}
+
+// listed returns the values of the message whose path without the indexes of lists is path.
+func (h *parsedMessage) listed(path string) (list []*values.Leaf) {
+	for k := range h.leaves {
+		if values.WithoutIndexes(h.leaves[k].Path) == path {
+			list = append(list, &h.leaves[k])
+		}
+	}
+	return list
+}
+
+// has reports whether the message has a value at a path.
+func (h *parsedMessage) has(path string) bool { return h.find(path) >= 0 }
+
+// hasParent reports whether the message contains the message in which a path's last step would be.
+func (h *parsedMessage) hasParent(path string) bool {
+	parent, nested := values.Parent(path)
+	return !nested || h.has(parent)
 }
 
 // IsMessage reports whether a frame carries a complete message, and is not an end of stream or a
@@ -164,16 +214,24 @@ type Links struct {
 	// and occurs repeatedly is a heartbeat.
 	times map[string]int
 
-	// consistent caches, for a pair of field paths, whether the server sent every value that client frames have at
-	// the one path before, at the other path.
-	consistent map[string]bool
+	// consistent caches, for the histories of a pair of field paths, whether the server sent every value that client
+	// frames have at the one path before, at the other path.
+	consistent map[histories]bool
 
 	// ownPlaces are the paths, without indexes, for which isOwnPlace is true; nil until they are needed.
 	ownPlaces map[string]bool
 	// vocabularies caches isVocabulary.
-	vocabularies map[string]bool
+	vocabularies map[histories]bool
 	// ranks caches rank.
 	ranks map[int]int
+	// shapes counts the server's messages by their shapes, without heartbeats; nil until it is needed.
+	shapes *values.ShapeIndex
+	// upIndex and downIndex are the results of index; nil until they are needed.
+	upIndex, downIndex *values.PathIndex
+	// sources are the values that the server has issued before the client's message that is examined.
+	sources values.SourceIndex
+	// causes are, for each client message, the server messages before it; nil until they are needed.
+	causes []causes
 	// firstTerm maps each term to the index in down of the first message that has it; nil until it is needed.
 	firstTerm map[string]int
 
@@ -184,6 +242,11 @@ type Links struct {
 
 	// pairs are the paths at which the server issues small numbers and the client sends them back.
 	pairs []pair
+	// zeroCount is the number of bindings that zeros has found.
+	zeroCount int
+	// isPair has the elements of pairs, and isIssuing the paths of the server's frames in them.
+	isPair    map[pair]bool
+	isIssuing map[string]bool
 	// tokens maps each issued identifier, in each encoding, to the position where it occurred first.
 	tokens map[string]trace
 	// own are words that the client sent before the server did.
@@ -211,6 +274,9 @@ type Links struct {
 	echo editEcho
 }
 
+// histories are hashes of the values that the client has at one path and the server at another one.
+type histories struct{ up, down uint64 }
+
 // A pair is the path at which the server issues small numbers, from, and the path at which the client
 // sends them back.
 type pair struct {
@@ -229,7 +295,7 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 
 // newLinks is NewLinks for either side of the exchange; r names the sides.
 func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r roles) *Links {
-	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, vocabularies: map[string]bool{}, ranks: map[int]int{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
+	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[histories]bool{}, vocabularies: map[histories]bool{}, ranks: map[int]int{}, isPair: map[pair]bool{}, isIssuing: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
 	ups := 0
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
@@ -388,27 +454,44 @@ func (l *Links) cause(i int) (at *target, after int) {
 	if l.up[i].heartbeat {
 		return nil, 0
 	}
-	last := -1
-	for j := range l.before[i] {
-		if !l.down[j].heartbeat && l.down[j].shape.IsFrame() {
-			after++
-			last = j
-		}
-	}
-	if last < 0 {
+	c := l.causesOf(i)
+	if c.last < 0 {
 		return nil, 0
 	}
-	return l.target(last, ""), after
+	return l.target(c.last, ""), c.number
+}
+
+// causes describes the server messages before a client message, without heartbeats, headers and joined texts.
+type causes struct {
+	// number is their number, and last the index of the last one in Links.down; -1 if there is none.
+	number, last int
+}
+
+// causesOf returns the server messages before client message i.
+func (l *Links) causesOf(i int) causes {
+	if l.causes == nil {
+		l.causes = make([]causes, 0, len(l.before))
+		c := causes{last: -1}
+		j := 0
+		for _, before := range l.before {
+			for ; j < before; j++ {
+				if d := &l.down[j]; !d.heartbeat && d.shape.IsFrame() {
+					c = causes{c.number + 1, j}
+				}
+			}
+			l.causes = append(l.causes, c)
+		}
+	}
+	return l.causes[i]
 }
 
 // target describes server frame j, and the value at path in it, for finding the corresponding live
 // frame.
 func (l *Links) target(j int, path string) *target {
 	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path, nth: l.rank(j)}
-	for k := 0; k <= j; k++ {
-		if path != "" && !l.down[k].shape.IsJoined() && values.Has(l.down[k].leaves, path) {
-			t.nthAt++
-		}
+	if path != "" {
+		_, down := l.index()
+		t.nthAt = down.Rank(path, j)
 	}
 	return t
 }
@@ -418,12 +501,15 @@ func (l *Links) rank(j int) int {
 	if n, known := l.ranks[j]; known {
 		return n
 	}
-	n := 0
-	for k := range l.down[:j+1] {
-		if !l.down[k].heartbeat && l.down[k].shape.Matches(l.down[j].shape) {
-			n++
+	if l.shapes == nil {
+		l.shapes = &values.ShapeIndex{}
+		for k := range l.down {
+			if !l.down[k].heartbeat {
+				l.shapes.Add(l.down[k].shape, k)
+			}
 		}
 	}
+	n := l.shapes.Count(l.down[j].shape, j)
 	l.ranks[j] = n
 	return n
 }
@@ -433,9 +519,12 @@ func (l *Links) bindings(i int) []Binding {
 	var out []Binding
 	bound := map[string]bool{}
 	leaves := l.up[i].leaves
+	_, down := l.index()
+	l.sources.Add(down.Messages(), l.before[i])
+	alone := values.Scalars(leaves) == 1
 	for k := 0; k < len(leaves); k++ {
 		v := &leaves[k]
-		j, from := l.source(i, v)
+		j, from := l.source(i, v, alone)
 		if from == nil {
 			continue
 		}
@@ -449,8 +538,9 @@ func (l *Links) bindings(i int) []Binding {
 			b.redacted = text
 		}
 		out = append(out, b)
-		if v.Number && v.Last == from.Last && !slices.Contains(l.pairs, pair{v.Path, from.Path}) {
-			l.pairs = append(l.pairs, pair{v.Path, from.Path})
+		if p := (pair{v.Path, from.Path}); v.Number && v.Last == from.Last && !l.isPair[p] {
+			l.pairs = append(l.pairs, p)
+			l.isPair[p], l.isIssuing[p.from] = true, true
 		}
 		bound[v.Path] = true
 		for in := 1; in <= v.Inner; in++ {
@@ -469,21 +559,44 @@ func (l *Links) bindings(i int) []Binding {
 	return out
 }
 
+// index returns the indexes of the client's and of the server's messages. It must not be called before all
+// messages were added.
+func (l *Links) index() (up, down *values.PathIndex) {
+	if l.upIndex == nil {
+		l.upIndex, l.downIndex = indexOf(l.up), indexOf(l.down)
+	}
+	return l.upIndex, l.downIndex
+}
+
+// indexOf returns the index of the values in messages by their path.
+func indexOf(messages []parsedMessage) *values.PathIndex {
+	leaves := make([][]values.Leaf, len(messages))
+	for j := range messages {
+		leaves[j] = messages[j].leaves
+	}
+	return values.NewPathIndex(leaves, func(j int) bool { return messages[j].shape.IsJoined() })
+}
+
 // zeros returns bindings for identifiers that are zero and therefore absent in client frame i and in
 // the server's frame: other client frames have at the same path a number that the server issued. It
 // requires that bindings was called for all frames.
+//
+// Limits: maxZeros, since a frame with few fields lacks the numbers of all others.
 func (l *Links) zeros(i int) []Binding {
 	var out []Binding
 	for _, p := range l.pairs {
-		if values.Has(l.up[i].leaves, p.path) || !values.HasParent(l.up[i].leaves, p.path) {
+		if l.up[i].has(p.path) || !l.up[i].hasParent(p.path) {
 			continue
 		}
 		for j := l.before[i] - 1; j >= 0; j-- {
 			d := &l.down[j]
-			if d.heartbeat || !d.shape.IsFrame() || !values.HasParent(d.leaves, p.from) {
+			if d.heartbeat || !d.shape.IsFrame() || !d.hasParent(p.from) {
 				continue
 			}
-			if !values.Has(d.leaves, p.from) {
+			if !d.has(p.from) {
+				if l.zeroCount++; l.zeroCount > maxZeros+zerosPerMessage*len(l.up) {
+					return out
+				}
 				out = append(out, Binding{
 					Path: p.path, From: l.from(d), FromPath: p.from,
 					json: l.up[i].frame.Tree == nil, value: zero, source: *l.target(j, ""),
@@ -499,60 +612,47 @@ func (l *Links) zeros(i int) []Binding {
 // there is none. A long value may be in any field of it; a short one must be in a field of the same
 // number and depth whose values the client always sends back. The depth may differ if v is the frame's
 // only value and other frames send back the same field.
-func (l *Links) source(i int, v *values.Leaf) (at int, from *values.Leaf) {
-	if v.Value == "t" || v.Value == zero || v.Value == "nfalse" || v.Value == "nnull" || !v.Small && l.issued[v.Value] || !l.wasIssued(v.Value, l.before[i]) {
+//
+// The values before client frame i must have been added to l.sources. alone means that v is the frame's only value.
+func (l *Links) source(i int, v *values.Leaf, alone bool) (at int, from *values.Leaf) {
+	if !values.MayHaveSource(v) || !v.Small && l.issued[v.Value] || !l.wasIssued(v.Value, l.before[i]) {
 		return 0, nil
 	}
-	alone := values.Scalars(l.up[i].leaves) == 1
-	for j := l.before[i] - 1; j >= 0; j-- {
-		for k := range l.down[j].leaves {
-			d := &l.down[j].leaves[k]
-			if d.Value != v.Value || !v.Small && !v.IsMessage() && l.isOwn(v.Text(), v.Path, d.Path) {
-				continue
-			}
-			if !v.Small || d.Last == v.Last && (d.Depth == v.Depth || alone && l.issues(d.Path)) && l.alwaysIssuedAt(v, d) {
-				return j, d
-			}
+	up, _ := l.index()
+	s := values.SourceSearch{Key: values.SourceKeyOf(v), History: up.History(v.Path), Depth: v.Depth}
+	isSource := func(d *values.Leaf) bool { return true }
+	if v.Small {
+		if s.Alone = alone; alone {
+			s.Pairs = len(l.pairs)
 		}
+		isSource = func(d *values.Leaf) bool {
+			return (d.Depth == v.Depth || alone && l.isIssuing[d.Path]) && l.alwaysIssuedAt(v, d)
+		}
+	} else if s.Message = v.IsMessage(); !s.Message && !hasIDFormat(v.Text()) {
+		s.Own = l.isOwnPlace(v.Path)
+		isSource = func(d *values.Leaf) bool { return !s.Own && !l.isVocabulary(v.Path, d.Path) }
 	}
-	return 0, nil
-}
-
-// issues reports whether the client sends back numbers that the server sends at path.
-func (l *Links) issues(path string) bool {
-	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.from == path })
+	p, ok := l.sources.Find(s, func(p values.Position) bool { return isSource(&l.down[p.Message].leaves[p.Leaf]) })
+	if !ok {
+		return 0, nil
+	}
+	return int(p.Message), &l.down[p.Message].leaves[p.Leaf]
 }
 
 // alwaysIssuedAt reports whether every value that client frames have at the path of v was sent before
 // by the server at the path of d.
 func (l *Links) alwaysIssuedAt(v, d *values.Leaf) bool {
-	key := v.Path + "<" + d.Path
+	up, down := l.index()
+	key := histories{up.History(v.Path), down.History(d.Path)}
 	if ok, known := l.consistent[key]; known {
 		return ok
 	}
-	ok := true
-	for i := range l.up {
-		for k := range l.up[i].leaves {
-			if u := &l.up[i].leaves[k]; u.Path == v.Path && l.before[i] > 0 && !l.wasIssuedAt(d.Path, u.Value, l.before[i]) {
-				ok = false
-			}
-		}
-	}
+	ok := !slices.ContainsFunc(up.Places(v.Path), func(p values.Position) bool {
+		before := l.before[p.Message]
+		return before > 0 && !down.IsBefore(d.Path, up.Value(p), before)
+	})
 	l.consistent[key] = ok
 	return ok
-}
-
-// wasIssuedAt reports whether one of the first server messages has this value at path; before is their
-// number.
-func (l *Links) wasIssuedAt(path, value string, before int) bool {
-	for j := range before {
-		for k := range l.down[j].leaves {
-			if d := &l.down[j].leaves[k]; d.Path == path && d.Value == value {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // wasIssued reports whether one of the first server messages has this value; before is their number.

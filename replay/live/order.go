@@ -58,9 +58,6 @@ type sentList struct {
 // listIndex matches an index in a path.
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// withoutIndexes returns a path, or a part, without the indexes of lists.
-func withoutIndexes(path string) string { return listIndex.ReplaceAllString(path, "") }
-
 // orderOf returns the order of the client's values that explains all groups; nil if there is none.
 func orderOf(groups []*sentList) *ordering {
 	if slices.ContainsFunc(groups, func(g *sentList) bool { return len(g.list) > maxOrdered }) {

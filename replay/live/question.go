@@ -77,6 +77,8 @@ type arguments struct {
 func (l *Links) findQuestions(bound [][]Binding) {
 	// indexes in questions by index in down
 	at := map[int]int{}
+	// the shapes of l.kinds
+	kinds := &values.ShapeIndex{}
 	for i, list := range bound {
 		j := questionOf(list)
 		if j < 0 {
@@ -86,7 +88,7 @@ func (l *Links) findQuestions(bound [][]Binding) {
 		if !ok {
 			q = len(l.questions)
 			at[j] = q
-			l.questions = append(l.questions, question{kind: l.kindOf(l.down[j].shape), down: j})
+			l.questions = append(l.questions, question{kind: l.kindOf(l.down[j].shape, kinds), down: j})
 		}
 		l.questions[q].answers = append(l.questions[q].answers, i)
 	}
@@ -101,8 +103,8 @@ func (l *Links) findQuestions(bound [][]Binding) {
 		if _, answered := at[j]; answered || d.heartbeat || !d.shape.IsFrame() {
 			continue
 		}
-		for _, k := range l.kinds {
-			unanswered[k] = unanswered[k] || d.shape.Matches(k.shape)
+		for _, k := range kinds.Matching(d.shape) {
+			unanswered[l.kinds[k]] = true
 		}
 	}
 	l.questions = slices.DeleteFunc(l.questions, func(q question) bool { return unanswered[q.kind] })
@@ -116,13 +118,12 @@ func (l *Links) findQuestions(bound [][]Binding) {
 	}
 }
 
-// kindOf returns the type of questions with this shape, and creates it if needed.
-func (l *Links) kindOf(s values.Shape) *questionType {
-	for _, k := range l.kinds {
-		if k.shape.Matches(s) {
-			return k
-		}
+// kindOf returns the type of questions with this shape, and creates it if needed. kinds are the shapes of l.kinds.
+func (l *Links) kindOf(s values.Shape, kinds *values.ShapeIndex) *questionType {
+	if known := kinds.Matching(s); len(known) > 0 {
+		return l.kinds[known[0]]
 	}
+	kinds.Add(s, len(l.kinds))
 	k := &questionType{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}, words: map[string]map[string]bool{}}
 	l.kinds = append(l.kinds, k)
 	return k
@@ -182,6 +183,9 @@ func questionOf(list []Binding) int {
 // anything else. bound are the bindings of each client frame.
 func (l *Links) describe(q *question, bound [][]Binding) {
 	q.counted = true
+	_, down := l.index()
+	digests := digestsIn(&l.down[q.down])
+	repeated := map[string]bool{}
 	for _, i := range q.answers {
 		carried := map[string]bool{}
 		for b := range bound[i] {
@@ -189,10 +193,11 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 			if bind.isWhole() {
 				carried[bind.Path] = true
 			}
-			if bind.source.down == q.down {
-				q.kind.addBinding(bind, l.down[q.down].leaves)
+			if bind.source.down == q.down && !(bind.repeatsWhole() && repeated[bind.FromPath]) {
+				q.kind.addBinding(bind, l.down[q.down].leaves, down.In(bind.FromPath, q.down))
+				repeated[bind.FromPath] = repeated[bind.FromPath] || bind.repeatsWhole()
 			}
-			l.findDigest(q, bind)
+			l.findDigest(digests, bind)
 		}
 
 		// An answer with other values than ids belongs to this question only.
@@ -207,22 +212,26 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 			if carried[v.Path] {
 				continue
 			}
-			sum := sha256.Sum256(v.Data)
-			if at := digestAt(&l.down[q.down], sum[:]); len(v.Data) > 0 && at != "" {
+			if q.counted && len(v.Data) > 0 && digests.of(v.Data) != "" {
 				q.counted = false
 			}
 		}
 	}
 }
 
+// repeatsWhole reports whether the client repeats the server's whole value, and not a part of it.
+func (b *Binding) repeatsWhole() bool { return b.word == "" && b.Part == "" }
+
 // addBinding records that responses repeat the server's value of a binding. leaves are the values of the
-// question.
-func (a *questionType) addBinding(b *Binding, leaves []values.Leaf) {
+// question, and places the positions of those at the path of the binding.
+func (a *questionType) addBinding(b *Binding, leaves []values.Leaf, places []values.Position) {
 	switch {
 	case b.word != "":
 		addTo(a.words, b.FromPath, b.Part)
-	case b.Part == "":
-		a.repeat(leaves, b.FromPath)
+	case b.repeatsWhole():
+		for _, p := range places {
+			a.repeat(leaves, int(p.Leaf))
+		}
 	case !values.Spelling(b.How).IsDigest():
 		// What is hashed may be the subject of the question.
 		addTo(a.parts, b.FromPath, b.Part)
@@ -237,26 +246,21 @@ func addTo(parts map[string]map[string]bool, path, part string) {
 	parts[path][part] = true
 }
 
-// repeat records that responses repeat the value at path, with everything nested in it. leaves are the
+// repeat records that responses repeat value k of a question, with everything nested in it. leaves are the
 // values of the question.
-func (a *questionType) repeat(leaves []values.Leaf, path string) {
-	for k := range leaves {
-		v := &leaves[k]
-		if v.Path != path {
-			continue
-		}
-		all := leaves[k : k+1]
-		switch {
-		case v.Opaque:
-			all = leaves[k : k+1+v.Inner]
-		case v.IsMessage():
-			all = leaves[k+1 : k+1+v.Inner]
-		}
-		for i := range all {
-			a.echo[all[i].Path] = true
-			if isIDLike(all[i].Value) {
-				a.mask[all[i].Path] = true
-			}
+func (a *questionType) repeat(leaves []values.Leaf, k int) {
+	v := &leaves[k]
+	all := leaves[k : k+1]
+	switch {
+	case v.Opaque:
+		all = leaves[k : k+1+v.Inner]
+	case v.IsMessage():
+		all = leaves[k+1 : k+1+v.Inner]
+	}
+	for i := range all {
+		a.echo[all[i].Path] = true
+		if isIDLike(all[i].Value) {
+			a.mask[all[i].Path] = true
 		}
 	}
 }
@@ -283,30 +287,51 @@ func isBase64ID(s string) bool {
 	return len(b) >= values.ShortText && !values.IsPrintable(b)
 }
 
-// findDigest sets b.digest if the question q contains the SHA-256 of the value that its response sends.
-func (l *Links) findDigest(q *question, b *Binding) {
-	if b.Part != "" || b.How != "" {
+// findDigest sets b.digest if the question with these digests contains the SHA-256 of the value that its response
+// sends.
+func (l *Links) findDigest(digests digests, b *Binding) {
+	if b.Part != "" || b.How != "" || len(digests) == 0 {
 		return
 	}
-	d := &l.down[b.source.down]
-	for k := range d.leaves {
-		if v := &d.leaves[k]; v.Path == b.FromPath && len(v.Data) > 0 {
-			sum := sha256.Sum256(v.Data)
-			b.digest = digestAt(&l.down[q.down], sum[:])
+	_, down := l.index()
+	for _, p := range slices.Backward(down.In(b.FromPath, b.source.down)) {
+		if v := &l.down[b.source.down].leaves[p.Leaf]; len(v.Data) > 0 {
+			b.digest = digests.of(v.Data)
+			return
 		}
 	}
 }
 
-// digestAt returns the path at which a message has the SHA-256 sum, as bytes or in hexadecimal; "" if
-// it does not.
-func digestAt(h *parsedMessage, sum []byte) string {
-	digits := hex.EncodeToString(sum)
+// digests maps each SHA-256 that a message may contain, in hexadecimal, to its path.
+type digests map[string]string
+
+// digestsIn returns the values of a message that may be a SHA-256, as bytes or in hexadecimal.
+func digestsIn(h *parsedMessage) digests {
+	out := digests{}
 	for k := range h.leaves {
-		if v := &h.leaves[k]; string(v.Data) == string(sum) || string(v.Data) == digits {
-			return v.Path
+		v := &h.leaves[k]
+		digits := string(v.Data)
+		switch len(digits) {
+		case sha256.Size:
+			digits = hex.EncodeToString(v.Data)
+		case hex.EncodedLen(sha256.Size):
+		default:
+			continue
+		}
+		if _, known := out[digits]; !known {
+			out[digits] = v.Path
 		}
 	}
-	return ""
+	return out
+}
+
+// of returns the path of the SHA-256 of data; "" if the message does not contain it.
+func (d digests) of(data []byte) string {
+	if len(d) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return d[hex.EncodeToString(sum[:])]
 }
 
 // argumentsOf returns the arguments of the message h as a question of this type. Zero values are left

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ type carriedWord struct {
 func (l *Links) bindShortIDs(turns []Turn) {
 	var order []wordPlace
 	found := map[wordPlace][]carriedWord{}
-	issued := map[int]map[string][]wordPlace{}
+	issued := &issuedWords{links: l, words: map[int]map[string][]wordPlace{}, common: map[string]*commonPlaces{}}
 	for i := range turns {
 		j := questionOf(turns[i].Live)
 		if j < 0 && turns[i].cause != nil {
@@ -53,8 +54,10 @@ func (l *Links) bindShortIDs(turns []Turn) {
 		if j < 0 || turns[i].Beat || l.up[i].frame.Err != nil {
 			continue
 		}
+		live := newBindingIndex(turns[i].Live)
 		for k := range l.up[i].leaves {
 			leaf := &l.up[i].leaves[k]
+			of := live.of(leaf)
 			for _, w := range leaf.Words() {
 				at := wordPlace{leaf.Path, w.At}
 				if len(found[at]) == 0 && len(order) >= maxShortPlaces {
@@ -63,7 +66,7 @@ func (l *Links) bindShortIDs(turns []Turn) {
 				if len(found[at]) == 0 {
 					order = append(order, at)
 				}
-				found[at] = append(found[at], carriedWord{i, l.lastWith(w.Value, i, j, issued), w.Value, leaf, turns[i].binds(leaf, w.Value)})
+				found[at] = append(found[at], carriedWord{i, l.lastWith(w.Value, i, j, issued), w.Value, leaf, of.binds(leaf, w.Value)})
 			}
 		}
 	}
@@ -72,7 +75,7 @@ func (l *Links) bindShortIDs(turns []Turn) {
 		if !slices.ContainsFunc(list, func(c carriedWord) bool { return !c.bound }) {
 			continue
 		}
-		if from, ok := l.issuedAt(at, list, issued); ok {
+		if from, ok := issued.at(at, list); ok {
 			for _, c := range list {
 				if c.bound {
 					continue
@@ -88,66 +91,163 @@ func (l *Links) bindShortIDs(turns []Turn) {
 
 // lastWith returns the index of the last server message that has a word, from message j back to the client's message before
 // message i; j if none has it. issued caches the words of the server's messages.
-func (l *Links) lastWith(word string, i, j int, issued map[int]map[string][]wordPlace) int {
+func (l *Links) lastWith(word string, i, j int, issued *issuedWords) int {
 	const most = 16
 	first := 0
 	if i > 0 {
 		first = l.before[i-1]
 	}
 	for k := j; k >= max(first, j-most); k-- {
-		if issued[k] == nil {
-			issued[k] = l.wordsIn(k)
-		}
-		if issued[k][word] != nil {
+		if issued.in(k)[word] != nil {
 			return k
 		}
 	}
 	return j
 }
 
-// binds reports whether the turn has a binding for the value leaf, or for the part of it that contains the
-// word.
-func (t *Turn) binds(leaf *values.Leaf, word string) bool {
+// A bindingIndex has the bindings of a client frame by their paths.
+type bindingIndex struct {
+	// whole has the paths of values that come from the server as a whole.
+	whole map[string]bool
+	// parts are the indexes in list of the bindings for parts of values, by their paths.
+	list  []Binding
+	parts map[string][]int
+	// lengths are the lengths of all paths, in ascending order and without duplicates.
+	lengths []int
+}
+
+// newBindingIndex returns the index of a list of bindings.
+func newBindingIndex(list []Binding) *bindingIndex {
+	x := &bindingIndex{whole: map[string]bool{}, list: list, parts: map[string][]int{}}
+	for i := range list {
+		b := &list[i]
+		if b.isWhole() {
+			x.whole[b.Path] = true
+		} else {
+			x.parts[b.Path] = append(x.parts[b.Path], i)
+		}
+		x.lengths = append(x.lengths, len(b.Path))
+	}
+	slices.Sort(x.lengths)
+	x.lengths = slices.Compact(x.lengths)
+	return x
+}
+
+// leafBindings are the bindings for a value, and for the messages that contain it.
+type leafBindings struct {
+	// whole means that the whole value comes from the server.
+	whole bool
+	// parts are the bindings for parts of the value, in their order.
+	parts []*Binding
+}
+
+// of returns the bindings for a value.
+func (x *bindingIndex) of(leaf *values.Leaf) (out leafBindings) {
+	var parts []int
+	for _, n := range x.lengths {
+		switch path := leaf.Path; {
+		case n > len(path), n < len(path) && path[n] != '.' && path[n] != '[':
+		case x.whole[path[:n]]:
+			return leafBindings{whole: true}
+		default:
+			parts = append(parts, x.parts[path[:n]]...)
+		}
+	}
+	slices.Sort(parts)
+	for _, i := range parts {
+		out.parts = append(out.parts, &x.list[i])
+	}
+	return out
+}
+
+// binds reports whether one of the bindings for the value leaf replaces the part of it that contains the word.
+func (o *leafBindings) binds(leaf *values.Leaf, word string) bool {
+	if o.whole || len(o.parts) == 0 {
+		return o.whole
+	}
 	rest, parts := leaf.Text(), false
-	for i := range t.Live {
-		b := &t.Live[i]
-		switch {
-		case b.Path != leaf.Path && !strings.HasPrefix(leaf.Path, b.Path+".") && !strings.HasPrefix(leaf.Path, b.Path+"["):
-		case b.isWhole():
-			return true
-		case strings.Contains(b.token, word):
+	for _, b := range o.parts {
+		if strings.Contains(b.token, word) {
 			rest, parts = strings.ReplaceAll(rest, b.token, " "), true
 		}
 	}
 	return parts && !strings.Contains(rest, word)
 }
 
-// issuedAt returns the place in the server's messages from which the client takes the words in list,
-// which are at one place in its messages; ok is false if there is none. issued caches the words of the
-// server's messages.
-func (l *Links) issuedAt(at wordPlace, list []carriedWord, issued map[int]map[string][]wordPlace) (from wordPlace, ok bool) {
-	var places []wordPlace
-	for i, c := range list {
-		if issued[c.down] == nil {
-			issued[c.down] = l.wordsIn(c.down)
-		}
-		same := issued[c.down][c.word]
-		if i == 0 {
-			places = slices.Clone(same)
-			continue
-		}
-		places = slices.DeleteFunc(places, func(p wordPlace) bool { return !slices.Contains(same, p) })
+// issuedWords are the words of the server's messages.
+type issuedWords struct {
+	// links are the relations between the messages.
+	links *Links
+	// words caches the places of the words in a message, by its index.
+	words map[int]map[string][]wordPlace
+	// common caches the places that several messages have in common, by commonKey.
+	common map[string]*commonPlaces
+}
+
+// commonPlaces are places that have given words in several of the server's messages.
+type commonPlaces struct {
+	// list are the places, in the order in which the first message has them.
+	list []wordPlace
+	// is has the elements of list.
+	is map[wordPlace]bool
+	// named means that one of them is named as an id.
+	named bool
+}
+
+// in returns the places of the words in server message j.
+func (w *issuedWords) in(j int) map[string][]wordPlace {
+	if w.words[j] == nil {
+		w.words[j] = w.links.wordsIn(j)
 	}
-	named := func(p wordPlace) bool { return isIDName(p.path + " " + p.at) }
-	if len(places) == 0 || !areIDs(list, named(at) && slices.ContainsFunc(places, named)) {
+	return w.words[j]
+}
+
+// at returns the place in the server's messages from which the client takes the words in list, which are at one place in
+// its messages; ok is false if there is none.
+func (w *issuedWords) at(at wordPlace, list []carriedWord) (from wordPlace, ok bool) {
+	if !areIDs(list, true) {
+		return from, false
+	}
+	places := w.commonOf(list)
+	if len(places.list) == 0 || !areIDs(list, isNamed(at) && places.named) {
 		return from, false
 	}
 	for _, p := range [...]wordPlace{{at.path, ""}, at} {
-		if slices.Contains(places, p) {
+		if places.is[p] {
 			return p, true
 		}
 	}
-	return places[0], true
+	return places.list[0], true
+}
+
+// isNamed reports whether a place is named as that of an id.
+func isNamed(p wordPlace) bool { return isIDName(p.path + " " + p.at) }
+
+// commonOf returns the places at which the server's messages in list have the words in it.
+func (w *issuedWords) commonOf(list []carriedWord) *commonPlaces {
+	var b strings.Builder
+	for _, c := range list {
+		fmt.Fprintf(&b, "%d %q ", c.down, c.word)
+	}
+	key := b.String()
+	if known := w.common[key]; known != nil {
+		return known
+	}
+	places := &commonPlaces{is: map[wordPlace]bool{}}
+	for i, c := range list {
+		same := map[wordPlace]bool{}
+		for _, p := range w.in(c.down)[c.word] {
+			if i == 0 {
+				places.list = append(places.list, p)
+			}
+			same[p] = i == 0 || places.is[p]
+		}
+		places.is = same
+	}
+	places.list = slices.DeleteFunc(places.list, func(p wordPlace) bool { return !places.is[p] })
+	places.named = slices.ContainsFunc(places.list, isNamed)
+	w.common[key] = places
+	return places
 }
 
 // wordsIn returns the places of the words in server message j. A word that is the whole value has that place first: a
@@ -244,7 +344,7 @@ func (l *Links) isOwnPlace(path string) bool {
 // addOwnPlaces adds the paths of those values of client frame i to ownPlaces of which no server message before
 // had any part, if there was one. Values with the format of an identifier say nothing about their place.
 func (l *Links) addOwnPlaces(i int) {
-	if !slices.ContainsFunc(l.down[:l.before[i]], func(h parsedMessage) bool { return !h.heartbeat && h.shape.IsFrame() }) {
+	if l.causesOf(i).number == 0 {
 		return
 	}
 	// partly are the values that have a part of a server message: by their index, and by their path.
@@ -285,26 +385,32 @@ func (l *Links) wasTermIssued(term string, before int) bool {
 // vocabulary that both use independently: one of the two returns to an earlier value after another one, and
 // the client does not always send what the server sent last. Elements of lists are not compared.
 func (l *Links) isVocabulary(path, from string) bool {
-	key := path + "~" + from
+	if edit.WithoutIndexes(from) != from {
+		return false
+	}
+	up, down := l.index()
+	key := histories{up.History(path), down.History(from)}
 	if known, ok := l.vocabularies[key]; ok {
 		return known
 	}
 	var client, server []string
 	follows := true
-	for i, j := 0, 0; i < min(len(l.up), maxCompared); i++ {
-		for ; j < l.before[i]; j++ {
-			if v := values.LeafAt(l.down[j].leaves, from); v != nil {
-				server = append(server, v.Value)
-			}
+	compared := min(len(l.up), maxCompared)
+	issued := down.Firsts(from, l.before[compared-1])
+	for _, p := range up.Firsts(path, compared) {
+		for len(server) < len(issued) && int(issued[len(server)].Message) < l.before[p.Message] {
+			server = append(server, down.Value(issued[len(server)]))
 		}
-		v := values.LeafAt(l.up[i].leaves, path)
-		if v == nil || len(server) == 0 {
+		if len(server) == 0 {
 			continue
 		}
-		client = append(client, v.Value)
-		follows = follows && v.Value == server[len(server)-1]
+		client = append(client, up.Value(p))
+		follows = follows && up.Value(p) == server[len(server)-1]
 	}
-	l.vocabularies[key] = !follows && edit.WithoutIndexes(from) == from && (returns(client) || returns(server))
+	for _, p := range issued[len(server):] {
+		server = append(server, down.Value(p))
+	}
+	l.vocabularies[key] = !follows && (returns(client) || returns(server))
 	return l.vocabularies[key]
 }
 

@@ -195,7 +195,7 @@ func (l *Links) agreeOnSpellings(turns []Turn) {
 		if how, part, ok := l.commonSpelling(group); ok {
 			for _, b := range group {
 				b.How, b.Part = string(how), part
-				b.token, _ = b.live(&l.down[b.source.down])
+				b.token, _ = l.issuedBy(b)
 			}
 		}
 	}
@@ -204,11 +204,21 @@ func (l *Links) agreeOnSpellings(turns []Turn) {
 // commonSpelling returns an encoding of a part of the server's values that gives the client's value in
 // all bindings; ok is false if there is none.
 func (l *Links) commonSpelling(group []*Binding) (how values.Spelling, part string, ok bool) {
+	type candidate struct {
+		how  values.Spelling
+		part string
+	}
+	tried := map[candidate]bool{}
 	for _, b := range group {
 		if b.token == "" || b.How == "" {
 			continue
 		}
 		for _, how := range append([]values.Spelling{values.Spelling(b.How)}, b.also...) {
+			c := candidate{how, b.Part}
+			if tried[c] {
+				continue
+			}
+			tried[c] = true
 			if !slices.ContainsFunc(group, func(o *Binding) bool { return !l.maySpell(o, how, b.Part) }) {
 				return how, b.Part, true
 			}
@@ -217,10 +227,22 @@ func (l *Links) commonSpelling(group []*Binding) (how values.Spelling, part stri
 	return "", "", false
 }
 
+// issuedBy returns the captured value of a binding as the client sends it; ok is false if the server's message does not
+// have it.
+func (l *Links) issuedBy(b *Binding) (value string, ok bool) {
+	_, down := l.index()
+	for _, p := range down.In(b.FromPath, b.source.down) {
+		if part := b.partOf(&l.down[p.Message].leaves[p.Leaf]); part != nil {
+			return values.Spelling(b.How).Of(part.Value)
+		}
+	}
+	return "", false
+}
+
 // maySpell reports whether the client may have sent a part of the server's value in the encoding how.
 func (l *Links) maySpell(b *Binding, how values.Spelling, part string) bool {
 	other := *b
 	other.How, other.Part = string(how), part
-	out, ok := other.live(&l.down[b.source.down])
+	out, ok := l.issuedBy(&other)
 	return ok && (out == b.token || "t"+out == b.value)
 }

@@ -97,7 +97,7 @@ func (l *Links) findOrders(turns []Turn) {
 			if !b.isListed() {
 				return
 			}
-			at := key{withoutIndexes(b.Path), withoutIndexes(b.FromPath), withoutIndexes(b.Part), b.How}
+			at := key{values.WithoutIndexes(b.Path), values.WithoutIndexes(b.FromPath), values.WithoutIndexes(b.Part), b.How}
 			if groups[at] == nil {
 				groups[at] = map[int]*listedBindings{}
 			}
@@ -156,9 +156,10 @@ func (l *Links) orderOf(groups []*listedBindings) *ordering {
 	if isByPlace(lists) {
 		return nil
 	}
+	_, down := l.index()
 	for i, g := range groups {
 		b := g.bindings[0]
-		lists[i].list = b.listOf(l.down[b.source.down].leaves)
+		lists[i].list = b.listOf(down.Listed(values.WithoutIndexes(b.FromPath), b.source.down))
 	}
 	return orderOf(lists)
 }
@@ -170,12 +171,12 @@ func (l *Links) bindingsWithin(i int, b *Binding) (out []*Binding) {
 		return nil
 	}
 	leaves := l.up[i].leaves
-	k := slices.IndexFunc(leaves, func(v values.Leaf) bool { return v.Path == b.Path })
+	k := l.up[i].find(b.Path)
 	if k < 0 || !leaves[k].IsMessage() || leaves[k].Inner > maxOrdered {
 		return nil
 	}
 	down := l.down[b.source.down].leaves
-	at := slices.IndexFunc(down, func(v values.Leaf) bool { return v.Path == b.FromPath })
+	at := l.down[b.source.down].find(b.FromPath)
 	if at < 0 || down[at].Inner != leaves[k].Inner {
 		return nil
 	}
@@ -213,13 +214,16 @@ func (l *Links) replaceWholes(i int, t *Turn, ordered map[string][]*Binding) {
 
 // sortAsSent sorts bindings of client frame i by their positions in the frame.
 func (l *Links) sortAsSent(i int, sent []*Binding) {
-	position := func(b *Binding) (leaf, offset int) {
-		leaf = slices.IndexFunc(l.up[i].leaves, func(v values.Leaf) bool { return v.Path == b.Path })
-		return leaf, strings.Index(l.up[i].leaves[leaf].Text(), b.token)
+	type position struct{ leaf, offset int }
+	positions, texts := make(map[*Binding]position, len(sent)), map[int]string{}
+	for _, b := range sent {
+		leaf := l.up[i].find(b.Path)
+		if _, known := texts[leaf]; !known {
+			texts[leaf] = l.up[i].leaves[leaf].Text()
+		}
+		positions[b] = position{leaf, strings.Index(texts[leaf], b.token)}
 	}
 	slices.SortStableFunc(sent, func(a, b *Binding) int {
-		leafA, offA := position(a)
-		leafB, offB := position(b)
-		return cmp.Or(cmp.Compare(leafA, leafB), cmp.Compare(offA, offB))
+		return cmp.Or(cmp.Compare(positions[a].leaf, positions[b].leaf), cmp.Compare(positions[a].offset, positions[b].offset))
 	})
 }

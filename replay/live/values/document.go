@@ -199,10 +199,14 @@ func payloadOf(l *Leaf, t wire.Type) ([]byte, error) {
 // isNumber reports whether fields of a wire type are numbers.
 func isNumber(t wire.Type) bool { return t == wire.Varint || t == wire.I32 || t == wire.I64 }
 
-// HasParent reports whether leaves contain the message in which a path's last step would be.
-func HasParent(leaves []Leaf, path string) bool {
+// Parent returns the path of the message that contains the value at a path; nested is false if that is the whole
+// message.
+func Parent(path string) (parent string, nested bool) {
 	dot := strings.LastIndexByte(path, '.')
-	return dot < 0 || Has(leaves, path[:dot])
+	if dot < 0 {
+		return "", false
+	}
+	return path[:dot], true
 }
 
 // Number returns a leaf at path whose value is the number in text or, if it is not a number, text

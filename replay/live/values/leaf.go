@@ -21,6 +21,9 @@ import (
 const (
 	maxLeaves    = 20_000
 	maxLeafDepth = 32
+	// maxLeafPath is the length in bytes of a path up to which the members of a JSON object or array are values of
+	// their own. The paths of 20,000 members in an object with a long name would not fit into memory.
+	maxLeafPath = 1024
 	// longLeaf is the size in bytes above which a value is compared by its hash.
 	longLeaf = 128
 	// ShortText is the size in bytes below which a text is an id only in a place where ids are
@@ -293,7 +296,7 @@ func appendJSON(out []Leaf, l Leaf, item jsontree.Value) []Leaf {
 		below += "."
 	}
 	out = append(out, l)
-	if l.Depth < maxLeafDepth {
+	if l.Depth < maxLeafDepth && len(below) <= maxLeafPath {
 		out = jsonLeaves(out, item, below, l.Depth+1)
 	}
 	out[at].Inner = len(out) - at - 1
@@ -369,9 +372,11 @@ func ShapeOf(leaves []Leaf) Shape {
 // levels agree and most of their inner fields do. A text may by chance be parsed as a message with
 // inner fields, so a shape without any still matches.
 func (s Shape) Matches(o Shape) bool {
-	if !s.covers(o) || !o.covers(s) {
-		return false
-	}
+	return s.covers(o) && o.covers(s) && s.isLike(&o)
+}
+
+// isLike reports whether most inner fields of two shapes agree, or one has none.
+func (s *Shape) isLike(o *Shape) bool {
 	if len(s.sub) == 0 || len(o.sub) == 0 {
 		return true
 	}

@@ -21,5 +21,5 @@
 //
 // Package live uses it to follow identifiers. The package does not depend on exchanges.
 //
-// Limits: 20,000 leaves in a message; parts in values of up to 1 MiB; a Budget for decompression.
+// Limits: 20,000 leaves in a message, none below a JSON object or array whose path is longer than 1,024 bytes; parts in values of up to 1 MiB; a Budget for decompression.
 package values

@@ -1,6 +1,7 @@
 package replaytext
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -43,15 +44,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	for _, e := range p.Edits {
 		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
 	}
-	for _, fr := range p.Frames {
-		fmt.Fprintf(out, "client frame %d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
-		for _, b := range fr.Live {
-			fmt.Fprintf(out, "  field %s gets %s\n", term.Clean(b.Path), term.Clean(liveSource(&b)))
-		}
-		if withBytes {
-			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
-		}
-	}
+	planFrames(out, p.Frames, withBytes)
 
 	// The effects decide whether a user wants to send the request at all.
 	switch p.Effects {
@@ -97,4 +90,25 @@ func liveSource(b *live.Binding) string {
 		s += " (" + how + ")"
 	}
 	return s
+}
+
+// planFrames prints the frames of a plan. There may be 200,000, so the lines of several frames are written
+// together.
+func planFrames(out *term.Output, frames []replay.PlanFrame, withBytes bool) {
+	const most = 32 << 10
+	var lines bytes.Buffer
+	for _, fr := range frames {
+		fmt.Fprintf(&lines, "client frame %d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		for _, b := range fr.Live {
+			fmt.Fprintf(&lines, "  field %s gets %s\n", term.Clean(b.Path), term.Clean(liveSource(&b)))
+		}
+		if withBytes {
+			lines.WriteString(hex.Dump(fr.Data))
+		}
+		if lines.Len() >= most {
+			fmt.Fprint(out, lines.String())
+			lines.Reset()
+		}
+	}
+	fmt.Fprint(out, lines.String())
 }
