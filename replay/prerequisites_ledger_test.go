@@ -452,7 +452,7 @@ func TestValuesSentAsRecorded(t *testing.T) {
 	name, number = "q7w2", 1234
 	r := note()
 	want := []live.RecordedValue{{Value: "k3f9", Path: "1", Exchange: open, FromPath: "1"}, {Value: "4711", Path: "2", Exchange: open, FromPath: "2"}}
-	if r.Comparison != Rejected || !slices.Equal(r.AsRecorded, want) || !strings.Contains(strings.Join(r.Concluded, ""), `sent as recorded, although the live server has not sent these values: "k3f9" (up/0 1; exchange 1 issued it at 1)`) {
+	if r.Comparison != Rejected || !slices.Equal(r.AsRecorded, want) || !strings.Contains(strings.Join(r.Concluded, ""), `sent these values as recorded, although the live server has not issued them: "k3f9" (client frame 0, field 1; recorded in the answer of exchange 1, field 1)`) {
 		t.Errorf("other values: %s %+v %q", r.Comparison, r.AsRecorded, r.Concluded)
 	}
 }

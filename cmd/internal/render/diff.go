@@ -194,8 +194,12 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
 	line := mark + " " + p.out.Bold(term.Clean(p.o.subject(&c)))
-	if c.To != "" {
-		line += p.out.Dim(" → " + term.Clean(Place(c.To)))
+	switch to := term.Clean(Place(c.To)); {
+	case c.To == "":
+	case c.Op == diff.Move:
+		line += p.out.Dim(" (moved to " + to + ")")
+	default:
+		line += p.out.Dim(" (in " + p.o.B + ": " + to + ")")
 	}
 	if name != "" {
 		line += "  " + p.out.Dim(name)

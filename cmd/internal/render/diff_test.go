@@ -30,7 +30,7 @@ func TestDifferences(t *testing.T) {
     the quick [-brown-]{+red+} fox
 + field 2
     + 7
-> field 4 → field 4[1]
+> field 4 (moved to field 4[1])
     moved from 0 to 1
 `},
 		{DiffOptions{Format: "side", Context: 8}, `Call 1 of a.B/C:
@@ -38,7 +38,7 @@ func TestDifferences(t *testing.T) {
   the quick [-brown-] fox                                  | the quick {+red+} fox
 + field 2
                                                            | 7
-> field 4 → field 4[1]
+> field 4 (moved to field 4[1])
   at 0                                                     | at 1
 `},
 		{DiffOptions{Format: "tsv", All: true}, "PLACE\tDIFFERENCE\tIN A\tIN B\tIGNORED\tNAME\n" +

@@ -57,6 +57,7 @@ var featureTexts = map[string]string{
 	"program word":                   "an identifier such as read_file",
 	"think tag":                      "begins with a <think> tag",
 	"asks":                           "questions by the server",
+	"status line":                    "a short line about progress",
 	"trails the text":                "lines sent after the text ended",
 	"answered before":                "an earlier answer, sent again",
 	"the only choice":                "the only possible short answer",

@@ -89,9 +89,9 @@ func sayWhatIsMissing(ctx context.Context, a *app.App, c *query.Capture, ex *dec
 	}
 	switch tool {
 	case "grpcurl":
-		a.Say("unwire: grpcurl takes definitions from the server's reflection; if it has none, add -import-path DIR -proto FILE")
+		a.Say("unwire: grpcurl asks the server for its definitions (server reflection). If the server offers no reflection, add -import-path DIR -proto FILE to the grpcurl command")
 	case "buf":
-		a.Say("unwire: buf takes definitions from the server's reflection; if it has none, add --schema DIR")
+		a.Say("unwire: buf asks the server for its definitions (server reflection). If the server offers no reflection, add --schema DIR to the buf command")
 	}
 	return nil
 }

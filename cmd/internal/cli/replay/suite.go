@@ -54,7 +54,7 @@ func suiteCommand(a *app.App) *cobra.Command {
 edits of the request, and the expected answer. suite runs all files in DIR with the extension ` + suite.Suffix + `, in the
 order of their names. This is an example of such a file:
 
-  # Another prompt is echoed.
+  # Send exchange 2 of turn.uwc with another prompt: the answer contains the prompt.
   capture turn.uwc
   exchange 2
   set run_request.action.user_message_action.user_message.text=Hello?

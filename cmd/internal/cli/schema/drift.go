@@ -28,8 +28,9 @@ that uses the definitions. OLD and NEW can be JavaScript bundles, archives, pack
 executables or folders of these, as for 'unwire schema extract'. OLD and NEW can also be
 .proto files, or folders of .proto files.
 
-With --proto, drift also compares each change with your own .proto definitions. If your
-definitions still describe the old version, the column YOUR DEFINITIONS says "outdated".
+With --proto, drift also checks for each change which version your own .proto definitions
+describe. If they still describe the old version, the column YOUR DEFINITIONS says
+"outdated".
 'unwire schema update' then updates your files. With --traffic, drift also lists the
 recorded exchanges that contain changed fields or methods. A server of the new version
 may answer these requests differently. With --suite, drift also lists the experiments of

@@ -53,11 +53,12 @@ and writes one .proto file for each protobuf package. INPUT can be one of these:
   archives     files in these formats: asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
                squashfs, gzip, bzip2, xz, zstd, and archives inside these
   executables  programs and libraries that contain protobuf descriptors (Go, C++, Rust, .NET
-               and others) or scripts; Java classes, also those of protobuf's lite runtime
-               on Android; source code that protoc generated (_pb2.py, .pb.cc and others)
+               and others) or JavaScript; Java classes, also those of protobuf's lite
+               runtime on Android
+  generated    source code that protoc generated (_pb2.py, .pb.cc and others)
   descriptors  a descriptor set, or another file that contains protobuf descriptors
-  captures     a capture with definitions that 'unwire use' stored, or with recorded answers of
-               gRPC server reflection; F.uwc#ID selects one such call
+  captures     a capture with definitions that 'unwire use' stored, or with recorded calls of
+               gRPC server reflection; F.uwc#ID selects a single recorded call
   servers      reflect:URL: extract asks the server at URL by gRPC server reflection
   folders      a folder with such files; extract does not follow symbolic links in it
 
