@@ -279,7 +279,7 @@ func (e *Exchange) AddTruncation(dir Direction, n, limit int64) {
 	if dir == Up {
 		sender = "client"
 	}
-	e.Error += fmt.Sprintf("the last %d bytes from the %s %s %d", n, sender, truncationMark, limit)
+	e.Error += fmt.Sprintf("the last %d bytes from the %s %s %d bytes", n, sender, truncationMark, limit)
 }
 
 // truncationMark is the phrase by which Truncated recognizes the texts of AddTruncation.

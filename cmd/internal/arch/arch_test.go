@@ -188,7 +188,7 @@ var table = map[string]row{
 		why: "derives frames and streams from captures",
 	},
 	"decode/conversation": {imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"proto"}, why: "joins decoded exchanges to conversations"},
-	"decode/diff":         {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
+	"decode/diff":         {imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/profile"}, why: "compares decoded exchanges"},
 	"decode/transcript":   {imports: []string{"captures/profile", "captures", "decode", "decode/"}, why: "finds the conversation in decoded exchanges"},
 	"decode/secret":       {imports: []string{"captures/profile", "captures", "captures/redact", "captures/store", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
 	"decode/search":       {imports: []string{"captures/profile", "captures", "decode", "decode/"}, why: "searches decoded exchanges"},

@@ -24,7 +24,7 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 		for i, v := range w.Row(name) {
 			cell := fmt.Sprintf("%g", v)
 			if v != before[i] {
-				cell = fmt.Sprintf("%g>%g", before[i], v)
+				cell = fmt.Sprintf("%g → %g", before[i], v)
 				differs = true
 			}
 			row = append(row, cell)

@@ -176,6 +176,7 @@ func (r *demoReport) decoded(context.Context) error {
 		}
 	}
 	r.title("2 DECODED", "call #%d, %s/%s: one stream with %s to the server and %d to the client", r.stream.ID, r.stream.Service, r.stream.RPC, app.Counted(up, "frame"), len(r.stream.Frames)-up)
+	r.line(r.app.Out, "FRAMES       TIME  CONTENT")
 	groups := render.FrameGroups(r.stream, r.defs)
 	for i, g := range groups {
 		if skipped := len(groups) - mostGroups; skipped > 0 && i >= mostGroups-lastGroups && i < len(groups)-lastGroups {

@@ -20,7 +20,7 @@ func extractWeightsCommand(a *app.App) *cobra.Command {
 text's features. weights prints a table of the built-in weights: how much each feature
 adds to the log odds of each role (a higher value makes the role more probable). With
 FILE, weights prints only the rows that differ from the built-in weights, as
-BUILT-IN>NEW.`,
+BUILT-IN → NEW.`,
 		Example: "  unwire chat weights\n  unwire chat weights --json > weights.json\n  unwire chat weights weights.json",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -285,7 +285,7 @@ func evidence(f *clientprobe.Field) string {
 		default:
 			more := ""
 			if len(texts) > most {
-				texts, more = texts[:most], ", and " + app.Counted(len(texts)-most, "more difference")
+				texts, more = texts[:most], ", and "+app.Counted(len(texts)-most, "more difference")
 			}
 			parts = append(parts, string(e.Change)+": "+strings.Join(texts, ", ")+more)
 		}

@@ -90,7 +90,10 @@ const maxReason = 300
 func Failure(out *term.Output, c *contract.FailureCount) {
 	more := ""
 	if c.Count > 1 {
-		more = fmt.Sprintf(" and %d more", c.Count-1)
+		more = fmt.Sprintf(", and %d other", c.Count-1)
+		if c.Count > 2 {
+			more += "s"
+		}
 	}
 	reason := term.Cut(term.Clean(c.Reason), maxReason)
 	if c.Kind == string(failure.Status) {

@@ -39,7 +39,7 @@ func TestFailures(t *testing.T) {
 	for i := range list {
 		Failure(&term.Output{Writer: &b}, &list[i])
 	}
-	want := `unwire: failed: exchange 2 and 1 more: no connection to 127.0.0.1:1: connection refused
+	want := `unwire: failed: exchange 2, and 1 other: no connection to 127.0.0.1:1: connection refused
 unwire: hint: check that the server is running, and check the port
 unwire: failed: exchange 5: the server answered with the code internal; 'unwire show F.uwc 5' prints details
 unwire: failed: exchange 6: the server answered with the code not_found; 'unwire show F.uwc 6' prints details

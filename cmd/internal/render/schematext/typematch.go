@@ -71,7 +71,7 @@ func Match(out *term.Output, r *match.Result, most int) error {
 }
 
 // wideRemarks is the width of a terminal, in columns, from which on the remarks name reasons.
-const wideRemarks = 110
+const wideRemarks = 150
 
 // vetoText describes why a type is excluded: the contradicting fields with the reasons or, if short is set, only the
 // number of the first of these fields.
