@@ -87,7 +87,7 @@ func TestBadEnvironment(t *testing.T) {
 // A server that does not play along must not look like success.
 func TestGoClientReportsBrokenTurns(t *testing.T) {
 	for script, want := range map[string]string{
-		`{"text":"a"}`:                        "the stream ended before the turn did",
+		`{"text":"a"}`:                        "the stream ended before the answer did",
 		`{"text":"a"},{"reset":true}`:         "after 1 frames",
 		`{"turn_ended":{}},{"drop_end":true}`: "after 1 frames",
 		`{"tool":{"name":"ls"}}`:              "the client threw: the demo's client only reads files",

@@ -127,7 +127,7 @@ class Client {
       clearInterval(beat);
       up.close();
     }
-    if (!state.ended) throw new Error("the stream ended before the turn did");
+    if (!state.ended) throw new Error("the stream ended before the answer did");
     say(`agent   the answer ended after ${state.frames} frames`);
   }
 
