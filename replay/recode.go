@@ -137,7 +137,7 @@ func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	case to == CodecProto && string(bytes.TrimSpace(f.Data)) == "{}":
 		return nil, nil
 	}
-	return nil, errors.New("the definitions lack the type of the message: name definitions with --proto, or a body with --json-body")
+	return nil, errors.New("the definitions lack the type of the message. Give its definition with --proto, or the whole body as JSON with --json-body")
 }
 
 // recodeMessage transcodes one message of type md from JSON to protobuf or, if to is CodecJSON, the

@@ -285,7 +285,7 @@ func Undefined(s *schema.Schema, services []string) string {
 	if len(packages) == 0 {
 		return ""
 	}
-	return noDefinitions(packages) + ": name definitions with --proto, or extract them with 'unwire schema extract'"
+	return noDefinitions(packages) + ": give definitions with --proto, or extract them with 'unwire schema extract'"
 }
 
 // undefined returns the packages of the given services of which s, which may be nil, defines no service.

@@ -33,7 +33,7 @@ func credentialsHint(err error) string {
 	if errors.Is(err, credential.ErrNotRecorded) {
 		return "secrets in the capture are redacted: provide the secret in the environment or with --credentials"
 	}
-	return "provide the secret in the environment, or refer to it: env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT"
+	return "set the environment variable, or tell unwire with --credentials where the secret is: FILE, env:VARIABLE or keyring:SERVICE/ACCOUNT"
 }
 
 // hintFor returns a hint for the most frequent errors, such as a missing CA or a file that is not a

@@ -180,7 +180,7 @@ func addMessages(r *commandline.Request, ex *decode.Exchange, defs *schema.Schem
 		// JSON needs a definition, and must not lose unknown fields silently.
 		md := app.FrameType(defs, ex.Call, captures.Up)
 		if md == nil {
-			return app.Fail(app.ExitInput, fmt.Errorf("the definitions do not describe %s", term.Clean(ex.CallName())), "name definitions with --proto, or use --copy curl, which needs none")
+			return app.Fail(app.ExitInput, fmt.Errorf("the definitions do not describe %s", term.Clean(ex.CallName())), "give definitions with --proto, or use --copy curl, which needs none")
 		}
 		p, err := protoform.Print(protoform.JSON, f.Data, false, md, defs.Message)
 		if err != nil {

@@ -127,7 +127,7 @@ func typeOfFrame(ctx context.Context, a *app.App, at query.Address, defs *schema
 
 // noTypeError returns the error for a frame that the definitions do not describe.
 func noTypeError(at query.Address) error {
-	return app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the message type of this frame", at), "name definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
+	return app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the message type of this frame", at), "give definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
 }
 
 // encodeByDefinitions encodes a message in protojson or prototext. Its type is the one that --type names,

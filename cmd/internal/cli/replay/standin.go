@@ -44,7 +44,7 @@ func standinCommand(a *app.App) *cobra.Command {
 	var f standinFlags
 	cmd := &cobra.Command{
 		Use:   "standin",
-		Short: "Run a local server that imitates the API of an AI coding agent",
+		Short: "Run a local server that imitates the server of an AI coding agent",
 		Long: `standin is a local server that imitates the agent API: the API of an AI coding
 agent, whose definitions are built into unwire. standin uses no AI model: a script
 defines its answers, tool calls, delays and faults. With the same script and the same

@@ -161,7 +161,7 @@ func serveCommand(a *app.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "serve",
-		Short:   "Answer OpenAI and Anthropic API requests through the API of an AI coding agent",
+		Short:   "Answer OpenAI and Anthropic API requests through the server of an AI coding agent",
 		Long:    long,
 		Example: examples,
 		Args:    app.ExactArgs(),

@@ -87,7 +87,7 @@ func findingRows(r *check.Report) [][]string {
 		rows = append(rows, []string{findingWord("contradicted", c.Allowed), c.Message, fieldLabel(c.Number, c.Name), c.Reason, app.Counted(c.Seen, "time"), firstFrames(c.Frames)})
 	}
 	for _, m := range r.UnknownMethods {
-		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", app.Counted(m.Count, "time"), firstFrames(m.Frames)})
+		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", app.Counted(m.Count, "message"), firstFrames(m.Frames)})
 	}
 	return rows
 }

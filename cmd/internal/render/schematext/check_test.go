@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 		"FINDING\tMESSAGE\tFIELD\tDETAILS\tSEEN\tFRAMES\n" +
 		"unknown\ta.M\t7\tvarint (probability 0.50)\t2 times\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
 		"(accepted) contradicted\ta.M\ta.M\ttruncated\t1 time\t\n" +
-		"unknown method\ta.B\tD\t\t1 time\t\n"
+		"unknown method\ta.B\tD\t\t1 message\t\n"
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
