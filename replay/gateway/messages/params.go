@@ -32,6 +32,6 @@ var Params = front.Params{
 
 	{Name: "container", Treatment: front.Refused, Note: "the upstream runs no tools on its servers; offer a tool of your own instead"},
 	{Name: "inference_geo", Treatment: front.Refused, Note: "unwire cannot choose the region in which the upstream runs"},
-	{Name: "mcp_servers", Treatment: front.Refused, Allowed: []string{"[]"}, Note: "the client must connect to MCP servers and offer their tools in tools"},
+	{Name: "mcp_servers", Treatment: front.Refused, Allowed: []string{"[]"}, Note: "the client must connect to MCP servers and list their tools in the parameter `tools`"},
 	{Name: "output_format", Treatment: front.Refused, Note: "the upstream cannot enforce a schema; ask for JSON in the prompt and check it"},
 }

@@ -68,8 +68,8 @@ agent does not follow them like instructions.
 
 mcp offers these tools: list, show, decode, explain, search, diff, transcript, infer,
 check, match, definitions, replay_plan, probe_plan, note. Agents can also read exchanges
-and messages as MCP resources, such as uwc://F.uwc#7/up/0. mcp divides a large answer
-into pages.
+and messages as MCP resources, such as uwc://F.uwc#7/up/0 (the first message that the
+client sent in exchange 7). mcp divides a large answer into pages.
 
 By default, mcp sends no requests to any server. With --allow-send, mcp also offers the
 tool replay_send. This tool sends recorded requests again, to servers on this machine.

@@ -28,7 +28,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: send the JSON message in this file; for requests that no definitions describe")
 	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: set the field at the first PATH of a client message to the value, such as an ID, that the server now sends in the field at the second PATH")
 	flags.Var(&patchFlag{&f.edits}, "patch", "apply the edits in this file; each line is one edit, such as 'set 1.2=x'")
-	flags.StringVar(&f.edit, "edit", "", "open the first message of the client as text in $VISUAL or $EDITOR, and send the edited message; --edit=@N opens message N, counted from 0")
+	flags.StringVar(&f.edit, "edit", "", "open the first message of the client as text in $VISUAL or $EDITOR, and send the edited message; with --edit=@N, open the message N of the client instead (the first is 0)")
 	flags.Lookup("edit").NoOptDefVal = "first"
 }
 

@@ -25,7 +25,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		fmt.Fprintf(out, "header %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(out, "unwire sends a new value in these headers: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+		fmt.Fprintf(out, "unwire replaces outdated IDs and times by new ones in: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
 		// A missing secret names the variables that could provide it.

@@ -22,7 +22,7 @@ func Result(out *term.Output, r *replay.Result) {
 		out.Sayf("note: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
-		fmt.Fprintf(out, "unwire sent a new value in these headers: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+		fmt.Fprintf(out, "unwire replaced outdated IDs and times by new ones in: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 }
 

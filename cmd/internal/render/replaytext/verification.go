@@ -29,7 +29,7 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 		fmt.Fprintf(out, "and %s more; --dry-run --json prints the whole message\n", app.Counted(len(p.Body)-shownBody, "byte"))
 	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(out, "if the server uses %s, verify finds: %s\n  and sends this number of requests: %s\n", s.Runtime, s.Tells, s.Requests)
+		fmt.Fprintf(out, "if the server uses %s, verify finds: %s.\n  verify then sends this number of requests: %s\n", s.Runtime, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
 		fmt.Fprintf(out, "possible effect on the server: %s\n", e)
