@@ -76,7 +76,7 @@ var wrongCalls = []wrongCall{
 	{"schema check --proto none json.uwc", 2, "--proto none", "check needs definitions"},
 	{"schema match json.uwc", 3, "there are no definitions", "'unwire schema extract' extracts definitions"},
 	{"align json.uwc", 3, "json.uwc contains no method that was called both in protobuf and in JSON", "'unwire replay F.uwc ID --codec json -o F2.uwc'"},
-	{"replay json.uwc 1 --codec proto --to http://127.0.0.1:1", 3, "definitions lack the type of the message", "give definitions with --proto"},
+	{"replay json.uwc 1 --codec proto --to http://127.0.0.1:1", 3, "definitions lack the type of the message", "Give its definition with --proto"},
 
 	// Servers that cannot be reached.
 	{"replay json.uwc 1 --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running"},
