@@ -52,6 +52,14 @@ func (d Direction) String() string {
 	return "down"
 }
 
+// Sender returns who sends in the direction, for texts: "client" or "server".
+func (d Direction) Sender() string {
+	if d == Up {
+		return "client"
+	}
+	return "server"
+}
+
 // A Header is one HTTP header or trailer field.
 type Header struct {
 	// Name is the field's name as it was sent; names are compared without case.
@@ -275,11 +283,7 @@ func (e *Exchange) AddTruncation(dir Direction, n, limit int64) {
 	if e.Error != "" {
 		e.Error += "; "
 	}
-	sender := "server"
-	if dir == Up {
-		sender = "client"
-	}
-	e.Error += fmt.Sprintf("the last %d bytes from the %s %s %d bytes", n, sender, truncationMark, limit)
+	e.Error += fmt.Sprintf("the last %d bytes from the %s %s %d bytes", n, dir.Sender(), truncationMark, limit)
 }
 
 // truncationMark is the phrase by which Truncated recognizes the texts of AddTruncation.

@@ -337,7 +337,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 	}{
 		{"", Same, FromServer, "ok", ""},
 		{"early", Differs, FromServer, "ok", "the server ended the call before it sent all frames that the client answers, so unwire did not send 2 client frames"},
-		{"more", Differs, FromServer, "ok", "so replay sent the answer to down/1 again"},
+		{"more", Differs, FromServer, "ok", "so replay sent the answer to server frame 1 again"},
 		{"other", Differs, FromLocal, "aborted", "the capture contains no answer to a request that the server sent in the stream: server frame 3"},
 		{"reversed", Differs, FromServer, "ok", "the server asks its questions in a different order"},
 		{"reset", Differs, FromLocal, "unavailable", ""},

@@ -480,7 +480,7 @@ func (l *Links) describeLive(h *parsedMessage, kind *questionType) string {
 		}
 	}
 	text := cut(strings.Join(list, ", "), 240)
-	return fmt.Sprintf("%s (%s)", frameWords(fmt.Sprintf("%s/%d", l.roles.in, h.frame.Seq)), text)
+	return fmt.Sprintf("%s (%s)", l.roles.received(h.frame.Seq), text)
 }
 
 // cut truncates a text to about most bytes.

@@ -39,7 +39,7 @@ func (c *Schedule) repeated(w *waiter, data []byte) *StaleValue {
 			if !sent || l.up[i].termsOf()[term] == "" || l.isOwnTerm(term, s.t.down) || hasTerm(down, term) || l.isOwn(term, path, d.termsOf()[term]) {
 				continue
 			}
-			reason := fmt.Sprintf("the live server has sent %s/%d instead, without %q", l.roles.in, s.result().frame.Seq, cut(term, longestCarried))
+			reason := fmt.Sprintf("the live server has sent %s instead, without %q", l.roles.received(s.result().frame.Seq), cut(term, longestCarried))
 			return &StaleValue{w.frame.Seq, path, l.from(d), d.termsOf()[term], reason}
 		}
 	}

@@ -34,14 +34,16 @@ var (
 // sent returns the name of the frame seq of the direction that is sent, such as "client frame 2".
 func (r *roles) sent(seq int) string { return frameWords(fmt.Sprintf("%s/%d", r.out, seq)) }
 
+// received returns the name of the frame seq of the direction from the peer, such as "server frame 4".
+func (r *roles) received(seq int) string { return frameWords(fmt.Sprintf("%s/%d", r.in, seq)) }
+
 // frameWords returns an address such as "down/4" in words: "server frame 4". Other texts are unchanged.
 func frameWords(address string) string {
-	dir, number, ok := strings.Cut(address, "/")
-	switch {
-	case ok && dir == captures.Up.String():
-		return "client frame " + number
-	case ok && dir == captures.Down.String():
-		return "server frame " + number
+	name, number, ok := strings.Cut(address, "/")
+	for _, dir := range [...]captures.Direction{captures.Up, captures.Down} {
+		if ok && name == dir.String() {
+			return dir.Sender() + " frame " + number
+		}
 	}
 	return address
 }

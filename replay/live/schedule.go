@@ -332,7 +332,7 @@ func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 		}
 		c.claimed[h] = true
 		c.extra++
-		c.note("the %s repeated the question %s, so replay sent the answer to %s/%d again", l.roles.peer, l.describeLive(h, q.kind), l.roles.in, l.down[q.down].frame.Seq)
+		c.note("the %s repeated the question %s, so replay sent the answer to %s again", l.roles.peer, l.describeLive(h, q.kind), l.roles.received(l.down[q.down].frame.Seq))
 		for _, i := range q.answers {
 			f := c.all[l.up[i].frame.Seq]
 			if f == nil {

@@ -86,7 +86,7 @@ func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) str
 	asked := []string{}
 	for _, h := range down {
 		if h.shape.Matches(s.question.kind.shape) && !c.claimed[h] {
-			asked = append(asked, fmt.Sprintf("%s/%d, where %s", c.links.roles.in, h.frame.Seq, c.links.difference(s.question, h)))
+			asked = append(asked, fmt.Sprintf("%s, where %s", c.links.roles.received(h.frame.Seq), c.links.difference(s.question, h)))
 		}
 	}
 	const most = 3

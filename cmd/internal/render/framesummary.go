@@ -220,12 +220,12 @@ const (
 	fieldLegend = " Lines of fields: offset in hex, field number, type and value."
 )
 
-// Sender returns who sends in a direction, which is "up" or "down": "client" or "server".
+// Sender is captures.Direction.Sender for the name of a direction, "up" or "down".
 func Sender(direction string) string {
 	if direction == captures.Up.String() {
-		return "client"
+		return captures.Up.Sender()
 	}
-	return "server"
+	return captures.Down.Sender()
 }
 
 // CutLine truncates s to a width in terminal columns, with "…" at the end.

@@ -154,7 +154,8 @@ func (x *PathIndex) Firsts(path string, most int) (list []Position) {
 // Value returns the value at a place.
 func (x *PathIndex) Value(p Position) string { return x.messages[p.Message][p.Leaf].Value }
 
-// WithoutIndexes returns a path, or a part, without the indexes of lists.
+// WithoutIndexes returns a text without the indexes of lists, such as [3]. The text may be a path or a part, which is not
+// always a path. edit.WithoutIndexes is for paths only: it returns other texts unchanged, and keeps an index behind no name.
 func WithoutIndexes(path string) string {
 	if !strings.Contains(path, "[") {
 		return path

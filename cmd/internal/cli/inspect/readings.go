@@ -10,7 +10,6 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
-	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
@@ -123,7 +122,7 @@ func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) err
 	// A table for people; the paths are shortened in the middle, where they are most alike.
 	rows := make([][]string, len(list))
 	for i, r := range list {
-		rows[i] = []string{term.Clean(r.Method), render.Sender(r.Dir.String()), term.Clean(r.Path), term.Clean(r.Type)}
+		rows[i] = []string{term.Clean(r.Method), r.Dir.Sender(), term.Clean(r.Path), term.Clean(r.Type)}
 	}
 	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "METHOD", Shorten: term.Name, Min: 20},

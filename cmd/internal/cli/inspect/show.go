@@ -371,7 +371,7 @@ func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *qu
 		for k := range list {
 			list[k].Dir = f.Dir.String()
 		}
-		of := fmt.Sprintf("%s frame %d of %s", render.Sender(f.Dir.String()), f.Seq, decode.MethodOf(&ex.Exchange, ex.Call))
+		of := fmt.Sprintf("%s frame %d of %s", f.Dir.Sender(), f.Seq, decode.MethodOf(&ex.Exchange, ex.Call))
 		if err := printExplanations(a, a.Out, list, of, o.json); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/safetext"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/failure"
 	"unwire/cmd/internal/term"
@@ -90,10 +91,7 @@ const maxReason = 300
 func Failure(out *term.Output, c *contract.FailureCount) {
 	more := ""
 	if c.Count > 1 {
-		more = fmt.Sprintf(", and %d other", c.Count-1)
-		if c.Count > 2 {
-			more += "s"
-		}
+		more = ", and " + app.Counted(c.Count-1, "other")
 	}
 	reason := term.Cut(term.Clean(c.Reason), maxReason)
 	if c.Kind == string(failure.Status) {

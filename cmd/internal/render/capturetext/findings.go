@@ -7,7 +7,6 @@ import (
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
-	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode/secret"
 )
@@ -51,7 +50,7 @@ func findingRow(file string, f *secret.Finding) []string {
 	case f.Header != "":
 		place += " " + f.Header
 	case f.Place == "body":
-		place += " sent by the " + render.Sender(f.Dir.String())
+		place += " sent by the " + f.Dir.Sender()
 	}
 	if f.Encoding != "" {
 		path += " (" + f.Encoding + ")"
