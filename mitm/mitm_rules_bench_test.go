@@ -150,7 +150,7 @@ func benchPairs(b *testing.B, h2 bool, calls int, call func(*http.Client), proxi
 	slices.Sort(ratios)
 	n := len(ratios)
 	b.ReportMetric(ratios[n/2], "ratio")
-	// Of a normal distribution, the quartiles are 1.35 standard deviations apart, and the median varies 1.25 times as
-	// much as the mean.
+	// The quartiles of a normal distribution are 1.35 standard deviations apart. The standard error of its median is 1.25
+	// times that of its mean.
 	b.ReportMetric((ratios[3*n/4]-ratios[n/4])/1.35*1.25/math.Sqrt(float64(n)), "error")
 }
