@@ -96,6 +96,9 @@ type Frame struct {
 	// Dir is the direction: from the client (Up) or from the server (Down).
 	Dir captures.Direction
 
+	// Opcode is set in frames of a WebSocket. Of the opcode's flags, only OpCompressed is kept.
+	Opcode captures.Opcode
+
 	// Seq is the number of the frame in its direction, from 0.
 	Seq int
 
@@ -114,9 +117,6 @@ type Frame struct {
 
 	// Frame is the frame as transported: offset, payload, flags and error.
 	envelope.Frame
-
-	// Opcode is set in frames of a WebSocket. Of the opcode's flags, only OpCompressed is kept.
-	Opcode captures.Opcode
 
 	// Close is the content of a WebSocket close frame; nil for other frames.
 	Close *Close
@@ -237,6 +237,10 @@ func DecodeRecord(ctx context.Context, src captures.Source, rec *captures.Exchan
 			break
 		}
 		fed := s.Feed(chunk)
+		if len(fed) > batchFrames {
+			batches, last = append(batches, last, fed), nil
+			continue
+		}
 		if len(last)+len(fed) > cap(last) {
 			batches = append(batches, last)
 			last = make([]Frame, 0, max(len(fed), min(2*cap(last), batchFrames)))

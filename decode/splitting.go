@@ -104,7 +104,7 @@ func (s *Stream) feedEnvelopes(dir captures.Direction, p []byte) []Frame {
 	}
 	frames, err := d.dec.Feed(p)
 	s.recordFault(dir, err)
-	return s.finish(dir, frames)
+	return s.finish(nil, dir, frames)
 }
 
 // unsplit returns a frame, with an error, for bytes that cannot be divided into messages.
@@ -121,7 +121,7 @@ func (s *Stream) closeSplit(dir captures.Direction) []Frame {
 	if d.dec != nil {
 		frames, err := d.dec.Close()
 		s.recordFault(dir, err)
-		return s.finish(dir, frames)
+		return s.finish(nil, dir, frames)
 	}
 	sp := &d.splitter
 	if len(sp.buf) == 0 || s.full {

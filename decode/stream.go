@@ -31,7 +31,7 @@ const (
 	// keptOfTooLarge is the number of bytes that are kept of a frame that exceeds a limit: 64 KiB.
 	keptOfTooLarge = 64 << 10
 
-	// keptNodes is the size of a scratch tree, in nodes, above which its memory is released.
+	// keptNodes is the size of a scratch tree, in nodes, above which its memory is not reused for the next tree.
 	keptNodes = 10_000
 
 	// slabNodes is the maximum number of nodes that small trees share in one allocation.
@@ -199,7 +199,7 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 		rest = rest[len(part):]
 		frames, err := d.dec.Feed(part)
 		s.recordFault(c.Dir, err)
-		out = append(out, s.finish(c.Dir, frames)...)
+		out = s.finish(out, c.Dir, frames)
 	}
 
 	if d.unary && d.bytes > 0 && d.bytes == s.contentLength(c.Dir) {
@@ -234,13 +234,13 @@ func (s *Stream) closeDirection(dir captures.Direction) []Frame {
 	d.done = true
 	frames, err := d.dec.Close()
 	s.recordFault(dir, err)
-	out := s.finish(dir, frames)
+	out := s.finish(nil, dir, frames)
 	// An empty body of a unary call is an empty message.
 	if d.unary && d.seq == 0 && s.call.Protocol == ConnectUnary && (dir == captures.Up || s.ex.Outcome == captures.Complete) {
 		if d.at < 0 && dir == captures.Down {
 			d.at, d.t = s.dirs[captures.Up].at, s.ex.Duration
 		}
-		out = append(out, s.finish(dir, []envelope.Frame{{Raw: []byte{}, Data: []byte{}}})...)
+		out = s.finish(out, dir, []envelope.Frame{{Raw: []byte{}, Data: []byte{}}})
 	}
 	return out
 }
@@ -261,7 +261,7 @@ func (s *Stream) openDecoder(dir captures.Direction) {
 	if m.name == "" && (dir == captures.Up || s.ex.Status == 0 || s.ex.Status == http.StatusOK) {
 		m.protocol, m.codec = s.call.Protocol, s.call.Codec
 	}
-	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.onFrame != nil}
+	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: true}
 	d.codec = m.codec
 
 	// Each protocol names the compression of frames in a header of its own.
@@ -328,12 +328,11 @@ func (s *Stream) contentLength(dir captures.Direction) int64 {
 	return n
 }
 
-// finish delivers the frames that the envelope decoder returned. It returns them unless onFrame is set.
-func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
-	var out []Frame
+// finish delivers the frames that the envelope decoder returned. It appends them to out unless onFrame is set.
+func (s *Stream) finish(out []Frame, dir captures.Direction, in []envelope.Frame) []Frame {
 	if s.onFrame == nil {
 		// Frames are large, so reserve memory for all of them instead of moving them while the list grows.
-		out = make([]Frame, 0, min(len(in), s.o.MaxFrames))
+		out = slices.Grow(out, min(len(in), s.o.MaxFrames-s.dirs[captures.Up].seq-s.dirs[captures.Down].seq))
 	}
 	for i := range in {
 		out = s.deliver(out, dir, Frame{Frame: in[i]})
@@ -355,8 +354,12 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 		s.full = true
 		return out
 	}
-	s.one = f
 	one := &s.one
+	if s.onFrame == nil {
+		out = append(out, Frame{})
+		one = &out[len(out)-1]
+	}
+	*one = f
 	one.Dir, one.Seq, one.T, one.at = dir, d.seq, d.t, d.at
 	d.seq++
 	d.hasEnvelope = d.hasEnvelope || one.Framed
@@ -371,10 +374,9 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	if one.Err != nil {
 		s.recordError(fmt.Errorf("%s frame %d: %w", dir, one.Seq, one.Err))
 	}
-	if s.onFrame == nil {
-		return append(out, *one)
+	if s.onFrame != nil {
+		s.onFrame(one)
 	}
-	s.onFrame(one)
 	return out
 }
 
@@ -403,12 +405,15 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 	if s.onFrame != nil {
 		return &s.scratch
 	}
-	// The caller keeps the tree, so copy exactly its nodes.
-	t := &wire.Tree{Data: data, Nodes: s.copyNodes(s.scratch.Nodes)}
-	if s.nodes += len(t.Nodes); len(t.Nodes) > keptNodes {
+	// The caller keeps the tree. A large one gets the memory of the scratch tree, of a small one the nodes are copied.
+	nodes := s.scratch.Nodes
+	s.nodes += len(nodes)
+	if len(nodes) > keptNodes {
 		s.scratch = wire.Tree{}
+	} else {
+		nodes = s.copyNodes(nodes)
 	}
-	return t
+	return &wire.Tree{Data: data, Nodes: nodes}
 }
 
 // copyNodes copies nodes to memory that is not reused. Small trees share a slab, whose size grows with the
@@ -559,7 +564,7 @@ func (s *Stream) queryFrame() []Frame {
 	if len(frames) == 0 {
 		frames = []envelope.Frame{{Raw: []byte{}, Data: []byte{}}}
 	}
-	return s.finish(captures.Up, frames)
+	return s.finish(nil, captures.Up, frames)
 }
 
 // recordFault records an error in splitting the body of a direction into frames; nil is ignored.

@@ -46,7 +46,7 @@ func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 		if err != nil {
 			return err
 		}
-		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{})
+		ex, err := decode.DecodeRecord(ctx, src, rec, decode.Options{NoChoices: true})
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -43,6 +44,9 @@ type plan struct {
 	reusable map[string]*connection
 	// usedPairs are the pairs of addresses that are already used by connections.
 	usedPairs map[[2]netip.AddrPort]bool
+	// freeClients are the results of freeClient, by the client address at which its search began and the server. The next
+	// search continues there, because addresses never become free again.
+	freeClients map[[2]netip.AddrPort]netip.AddrPort
 	// fakeAddresses maps server names to invented addresses, for exchanges recorded without one.
 	fakeAddresses map[string]netip.Addr
 }
@@ -107,7 +111,10 @@ type protocolWriter interface {
 
 // makePlan reads all exchanges of a capture, and assigns them to connections.
 func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
-	p := &plan{reusable: map[string]*connection{}, usedPairs: map[[2]netip.AddrPort]bool{}, fakeAddresses: map[string]netip.Addr{}}
+	p := &plan{
+		reusable: map[string]*connection{}, fakeAddresses: map[string]netip.Addr{},
+		usedPairs: map[[2]netip.AddrPort]bool{}, freeClients: map[[2]netip.AddrPort]netip.AddrPort{},
+	}
 	// kept has only what the plan needs, without headers, to save memory.
 	var kept []*captures.Exchange
 	for ex, err := range src.Exchanges(ctx) {
@@ -231,16 +238,29 @@ func (p *plan) placeOnConnection(c *connection, ex *captures.Exchange, u *url.UR
 	}
 
 	// Two connections must not have the same addresses and ports.
-	for port := uint16(firstPort); p.usedPairs[[2]netip.AddrPort{client, server}]; port++ {
-		// All ports of this client are taken.
-		if port == 0 {
-			client = netip.AddrPortFrom(client.Addr().Next(), firstPort)
-			port = firstPort
-		}
-		client = netip.AddrPortFrom(client.Addr(), port)
+	if p.usedPairs[[2]netip.AddrPort{client, server}] {
+		client = p.freeClient(client.Addr(), server)
 	}
 	p.usedPairs[[2]netip.AddrPort{client, server}] = true
 	c.client, c.server = client, server
+}
+
+// freeClient returns the first client address, from firstPort of addr on, that no connection to server uses yet.
+func (p *plan) freeClient(addr netip.Addr, server netip.AddrPort) netip.AddrPort {
+	search := [2]netip.AddrPort{netip.AddrPortFrom(addr, firstPort), server}
+	client, ok := p.freeClients[search]
+	if !ok {
+		client = search[0]
+	}
+	for p.usedPairs[[2]netip.AddrPort{client, server}] {
+		if client.Port() == math.MaxUint16 {
+			client = netip.AddrPortFrom(client.Addr().Next(), firstPort)
+		} else {
+			client = netip.AddrPortFrom(client.Addr(), client.Port()+1)
+		}
+	}
+	p.freeClients[search] = client
+	return client
 }
 
 // serverAddress returns the address of a server. If only its name is known, the address is invented, from the

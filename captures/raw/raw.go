@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -193,27 +194,35 @@ func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Write
 			continue
 		}
 
-		// Frames are counted first, so that no time is spent on files that would not be kept. Trees are not needed, since
-		// only the bytes of frames are written.
-		frames := 0
-		if _, err := decode.EachFrame(ctx, src, rec.ID, decode.Options{NoTrees: true}, func(*decode.Exchange, *decode.Frame) error {
-			frames++
-			return nil
-		}); err != nil {
-			return err
-		}
-		if frames > most-done.Frames {
-			return &TooManyError{Exchange: rec.ID, Frames: frames, Before: done.Frames, Most: most}
-		}
-		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{NoTrees: true, MaxFrames: frames})
+		// One frame more than there may be files is enough to know that there are too many, and only then all are
+		// counted. Trees and choices are not needed, since only the bytes of frames are written.
+		o := decode.Options{NoTrees: true, NoChoices: true}
+		left := min(most-done.Frames, math.MaxInt-1)
+		o.MaxFrames = left + 1
+		ex, err := decode.DecodeRecord(ctx, src, rec, o)
 		if err != nil {
 			return err
+		}
+		if len(ex.Frames) > left {
+			return done.tooMany(ctx, src, rec.ID, most)
 		}
 		if err := done.writeFrames(ctx, dir, enc, src, ex, relations.Handshake(rec.ID)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tooMany returns a *TooManyError for the exchange with number id, of which it counts the frames.
+func (done *Result) tooMany(ctx context.Context, src transfer.Source, id int64, most int) error {
+	frames := 0
+	if _, err := decode.EachFrame(ctx, src, id, decode.Options{NoTrees: true}, func(*decode.Exchange, *decode.Frame) error {
+		frames++
+		return nil
+	}); err != nil {
+		return err
+	}
+	return &TooManyError{Exchange: id, Frames: frames, Before: done.Frames, Most: most}
 }
 
 // writeFrames writes the frames of an HTTP exchange or a WebSocket to files in dir, and adds their lines to the

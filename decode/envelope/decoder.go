@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // ErrTooLarge is wrapped if a frame is larger than Options.MaxFrame.
@@ -288,6 +289,11 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 		// The fast path: p contains a whole envelope, which needs no copy.
 		if len(d.buf) == 0 && len(p) >= PrefixLen {
 			if n := int64(ParsePrefix(p).Length); n <= d.o.MaxFrame && int64(len(p)) >= PrefixLen+n {
+				if len(frames) == cap(frames) {
+					// Frames are large, so reserve memory for all of them instead of moving them while the list grows.
+					whole, _ := leading(p)
+					frames = slices.Grow(frames, whole)
+				}
 				frames = append(frames, d.frame(p[:PrefixLen+n:PrefixLen+n]))
 				p = p[PrefixLen+n:]
 				continue

@@ -85,6 +85,9 @@ type Frame struct {
 	// Framed is false for a unary body, and for an event without an envelope.
 	Framed bool
 
+	// Partial means that the body ended inside this frame. Raw has the bytes that arrived.
+	Partial bool
+
 	// Raw is the payload before decompression.
 	Raw []byte
 
@@ -96,9 +99,6 @@ type Frame struct {
 
 	// Event is the event name of a server-sent event, or "".
 	Event string
-
-	// Partial means that the body ended inside this frame. Raw has the bytes that arrived.
-	Partial bool
 
 	// Err describes a defect of this frame, or is nil. Data may still have the beginning of the payload.
 	Err error
@@ -162,16 +162,23 @@ func Split(b []byte) (frames []Frame, ok bool) {
 func IsFrames(b []byte) bool { return count(b) > 0 }
 
 // count returns the number of envelopes in b, or 0 if b does not consist of envelopes.
-func count(b []byte) (n int) {
-	for ; len(b) > 0; n++ {
-		if len(b) < PrefixLen || Flags(b[0])&^knownFlags != 0 {
-			return 0
-		}
+func count(b []byte) int {
+	n, rest := leading(b)
+	if len(rest) > 0 {
+		return 0
+	}
+	return n
+}
+
+// leading returns the number of complete envelopes at the beginning of b that have only known flags, and the bytes
+// after them.
+func leading(b []byte) (n int, rest []byte) {
+	for ; len(b) >= PrefixLen && Flags(b[0])&^knownFlags == 0; n++ {
 		length := int64(ParsePrefix(b).Length)
 		if length > int64(len(b)-PrefixLen) {
-			return 0
+			break
 		}
 		b = b[PrefixLen+length:]
 	}
-	return n
+	return n, b
 }

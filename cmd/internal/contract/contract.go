@@ -14,7 +14,6 @@
 package contract
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -88,6 +87,9 @@ func (e Encoder) Encode(o Object) error {
 	return e.lines.Encode(o)
 }
 
+// bufferedBytes is the size from which encodeTrees writes the part of a line that it has.
+const bufferedBytes = 64 << 10
+
 // encodeTrees writes an object from which fields of messages were left out, and decodes them while it writes them.
 func (e Encoder) encodeTrees(o Object, trees *decode.DeferredTrees) error {
 	var text bytes.Buffer
@@ -96,12 +98,19 @@ func (e Encoder) encodeTrees(o Object, trees *decode.DeferredTrees) error {
 	if err := enc.Encode(o); err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(e.w, 64<<10)
+
+	// A buffer that grows, because most lines are much shorter than a full one.
+	var out bytes.Buffer
 	if err := trees.WriteJSON(text.Bytes(), func(piece []byte) error {
-		_, err := out.Write(safetext.JSON(piece))
+		out.Write(safetext.JSON(piece))
+		if out.Len() < bufferedBytes {
+			return nil
+		}
+		_, err := out.WriteTo(e.w)
 		return err
 	}); err != nil {
 		return err
 	}
-	return out.Flush()
+	_, err := out.WriteTo(e.w)
+	return err
 }

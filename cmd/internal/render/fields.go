@@ -41,10 +41,14 @@ func Fields(w io.Writer, fields iter.Seq[*field.Field], indent string) error {
 }
 
 // shownFields prints decoded fields, one on each line after indent, with colours. notes are printed below the fields
-// at their offsets. On a terminal, it also prints text and messages that bytes contain.
+// at their offsets. On a terminal, it also prints text and messages that bytes contain. A w that has a buffer is not
+// flushed, since there may be many short messages.
 func shownFields(out *term.Output, w io.Writer, fields iter.Seq[*field.Field], indent string, notes map[int][]*contract.PlaceNote) error {
 	p := fieldPrinter{w: bufio.NewWriter(w), out: out, notes: notes}
 	p.fields(fields, indent, 0)
+	if p.w == w {
+		return nil
+	}
 	return p.w.Flush()
 }
 
