@@ -229,7 +229,7 @@ func (l *Payloads) addMap(list []mapEntry, keys *mapkey.Set) {
 			return
 		}
 		if i > 0 {
-			l.KeyOrders.addPair(last, key)
+			l.KeyOrders.AddPair(last, key)
 		}
 		switch {
 		case i == 0:

@@ -159,10 +159,14 @@ var table = map[string]row{
 		tests: []string{"decode/internal/samples"},
 		why:   "classifies a value by its bytes alone",
 	},
-	"decode/kind/bytecost": {why: "what one value costs depends on its bytes alone, not on statistics"},
-	"decode/kind/mapkey":   {why: "keys of map entries are compared as they are encoded, without statistics"},
+	"decode/kind/bytecost":   {why: "what one value costs depends on its bytes alone, not on statistics"},
+	"decode/kind/stablehash": {why: "a hash depends on the bytes alone"},
+	"decode/kind/mapkey": {
+		imports: []string{"decode/kind/stablehash"},
+		why:     "keys of map entries are compared as they are encoded, without statistics of values",
+	},
 	"decode/kind": {
-		imports: []string{"decode/kind/bytecost", "decode/kind/mapkey", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
+		imports: []string{"decode/kind/bytecost", "decode/kind/mapkey", "decode/kind/stablehash", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
