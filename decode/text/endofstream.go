@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 
@@ -38,7 +37,7 @@ func (p *printer) end(f envelopePiece) {
 		fmt.Fprintf(p.w, "# detail %s:\n", printable(d.Type))
 		// A detail is printed like any message, with a comment mark before each line.
 		w := commentWriter{w: p.w, prefix: strings.Repeat(" ", 2) + "#   "}
-		s := &printer{w: bufio.NewWriter(&w), deep: maxInside}
+		s := &printer{w: newOutput(&w), deep: maxInside}
 		s.t = *wire.Parse(d.Value, wire.Options{})
 		s.r = kind.NewReader(&s.t, nil)
 		s.fields(0, known.Message(d.Type), 0)

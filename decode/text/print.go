@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,7 +37,7 @@ const (
 //
 // Limits: the text is written while it is produced, and only one frame's tree is in memory.
 func (d *Document) Text(w io.Writer) error {
-	p := &printer{w: bufio.NewWriterSize(w, 4<<10), plain: d.o.Plain}
+	p := &printer{w: newOutput(w), plain: d.o.Plain}
 	words, err := d.source.words()
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func (d *Document) Text(w io.Writer) error {
 // Format returns t as text. Unlike Text, it prints only this tree, with names of md, which may be nil.
 func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
-	p := &printer{w: bufio.NewWriter(&b)}
+	p := &printer{w: newOutput(&b)}
 	p.t, p.r = *t, kind.NewReader(t, nil)
 	p.fields(0, md, 0)
 	p.w.Flush() //nolint:errcheck // a strings.Builder does not fail
@@ -90,7 +89,7 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 // A printer prints text. Errors of w appear when it is flushed.
 type printer struct {
 	// w is the output.
-	w *bufio.Writer
+	w *output
 
 	// t is the parsed message that is being printed.
 	t wire.Tree
@@ -115,6 +114,12 @@ type printer struct {
 
 	// base is the offset of t's data in the whole message.
 	base int
+
+	// memo has the text of payloads that occurred repeatedly.
+	memo memo
+
+	// offsets is the number of comments with an offset that were printed.
+	offsets int
 
 	// onWritten, if not nil, is called with the offset up to which the message has been printed.
 	onWritten func(off int)
@@ -191,9 +196,14 @@ func (p *printer) message(data []byte, o Options, depth int) { p.segments(data, 
 // segments prints the fields in data in segments, i.e. runs of whole fields of limited size that are parsed at
 // once. off is the offset of data in the message.
 func (p *printer) segments(data []byte, o Options, off, depth int) {
+	// Types are inferred from all fields of a segment. Without types, the nodes of smaller segments stay in the CPU's cache.
+	segmentLen := o.segmentLen
+	if p.plain {
+		segmentLen = min(segmentLen, plainSegmentLen)
+	}
 	for len(data) > 0 {
 		// Each segment has a tree of its own. Its fields do not depend on the others.
-		part := segmentOrLargeField(data, o.segmentLen)
+		part := segmentOrLargeField(data, segmentLen)
 		if f, ok := largeMessage(part, o); ok {
 			p.large(f, o, off, depth)
 			data = data[len(part):]
@@ -269,8 +279,11 @@ func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescr
 
 // field prints the field in node c at a nesting depth. fd is its declaration or nil.
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
+	p.w.flushFull()
 	p.indent(depth)
-	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	if n.Overlong {
+		p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	}
 	p.number(n.Number)
 	p.w.WriteByte(':')
 	// The wire type determines the notation, and the reading how the value appears in it.
@@ -278,11 +291,13 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	case wire.Varint:
 		p.w.WriteByte(' ')
 		v := p.t.Uint(c)
-		p.long(n.End - n.Val - wire.SizeVarint(v))
+		if n.Overlong {
+			p.long(n.End - n.Val - wire.SizeVarint(v))
+		}
 		if text := p.chosenText(c, v, ""); text != "" {
 			p.w.WriteString(text)
 		} else {
-			p.w.Write(strconv.AppendInt(p.w.AvailableBuffer(), int64(v), 10))
+			p.w.text = strconv.AppendInt(p.w.text, int64(v), 10)
 		}
 		p.remark(c, fd)
 	case wire.I32, wire.I64:
@@ -295,13 +310,25 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		p.group(c, n, fd, depth)
 	case wire.Len:
 		p.w.WriteByte(' ')
-		p.long(n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val)))
-		p.payload(c, fd, depth)
+		if n.Overlong {
+			p.long(n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val)))
+		}
+		if fd == nil && !p.plain && p.r.FollowsFromValue(c) {
+			p.repeatedPayload(c, depth)
+		} else {
+			p.payload(c, fd, depth)
+		}
 	}
 }
 
 // number prints an unsigned number.
-func (p *printer) number(v uint64) { p.w.Write(strconv.AppendUint(p.w.AvailableBuffer(), v, 10)) }
+func (p *printer) number(v uint64) {
+	if v < 10 {
+		p.w.WriteByte('0' + byte(v))
+		return
+	}
+	p.w.text = strconv.AppendUint(p.w.text, v, 10)
+}
 
 // long prints the word long-form for a varint that is extra bytes longer than necessary. It prints nothing if extra
 // is 0.
@@ -454,7 +481,8 @@ func (p *printer) hex(data []byte, depth int) {
 // hexLiteral prints data as one literal of hex digits.
 func (p *printer) hexLiteral(data []byte) {
 	p.w.WriteByte('`')
-	p.w.Write(hex.AppendEncode(p.w.AvailableBuffer(), data))
+	p.w.text = hex.AppendEncode(p.w.text, data)
+	p.w.flushFull()
 	p.w.WriteByte('`')
 }
 

@@ -85,6 +85,7 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 		}
 	}
 	if n.Err != nil {
+		p.offsets++
 		add("! " + printable(wire.ErrorText(n.Err, p.base)))
 	}
 	if p.plain {

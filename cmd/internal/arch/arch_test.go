@@ -174,7 +174,7 @@ var table = map[string]row{
 		why:     "the field tree is one type for decode and decode/text, independent of captures",
 	},
 	"decode/text": {
-		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
+		imports: []string{"decode/wire", "decode/kind", "decode/kind/stablehash", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
 		why: "prints trees with their types; independent of captures",
 	},
 	"decode/nested": {
