@@ -317,8 +317,8 @@ func fromBase64(b []byte, text *[]byte) ([]byte, bool) {
 		}
 	}
 
-	// With padding, the length must be a multiple of four.
-	if end < len(b) && len(b)%4 != 0 {
+	// With padding, the length must be a multiple of four. A single last character encodes no whole byte.
+	if end < len(b) && len(b)%4 != 0 || end%4 == 1 {
 		return nil, false
 	}
 	enc := strictStd
