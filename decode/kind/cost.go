@@ -34,8 +34,8 @@ var costVarintLen = func() (t [11]int64) {
 // below the top one are incompressible, or by lengths in bytes, where seven bits each are. scale and thin correct
 // for sampling, see Payloads.scale.
 func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
-	if s.N == 1 && scale == 1 && thin == 1 && s.Negative == 0 {
-		one := &costOneLength[bits.Len64(s.Max)]
+	if length := bits.Len64(s.Max); s.N == 1 && scale == 1 && thin == 1 && s.Negative == 0 && s.Bits[length] == 1 {
+		one := &costOneLength[length]
 		return one.values, one.shape
 	}
 	return computeLengths(s, scale, thin)

@@ -3,7 +3,9 @@ package kind
 import (
 	"bytes"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/kind/stablehash"
+	"unwire/decode/value"
 	"unwire/decode/wire"
 )
 
@@ -76,6 +78,17 @@ func (r *Reader) loneField(i int32) *Field {
 	f.addNode(e, r.t, i, e.scratch.path[:depth])
 	r.fields[i] = f
 	return f
+}
+
+// IsClearlyText reports whether the payload of node i is a string with a probability of 0.95 or more, judged by bounds
+// that are much faster to compute than the probability. False means that Best decides.
+func (r *Reader) IsClearlyText(i int32) bool {
+	n := &r.t.Nodes[i]
+	if n.Type != wire.Len || n.First != wire.None || !r.FollowsFromValue(i) {
+		return false
+	}
+	p := r.t.Data[n.Val:n.End]
+	return bytecost.ClearlyText(p) && value.FileFormat(p) == ""
 }
 
 // remembered returns the most probable type of lone node i, or nil if the memo does not have it.

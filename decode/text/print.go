@@ -299,13 +299,13 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		} else {
 			p.w.text = strconv.AppendInt(p.w.text, int64(v), 10)
 		}
-		p.remark(c, fd)
+		p.remark(c, fd, p.best(c))
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
-		_, typ, _ := p.best(c)
+		best := p.best(c)
 		v := p.t.Uint(c)
-		p.w.WriteString(p.chosenText(c, v, fixedText(v, n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd))))
-		p.remark(c, fd)
+		p.w.WriteString(p.chosenText(c, v, fixedText(v, n.Type == wire.I32, strings.HasPrefix(best.typ, "float") || best.typ == "double" || isFloat(fd))))
+		p.remark(c, fd, best)
 	case wire.StartGroup:
 		p.group(c, n, fd, depth)
 	case wire.Len:
@@ -343,12 +343,12 @@ func (p *printer) long(extra int) {
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
-		p.remark(c, fd)
+		p.remark(c, fd, p.best(c))
 		p.fields(c, messageOf(fd), depth)
 		return
 	}
 	p.w.WriteString(" !{")
-	p.remark(c, fd)
+	p.remark(c, fd, p.best(c))
 	p.fields(c, messageOf(fd), depth+1)
 	p.indent(depth)
 	p.long(n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup)))
@@ -360,13 +360,14 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {
 		p.w.WriteString("{}")
-		p.remark(c, fd)
+		p.remark(c, fd, p.best(c))
 		return
 	}
 
 	// Declared types take precedence over inferred ones, unless the bytes contradict them.
 	n := p.t.Node(c)
-	kind, typ, _ := p.best(c)
+	best := p.best(c)
+	kind, typ := best.kind, best.typ
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		kind, typ = k, t
 	}
@@ -376,7 +377,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	}
 	switch kind {
 	case wire.KindMessage:
-		p.remark(c, fd)
+		p.remark(c, fd, best)
 		p.fields(c, messageOf(fd), depth+1)
 		p.indent(depth)
 		p.w.WriteString("}\n")
@@ -384,7 +385,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	case wire.KindString:
 		// A text of several lines has one literal per line.
 		if lines := bytes.Count(data, []byte("\n")); lines > 1 || lines == 1 && data[len(data)-1] != '\n' {
-			p.remark(c, fd)
+			p.remark(c, fd, best)
 			p.quoted(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -397,7 +398,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	default:
 		// Long data goes below the field, in lines of hex.
 		if len(data) > hexLine {
-			p.remark(c, fd)
+			p.remark(c, fd, best)
 			p.hex(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -407,7 +408,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.hexLiteral(data)
 	}
 	p.w.WriteByte('}')
-	p.remark(c, fd)
+	p.remark(c, fd, best)
 	if kind != wire.KindPacked {
 		p.inside(data, depth)
 	}
