@@ -279,7 +279,7 @@ func (l *Payloads) summed(s *costSums) bool {
 // valid reports whether the sketch, which was read from a file, is consistent: its hashes
 // ascend without repetition.
 func (s *sketch) valid() bool {
-	if s == nil || len(s.Items) > sketchSize || !s.Texts.valid(len(s.Items)) {
+	if s == nil || len(s.Items) > sketchSize || !s.Texts.Valid(len(s.Items)) {
 		return false
 	}
 	for i, it := range s.Items {

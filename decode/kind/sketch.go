@@ -3,6 +3,7 @@ package kind
 import (
 	"slices"
 
+	"unwire/decode/kind/exampletext"
 	"unwire/decode/kind/stablehash"
 )
 
@@ -20,7 +21,7 @@ type sketch struct {
 	Full bool `json:"full,omitempty" pb:"2"`
 
 	// Texts has the texts of the first elements of Items as examples, if the values are payloads.
-	Texts exampleTexts `json:"texts,omitempty" pb:"3"`
+	Texts exampletext.Texts `json:"texts,omitempty" pb:"3"`
 
 	// recent caches, by the last three bits of a number, the index in Items at which such a number was found last.
 	recent [8]uint8
@@ -52,8 +53,8 @@ func (s *sketch) addValue(v uint64) {
 
 // addBytes counts a payload that represents weight payloads. example means that it may become an example.
 func (s *sketch) addBytes(p []byte, weight int64, example bool) {
-	if i, fresh := s.insert(sketchItem{stablehash.Bytes(p), uint64(len(p)), weight}); fresh && i < maxTexts && example {
-		s.Texts.insert(i, exampleText(p))
+	if i, fresh := s.insert(sketchItem{stablehash.Bytes(p), uint64(len(p)), weight}); fresh && i < exampletext.Most && example {
+		s.Texts.Insert(i, exampletext.Of(p))
 	}
 }
 
@@ -102,7 +103,7 @@ func (s *sketch) merge(o *sketch) {
 	}
 	for k, it := range o.Items {
 		i, fresh := s.insert(it)
-		if i >= maxTexts || len(o.Texts)+len(s.Texts) == 0 {
+		if i >= exampletext.Most || len(o.Texts)+len(s.Texts) == 0 {
 			continue
 		}
 		text := ""
@@ -110,9 +111,9 @@ func (s *sketch) merge(o *sketch) {
 			text = o.Texts[k]
 		}
 		if fresh {
-			s.Texts.insert(i, text)
+			s.Texts.Insert(i, text)
 		} else {
-			s.Texts.merge(i, text)
+			s.Texts.Merge(i, text)
 		}
 	}
 	s.Full = s.Full || o.Full

@@ -16,6 +16,8 @@ import (
 	"unwire/decode/kind"
 	"unwire/decode/known"
 	"unwire/decode/nested"
+	"unwire/decode/text/memo"
+	"unwire/decode/text/output"
 	"unwire/decode/wire"
 )
 
@@ -37,7 +39,7 @@ const (
 //
 // Limits: the text is written while it is produced, and only one frame's tree is in memory.
 func (d *Document) Text(w io.Writer) error {
-	p := &printer{w: newOutput(w), plain: d.o.Plain}
+	p := &printer{w: output.New(w), plain: d.o.Plain}
 	words, err := d.source.words()
 	if err != nil {
 		return err
@@ -79,7 +81,7 @@ func (d *Document) Text(w io.Writer) error {
 // Format returns t as text. Unlike Text, it prints only this tree, with names of md, which may be nil.
 func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
-	p := &printer{w: newOutput(&b)}
+	p := &printer{w: output.New(&b)}
 	p.t, p.r = *t, kind.NewReader(t, nil)
 	p.fields(0, md, 0)
 	p.w.Flush() //nolint:errcheck // a strings.Builder does not fail
@@ -89,7 +91,7 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 // A printer prints text. Errors of w appear when it is flushed.
 type printer struct {
 	// w is the output.
-	w *output
+	w *output.Output
 
 	// t is the parsed message that is being printed.
 	t wire.Tree
@@ -116,7 +118,7 @@ type printer struct {
 	base int
 
 	// memo has the text of payloads that occurred repeatedly.
-	memo memo
+	memo memo.Memo
 
 	// offsets is the number of comments with an offset that were printed.
 	offsets int
@@ -279,7 +281,7 @@ func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescr
 
 // field prints the field in node c at a nesting depth. fd is its declaration or nil.
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
-	p.w.flushFull()
+	p.w.FlushFull()
 	p.indent(depth)
 	if n.Overlong {
 		p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
@@ -297,7 +299,7 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		if text := p.chosenText(c, v, ""); text != "" {
 			p.w.WriteString(text)
 		} else {
-			p.w.text = strconv.AppendInt(p.w.text, int64(v), 10)
+			p.w.AppendInt(int64(v))
 		}
 		p.remark(c, fd, p.best(c))
 	case wire.I32, wire.I64:
@@ -327,7 +329,7 @@ func (p *printer) number(v uint64) {
 		p.w.WriteByte('0' + byte(v))
 		return
 	}
-	p.w.text = strconv.AppendUint(p.w.text, v, 10)
+	p.w.AppendUint(v)
 }
 
 // long prints the word long-form for a varint that is extra bytes longer than necessary. It prints nothing if extra
@@ -353,6 +355,26 @@ func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	p.indent(depth)
 	p.long(n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup)))
 	p.w.WriteString("}\n")
+}
+
+// repeatedPayload prints the value of node c, whose text follows from its bytes, in braces.
+func (p *printer) repeatedPayload(c int32, depth int) {
+	data := p.t.Payload(c)
+	e, repeated := p.memo.Find(data)
+	if e != nil && e.Has(data, depth) && p.find.Spend(e.Spent) {
+		p.w.Write(e.Text)
+		return
+	}
+
+	// The text is not remembered if it has offsets, which differ.
+	mark, offsets, spent := p.w.Mark(), p.offsets, p.find.Spent()
+	p.payload(c, nil, depth)
+	if !repeated || p.offsets != offsets || !p.find.Spend(0) {
+		return
+	}
+	if text, ok := p.w.Since(mark); ok {
+		e.Set(data, depth, text, p.find.Spent()-spent)
+	}
 }
 
 // payload prints the value of the length-delimited field in node c, in braces. fd is its declaration or nil.
@@ -482,8 +504,7 @@ func (p *printer) hex(data []byte, depth int) {
 // hexLiteral prints data as one literal of hex digits.
 func (p *printer) hexLiteral(data []byte) {
 	p.w.WriteByte('`')
-	p.w.text = hex.AppendEncode(p.w.text, data)
-	p.w.flushFull()
+	p.w.AppendHex(data)
 	p.w.WriteByte('`')
 }
 
