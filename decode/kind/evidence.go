@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"unwire/decode/kind/numberset"
 	"unwire/decode/wire"
 )
 
@@ -135,7 +136,7 @@ type Message struct {
 
 // LowNumbers is the limit of low field numbers: fields below it are stored in a slice, others in a map. Only
 // numbers below it are recorded in Field.Before.
-const LowNumbers = 256
+const LowNumbers = numberset.Limit
 
 // Field returns the statistics of a field, or nil.
 func (m *Message) Field(number int32) *Field {

@@ -186,7 +186,7 @@ func (d *fieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 		if n < 1 || n >= LowNumbers {
 			return bad("before")
 		}
-		f.Before.Set(n)
+		f.Before.Add(n)
 	}
 
 	// The occurrences by wire type must add up.

@@ -182,5 +182,5 @@ func costPresence(seen, n int64) float64 {
 // outOfOrder reports whether the field, with the given number, ever occurred after one with a greater number, which
 // common encoders do only for fields of a oneof.
 func (f *Field) outOfOrder(number int32) bool {
-	return f.Before.hasAbove(number)
+	return f.Before.HasAbove(number)
 }

@@ -160,6 +160,7 @@ var table = map[string]row{
 		why:   "classifies a value by its bytes alone",
 	},
 	"decode/kind/bytecost":    {why: "what one value costs depends on its bytes alone, not on statistics"},
+	"decode/kind/numberset":   {why: "a set of numbers, whatever they are of"},
 	"decode/kind/exampletext": {why: "whether a payload may be an example depends on its bytes alone"},
 	"decode/kind/stablehash":  {why: "a hash depends on the bytes alone"},
 	"decode/kind/mapkey": {
@@ -167,7 +168,7 @@ var table = map[string]row{
 		why:     "keys of map entries are compared as they are encoded, without statistics of values",
 	},
 	"decode/kind": {
-		imports: []string{"decode/kind/bytecost", "decode/kind/exampletext", "decode/kind/mapkey", "decode/kind/stablehash", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
+		imports: []string{"decode/kind/bytecost", "decode/kind/exampletext", "decode/kind/mapkey", "decode/kind/numberset", "decode/kind/stablehash", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
