@@ -19,12 +19,12 @@ const (
 	// maxLoneNumber is the maximum field number of a lone node.
 	maxLoneNumber = 63
 
-	// maxLoneDepth is the maximum depth of a lone node; that of the root's fields is 1. What is inferred from deeper values
-	// depends on the limits on nesting as well.
+	// maxLoneDepth is the maximum depth of a lone node. The types of deeper nodes depend on the limits on nesting as well.
 	maxLoneDepth = MaxDepth - maxRemembered/2
 )
 
-// findLone adds the lone nodes among the children of node i, and in these, to r.lone. depth is the depth of the children.
+// findLone adds the lone nodes among the children of node i, and in these, to r.lone. depth is that of the
+// children, 1 for the root's.
 func (r *Reader) findLone(i int32, depth int) {
 	var seen, twice uint64
 	nodes := r.t.Nodes
@@ -58,8 +58,7 @@ func (r *Reader) FollowsFromValue(i int32) bool { return r.isLone(i) && len(r.ch
 // isDeferred reports whether the statistics of the whole message have not been collected because it has lone nodes.
 func (r *Reader) isDeferred() bool { return r.own == nil && r.pooled == nil }
 
-// loneAround returns the innermost lone node around node i whose statistics have not been collected, or 0 if there is
-// none.
+// loneAround returns the innermost lone node around node i that has no statistics yet, or 0.
 func (r *Reader) loneAround(i int32) int32 {
 	for i = r.t.Nodes[i].Parent; i > 0 && (!r.isLone(i) || r.fields[i] != nil); {
 		i = r.t.Nodes[i].Parent

@@ -162,11 +162,9 @@ func (r *Reader) collectEvidence(fields []*Field) {
 
 // rootField returns statistics in which the whole message is the payload of a field, for the node of the root.
 func (r *Reader) rootField() *Field {
-	switch {
-	case r.own != nil:
-	case r.isDeferred():
+	if r.isDeferred() {
 		r.collectEvidence(r.fields)
-	default:
+	} else if r.own == nil {
 		r.collectEvidence(make([]*Field, len(r.t.Nodes)))
 	}
 	f := r.memory.newField()
