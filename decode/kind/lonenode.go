@@ -24,7 +24,7 @@ const (
 )
 
 // findLone adds the lone nodes among the children of node i, and in these, to r.lone. depth is that of the
-// children, 1 for the root's.
+// children.
 func (r *Reader) findLone(i int32, depth int) {
 	var seen, twice uint64
 	nodes := r.t.Nodes
@@ -73,9 +73,8 @@ func (r *Reader) loneField(i int32) *Field {
 		depth++
 	}
 	f := r.memory.newField()
-	f.Seen, f.Most = 1, 1
+	f.Seen, f.Most, r.fields[i] = 1, 1, f
 	f.addNode(e, r.t, i, e.scratch.path[:depth])
-	r.fields[i] = f
 	return f
 }
 
@@ -109,8 +108,8 @@ func (r *Reader) remembered(i int32) *Reading {
 			known = k.readings
 		}
 	}
-	if len(known) == 0 {
-		return nil
+	if len(known) > 0 {
+		return &known[0]
 	}
-	return &known[0]
+	return nil
 }
