@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"unwire/decode/kind/mapkey"
+	"unwire/decode/kind/numberset"
 	"unwire/decode/wire"
 )
 
@@ -197,7 +198,7 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	lv := e.scratch.levels[depth]
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
 	m.Samples++
-	var seen bitset
+	var seen numberset.Set
 	for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
 		// Malformed fields are no evidence.
 		n := &t.Nodes[c]
@@ -215,9 +216,9 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 		// The first occurrence in this message: record which fields preceded it.
 		if f.now == 0 {
 			lv.touched = append(lv.touched, f)
-			f.Before.or(&seen)
+			f.Before.Union(&seen)
 			if number < LowNumbers {
-				seen.Set(number)
+				seen.Add(number)
 			}
 		}
 		f.now++

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"math"
+	"math/bits"
 
 	"unwire/decode/kind/bytecost"
 )
@@ -33,15 +34,41 @@ var costVarintLen = func() (t [11]int64) {
 // below the top one are incompressible, or by lengths in bytes, where seven bits each are. scale and thin correct
 // for sampling, see Payloads.scale.
 func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
+	if length := bits.Len64(s.Max); s.N == 1 && scale == 1 && thin == 1 && s.Negative == 0 && s.Bits[length] == 1 {
+		one := &costOneLength[length]
+		return one.values, one.shape
+	}
+	return computeLengths(s, scale, thin)
+}
+
+// A lengthsCost is a result of costLengths.
+type lengthsCost struct{ values, shape float64 }
+
+// costOneLength has the cost of a single varint that is not negative, by its length in bits. Most fields of a single
+// message have one value.
+var costOneLength = func() (t [65]lengthsCost) {
+	for length := range t {
+		s := &Varints{N: 1}
+		s.Bits[length] = 1
+		t[length].values, t[length].shape = computeLengths(s, 1, 1)
+	}
+	return t
+}()
+
+// computeLengths computes the result of costLengths.
+func computeLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	var sizes [11]float64
 	used, usedSizes := 0.0, 0.0
 	n := float64(s.N)
 	// Each parameter of a distribution costs half the logarithm of the sample's size.
 	each := 0.5 * bytecost.Log(n+1)
-	for length, count := range s.Bits {
+	left := s.N
+	for length := 0; length < len(s.Bits) && left > 0; length++ {
+		count := s.Bits[length]
 		if count == 0 {
 			continue
 		}
+		left -= count
 		c := float64(count)
 		used++
 		shape += 1.5 + each

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"unwire/decode/kind/numberset"
 	"unwire/decode/wire"
 )
 
@@ -135,7 +136,7 @@ type Message struct {
 
 // LowNumbers is the limit of low field numbers: fields below it are stored in a slice, others in a map. Only
 // numbers below it are recorded in Field.Before.
-const LowNumbers = 256
+const LowNumbers = numberset.Limit
 
 // Field returns the statistics of a field, or nil.
 func (m *Message) Field(number int32) *Field {
@@ -197,6 +198,41 @@ func (m *Message) fields(yield func(int32, *Field) bool) {
 	for _, n := range slices.Sorted(maps.Keys(m.high)) {
 		if !yield(n, m.high[n]) {
 			return
+		}
+	}
+}
+
+// Examples returns some short texts among the field's payloads, in an order that does not depend on that of
+// samples. all reports whether there are no other payloads.
+func (l *Payloads) Examples() (list []string, all bool) {
+	for _, s := range l.Values.Texts {
+		if s != "" {
+			list = append(list, s)
+		}
+	}
+	return list, l.Skipped == 0 && !l.Values.Full && len(list) == len(l.Values.Items)
+}
+
+// Redact replaces each example by the result of hide.
+func (e *Evidence) Redact(hide func(string) string) {
+	for _, m := range e.roots {
+		m.redact(hide)
+	}
+}
+
+// redact replaces the example texts of a message, and of all messages below it, by the result of hide.
+func (m *Message) redact(hide func(string) string) {
+	for _, n := range m.Numbers() {
+		f := m.Field(n)
+		if f.Len != nil {
+			for i, s := range f.Len.Values.Texts {
+				if s != "" {
+					f.Len.Values.Texts[i] = hide(s)
+				}
+			}
+		}
+		for _, below := range f.Children() {
+			below.redact(hide)
 		}
 	}
 }

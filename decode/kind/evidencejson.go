@@ -186,7 +186,7 @@ func (d *fieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 		if n < 1 || n >= LowNumbers {
 			return bad("before")
 		}
-		f.Before.Set(n)
+		f.Before.Add(n)
 	}
 
 	// The occurrences by wire type must add up.
@@ -268,7 +268,7 @@ func (l *Payloads) valid() bool {
 	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Skipped, l.Shortest, l.Longest, l.Ascending, l.Descending) &&
 		l.costSums.valid() && (l.N == l.Empty || l.summed(&l.costSums)) && l.levelsValid() &&
 		l.Forms.Valid(l.N) && l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
-		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid() && l.KeyOrders.valid()
+		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid() && l.KeyOrders.Valid()
 }
 
 // summed reports whether s has sums for exactly those hypotheses that the payloads do not refute.
@@ -279,7 +279,7 @@ func (l *Payloads) summed(s *costSums) bool {
 // valid reports whether the sketch, which was read from a file, is consistent: its hashes
 // ascend without repetition.
 func (s *sketch) valid() bool {
-	if s == nil || len(s.Items) > sketchSize || !s.Texts.valid(len(s.Items)) {
+	if s == nil || len(s.Items) > sketchSize || !s.Texts.Valid(len(s.Items)) {
 		return false
 	}
 	for i, it := range s.Items {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"unwire/decode/kind/stablehash"
 )
 
 // TestFastWaysAgree: what is counted many at a time is what one at a time gives.
@@ -61,7 +63,7 @@ func TestSketchCounts(t *testing.T) {
 			t.Fatalf("%d distinct values: %d items, full %v", len(counts), len(s.Items), s.Full)
 		}
 		for i, it := range s.Items {
-			if it.Count != counts[it.Value] || it.Hash != mix(it.Value) || i > 0 && it.Hash <= s.Items[i-1].Hash {
+			if it.Count != counts[it.Value] || it.Hash != stablehash.Mix(it.Value) || i > 0 && it.Hash <= s.Items[i-1].Hash {
 				t.Fatalf("%+v: seen %d times", it, counts[it.Value])
 			}
 		}

@@ -2,10 +2,10 @@ package kind
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 
 	"unwire/decode/kind/mapkey"
+	"unwire/decode/kind/numberset"
 	"unwire/decode/wire"
 )
 
@@ -26,7 +26,7 @@ type Field struct {
 	// Before has the numbers of fields that preceded this one in some message. Two fields occurred together if one
 	// is in the other's set. A greater number before a smaller one suggests a oneof, which Go's encoder writes
 	// last.
-	Before bitset
+	Before numberset.Set
 
 	// Varint has the statistics of the field's varint values; nil if there are none.
 	Varint *Varints
@@ -229,7 +229,7 @@ func (l *Payloads) addMap(list []mapEntry, keys *mapkey.Set) {
 			return
 		}
 		if i > 0 {
-			l.KeyOrders.addPair(last, key)
+			l.KeyOrders.AddPair(last, key)
 		}
 		switch {
 		case i == 0:
@@ -240,41 +240,4 @@ func (l *Payloads) addMap(list []mapEntry, keys *mapkey.Set) {
 		}
 		last = key
 	}
-}
-
-// A bitset is a set of field numbers below LowNumbers (higher numbers are not represented).
-type bitset [LowNumbers / 64]uint64
-
-// Set adds the number n, which must be below LowNumbers.
-func (b *bitset) Set(n int32) { b[n/64] |= 1 << (n % 64) }
-
-// Has reports whether the set contains n.
-func (b *bitset) Has(n int32) bool { return n < LowNumbers && b[n/64]&(1<<(n%64)) != 0 }
-
-// hasAbove reports whether the set contains a number greater than n.
-func (b *bitset) hasAbove(n int32) bool {
-	for i, w := range b {
-		if w != 0 && int32(i*64+bits.Len64(w))-1 > n {
-			return true
-		}
-	}
-	return false
-}
-
-// or adds all numbers of the set o.
-func (b *bitset) or(o *bitset) {
-	for i := range b {
-		b[i] |= o[i]
-	}
-}
-
-// List returns the numbers in the set in ascending order.
-func (b *bitset) List() []int32 {
-	var out []int32
-	for i, w := range b {
-		for ; w != 0; w &= w - 1 {
-			out = append(out, int32(i*64+bits.TrailingZeros64(w)))
-		}
-	}
-	return out
 }

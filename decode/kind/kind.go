@@ -314,6 +314,9 @@ func wireTypeConfidence(n, odd int64) float64 {
 	return round((float64(n) + 1) / (float64(n) + 1 + 1.5*float64(odd)))
 }
 
+// leastOdds are log-odds against the best hypothesis below which a hypothesis does not count.
+const leastOdds = -60
+
 // mostKinds is the number of kinds of length-delimited fields.
 const mostKinds = 4
 
@@ -341,7 +344,11 @@ func judge(list []hypothesis, n int64) Judgement {
 	sum := 0.0
 	for i := range list {
 		h := &list[i]
-		w := math.Exp(score(h) - best)
+		w := 0.0
+		// Smaller weights do not change the sum, which is at least 1.
+		if odds := score(h) - best; odds > leastOdds {
+			w = math.Exp(odds)
+		}
 		sum += w
 		at := slices.IndexFunc(kinds, func(k one) bool { return k.kind == h.kind })
 		if at < 0 {

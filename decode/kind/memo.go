@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"unwire/decode/kind/stablehash"
 	"unwire/decode/value"
 )
 
@@ -75,7 +76,7 @@ func (m *recycler) remember(p []byte) (place int, ok bool) {
 	if m == nil || !m.memo.active || len(p) == 0 || len(p) > maxRemembered {
 		return 0, false
 	}
-	hash := hashBytes(p)
+	hash := stablehash.Bytes(p)
 	place = int(hash % memoPlaces)
 	seen := &m.memo.seen[place]
 	if *seen == uint32(hash>>32) {

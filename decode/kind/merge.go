@@ -77,7 +77,7 @@ func (f *Field) MergeFlat(o *Field) {
 	f.Occurs += o.Occurs
 	f.Most = max(f.Most, o.Most)
 	f.Groups += o.Groups
-	f.Before.or(&o.Before)
+	f.Before.Union(&o.Before)
 
 	// Statistics exist only for wire types that occurred.
 	if o.Varint != nil {

@@ -74,6 +74,9 @@ type costTally struct {
 	// ends has, for each added field in order, the share of the cost that encodes the lengths of its payloads. It
 	// is subtracted for the last field of each message, whose length follows from the message's length.
 	ends []lengthCost
+
+	// few is the memory of the first ends of a small message.
+	few [8]lengthCost
 }
 
 // A lengthCost is the cost of the lengths of a field's payloads.
@@ -88,7 +91,9 @@ type lengthCost struct {
 
 // NewTally returns an empty tally for a message type with the given number of messages.
 func NewTally(samples int64) *costTally {
-	return &costTally{samples: samples, ends: make([]lengthCost, 0, 8)}
+	t := &costTally{samples: samples}
+	t.ends = t.few[:0]
+	return t
 }
 
 // Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
@@ -177,5 +182,5 @@ func costPresence(seen, n int64) float64 {
 // outOfOrder reports whether the field, with the given number, ever occurred after one with a greater number, which
 // common encoders do only for fields of a oneof.
 func (f *Field) outOfOrder(number int32) bool {
-	return f.Before.hasAbove(number)
+	return f.Before.HasAbove(number)
 }

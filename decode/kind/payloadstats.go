@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/decode/kind/bytecost"
+	"unwire/decode/kind/mapkey"
 	"unwire/decode/value"
 )
 
@@ -72,7 +73,7 @@ type Payloads struct {
 	Descending int64 `json:"descending,omitempty" pb:"18"`
 
 	// KeyOrders records in which order pairs of map keys were seen.
-	KeyOrders keyOrders `json:"key_orders,omitempty" pb:"24"`
+	KeyOrders mapkey.Orders `json:"key_orders,omitempty" pb:"24"`
 
 	// Ones are the bits that are set in every payload. It is empty unless all payloads have one size of at most
 	// maskLen bytes.
@@ -344,7 +345,7 @@ func (l *Payloads) merge(o *Payloads) {
 	} else {
 		l.Ascending += o.Ascending
 		l.Descending += o.Descending
-		l.KeyOrders.merge(o.KeyOrders)
+		l.KeyOrders.Merge(o.KeyOrders)
 	}
 	l.mergeSums(o)
 	l.Values.merge(o.Values)

@@ -92,8 +92,8 @@ const (
 // pooledShape detects those well-known types that node i's message may be that cannot be recognised from a single
 // message: wrappers such as Int32Value, and a Status without details.
 func (r *Reader) pooledShape(i int32) Remark {
-	if i == 0 {
-		// The root is the payload of no field.
+	// The root is the payload of no field, and the field of a lone node has one payload.
+	if i == 0 || r.isLone(i) {
 		return Remark{}
 	}
 	f := r.field(i)

@@ -31,6 +31,9 @@ type Reader struct {
 	// own are the statistics of t alone; nil before they are collected.
 	own *Message
 
+	// lone is a bit set of the lone nodes of t that were found.
+	lone uint64
+
 	// evidence collects own.
 	evidence Evidence
 
@@ -107,11 +110,19 @@ func (r *Reader) Reset(t *wire.Tree) {
 	}
 	r.fields = slices.Grow(r.fields[:0], len(t.Nodes))[:len(t.Nodes)]
 	clear(r.fields)
-	clear(r.costs)
-	clear(r.judged)
-	clear(r.parts)
+	if len(r.costs)+len(r.judged)+len(r.parts) > 0 {
+		clear(r.costs)
+		clear(r.judged)
+		clear(r.parts)
+	}
+	r.prepareEvidence()
 	if r.pooled == nil {
-		r.collectEvidence(r.fields)
+		if r.memory.memo.active && len(t.Nodes) <= maxLoneNodes {
+			r.findLone(0, 1)
+		}
+		if r.lone == 0 {
+			r.collectEvidence(r.fields)
+		}
 	} else if !r.assign(r.fields, 0, r.pooled) {
 		own := make([]*Field, len(t.Nodes))
 		r.collectEvidence(own)
@@ -123,16 +134,23 @@ func (r *Reader) Reset(t *wire.Tree) {
 	}
 }
 
-// collectEvidence collects the statistics of the tree itself, and stores in fields, by node, the statistics of each
-// node's field, except that of the root.
-func (r *Reader) collectEvidence(fields []*Field) {
+// prepareEvidence empties the evidence of the previous tree. The statistics that are collected next belong to r.fields.
+func (r *Reader) prepareEvidence() {
 	r.memory.reset(len(r.t.Nodes))
-	r.own = r.memory.newMessage()
+	r.lone = 0
 	e := &r.evidence
-	e.count, e.cut, e.scratch.nodes, e.scratch.recycler = 0, nil, fields, &r.memory
+	e.count, e.cut, e.scratch.nodes, e.scratch.recycler = 0, nil, r.fields, &r.memory
 	if e.roots == nil {
 		e.roots, e.maxFields = map[string]*Message{}, maxOwnFields
 	}
+}
+
+// collectEvidence collects the statistics of the tree itself, and stores in fields, by node, the statistics of each
+// node's field, except that of the root.
+func (r *Reader) collectEvidence(fields []*Field) {
+	r.own = r.memory.newMessage()
+	e := &r.evidence
+	e.count, e.scratch.nodes = 0, fields
 	e.roots[""] = r.own
 	e.addMessage(r.own, r.t, 0, e.scratch.path[:0])
 	// Some of the recorded fields were dropped.
@@ -144,7 +162,9 @@ func (r *Reader) collectEvidence(fields []*Field) {
 
 // rootField returns statistics in which the whole message is the payload of a field, for the node of the root.
 func (r *Reader) rootField() *Field {
-	if r.own == nil {
+	if r.isDeferred() {
+		r.collectEvidence(r.fields)
+	} else if r.own == nil {
 		r.collectEvidence(make([]*Field, len(r.t.Nodes)))
 	}
 	f := r.memory.newField()
@@ -194,6 +214,9 @@ func (f *Field) childMessage(t wire.Type) *Message {
 
 // Field returns the statistics from which node i's type is inferred.
 func (r *Reader) Field(i int32) *Field {
+	if r.isDeferred() {
+		r.collectEvidence(r.fields)
+	}
 	f := r.field(i)
 	if f != nil && f.Len != nil {
 		f.Len.complete()
@@ -206,13 +229,22 @@ func (r *Reader) field(i int32) *Field {
 	if f := r.fields[i]; f != nil && !f.dropped {
 		return f
 	}
-	n := r.t.Node(i)
-	if n.Type == wire.Garbage {
+	switch {
+	case r.t.Nodes[i].Type == wire.Garbage:
 		return nil
-	}
-	if i == 0 {
+	case i == 0:
 		r.fields[0] = r.rootField()
 		return r.fields[0]
+	case r.isDeferred() && r.isLone(i):
+		return r.loneField(i)
+	case r.isDeferred():
+		// The occurrences of the field are in one lone node, or anywhere.
+		if around := r.loneAround(i); around > 0 {
+			r.loneField(around)
+		} else {
+			r.collectEvidence(r.fields)
+		}
+		return r.field(i)
 	}
 	return r.ownStatistics(i)
 }
@@ -241,7 +273,10 @@ func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
 		best := &f.judged.list[0]
 		return best.Kind, best.Type, best.P
 	}
-	best := &r.possible(i, false)[0]
+	best := r.remembered(i)
+	if best == nil {
+		best = &r.possible(i, false)[0]
+	}
 	return best.Kind, best.Type, best.P
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode/kind/stablehash"
 )
 
 // If many messages have a field, only a sample of its payloads is scored, because a few thousand payloads show
@@ -58,7 +60,7 @@ func samplingLevel(data []byte) int {
 	for ; len(head) >= 8; head = head[8:] {
 		h = bits.RotateLeft64(h^binary.LittleEndian.Uint64(head), 29) * odd
 	}
-	h = mix(mix(h^word(head)) ^ word(data[max(0, len(data)-8):]))
+	h = stablehash.Mix(stablehash.Mix(h^stablehash.Word(head)) ^ stablehash.Word(data[max(0, len(data)-8):]))
 	return bits.LeadingZeros64(h) / bitsOfLevel
 }
 
@@ -287,7 +289,7 @@ func (s *stratifiedSampler) weight(sample int64) int64 {
 	w := stride(k)
 	// The next run begins here. One payload of it is scored.
 	s.next = k&^(w-1) + w
-	s.next += int64(mix(uint64(s.next))) & (stride(s.next) - 1)
+	s.next += int64(stablehash.Mix(uint64(s.next))) & (stride(s.next) - 1)
 	return w
 }
 

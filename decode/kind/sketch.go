@@ -1,8 +1,10 @@
 package kind
 
 import (
-	"encoding/binary"
 	"slices"
+
+	"unwire/decode/kind/exampletext"
+	"unwire/decode/kind/stablehash"
 )
 
 // sketchSize is the maximum number of distinct values in a sketch.
@@ -19,7 +21,7 @@ type sketch struct {
 	Full bool `json:"full,omitempty" pb:"2"`
 
 	// Texts has the texts of the first elements of Items as examples, if the values are payloads.
-	Texts exampleTexts `json:"texts,omitempty" pb:"3"`
+	Texts exampletext.Texts `json:"texts,omitempty" pb:"3"`
 
 	// recent caches, by the last three bits of a number, the index in Items at which such a number was found last.
 	recent [8]uint8
@@ -39,20 +41,20 @@ type sketchItem struct {
 
 // addValue counts one occurrence of a number.
 func (s *sketch) addValue(v uint64) {
-	// mix is a bijection, so different numbers have different hashes.
+	// Mix is a bijection, so different numbers have different hashes.
 	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
 		s.Items[i].Count++
 		return
 	}
-	if i, _ := s.insert(sketchItem{mix(v), v, 1}); i < sketchSize {
+	if i, _ := s.insert(sketchItem{stablehash.Mix(v), v, 1}); i < sketchSize {
 		s.recent[v%8] = uint8(i)
 	}
 }
 
 // addBytes counts a payload that represents weight payloads. example means that it may become an example.
 func (s *sketch) addBytes(p []byte, weight int64, example bool) {
-	if i, fresh := s.insert(sketchItem{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts && example {
-		s.Texts.insert(i, exampleText(p))
+	if i, fresh := s.insert(sketchItem{stablehash.Bytes(p), uint64(len(p)), weight}); fresh && i < exampletext.Most && example {
+		s.Texts.Insert(i, exampletext.Of(p))
 	}
 }
 
@@ -101,7 +103,7 @@ func (s *sketch) merge(o *sketch) {
 	}
 	for k, it := range o.Items {
 		i, fresh := s.insert(it)
-		if i >= maxTexts || len(o.Texts)+len(s.Texts) == 0 {
+		if i >= exampletext.Most || len(o.Texts)+len(s.Texts) == 0 {
 			continue
 		}
 		text := ""
@@ -109,44 +111,12 @@ func (s *sketch) merge(o *sketch) {
 			text = o.Texts[k]
 		}
 		if fresh {
-			s.Texts.insert(i, text)
+			s.Texts.Insert(i, text)
 		} else {
-			s.Texts.merge(i, text)
+			s.Texts.Merge(i, text)
 		}
 	}
 	s.Full = s.Full || o.Full
-}
-
-// mix returns a hash of v by the finalizer of SplitMix64: a bijection, so different numbers never collide. Source:
-// https://prng.di.unimi.it/splitmix64.c
-func mix(v uint64) uint64 {
-	v ^= v >> 30
-	v *= 0xbf58476d1ce4e5b9
-	v ^= v >> 27
-	v *= 0x94d049bb133111eb
-	return v ^ v>>31
-}
-
-// hashBytes hashes the first 128 bytes, the last 8 bytes and the length of a payload. It must be the same in
-// every process, because evidence is merged across processes.
-func hashBytes(p []byte) uint64 {
-	h := uint64(len(p))*0x9e3779b97f4a7c15 + 1
-	tail := p[max(0, len(p)-8):]
-	for p = p[:min(len(p), 128)]; len(p) >= 8; p = p[8:] {
-		h = mix(h ^ binary.LittleEndian.Uint64(p))
-	}
-	return mix(mix(h^word(p)) ^ word(tail))
-}
-
-// word returns the first bytes of p, up to eight, as a little-endian number.
-func word(p []byte) (v uint64) {
-	if len(p) >= 8 {
-		return binary.LittleEndian.Uint64(p)
-	}
-	for i := len(p) - 1; i >= 0; i-- {
-		v = v<<8 | uint64(p[i])
-	}
-	return v
 }
 
 // LongHashes returns the hashes of those distinct payloads in the sample that have at least least bytes, in
@@ -170,81 +140,6 @@ func (s *sketch) hashesFrom(least uint64) (list []uint64) {
 	return list
 }
 
-// keyOrders records in which orders pairs of neighbouring map keys occurred: a bottom-k sketch by the hash of both
-// keys, so that it does not depend on the order of messages. A pair in both orders shows that the sender iterates
-// over a hash table; a list of named things keeps its order.
-type keyOrders []keyOrder
-
-// A keyOrder records in which orders a pair of map keys was seen.
-type keyOrder struct {
-	// Hash is the hash of the two keys, independent of their order.
-	Hash uint64 `json:"h" pb:"1,fixed"`
-
-	// Orders is a bit set of the orders in which the pair occurred: orderForth, orderBack or both.
-	Orders int32 `json:"o" pb:"2"`
-}
-
-// The orders of a pair of map keys: orderForth if the key with the smaller hash comes first, otherwise orderBack.
-const (
-	orderForth int32 = 1
-	orderBack  int32 = 2
-	orderBoth        = orderForth | orderBack
-)
-
-// maxKeyOrders is the maximum number of pairs of keys that a sketch keeps.
-const maxKeyOrders = 16
-
-// addPair records the order of two neighbouring map keys.
-func (s *keyOrders) addPair(a, b []byte) {
-	x, y, order := hashBytes(a), hashBytes(b), orderForth
-	if x > y {
-		x, y, order = y, x, orderBack
-	}
-	s.insert(keyOrder{mix(x ^ mix(y)), order})
-}
-
-// insert adds a pair of keys. The sketch keeps only the pairs with the smallest hashes.
-func (s *keyOrders) insert(k keyOrder) {
-	list := *s
-	i, found := slices.BinarySearchFunc(list, k, func(a, b keyOrder) int {
-		switch {
-		case a.Hash < b.Hash:
-			return -1
-		case a.Hash > b.Hash:
-			return 1
-		}
-		return 0
-	})
-	if found {
-		list[i].Orders |= k.Orders
-		return
-	}
-	if i == maxKeyOrders {
-		return
-	}
-	list = slices.Insert(list, i, k)
-	*s = list[:min(len(list), maxKeyOrders)]
-}
-
-// merge adds the pairs of another sketch.
-func (s *keyOrders) merge(o keyOrders) {
-	for _, k := range o {
-		s.insert(k)
-	}
-}
-
-// valid reports whether a sketch from a file is possible.
-func (s keyOrders) valid() bool {
-	for i, k := range s {
-		if k.Orders <= 0 || k.Orders > orderBoth || i > 0 && s[i-1].Hash >= k.Hash {
-			return false
-		}
-	}
-	return len(s) <= maxKeyOrders
-}
-
 // Reordered reports whether some pair of map keys was seen in both orders, as happens if the sender
 // stores maps in hash tables.
-func (l *Payloads) Reordered() bool {
-	return slices.ContainsFunc(l.KeyOrders, func(k keyOrder) bool { return k.Orders == orderBoth })
-}
+func (l *Payloads) Reordered() bool { return l.KeyOrders.Reordered() }

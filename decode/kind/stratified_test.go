@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/decode/internal/barewalk"
+	"unwire/decode/kind/stablehash"
 	"unwire/decode/wire"
 )
 
@@ -107,7 +108,7 @@ func TestEveryPayloadRefutes(t *testing.T) {
 func TestOrderOfLargeMessages(t *testing.T) {
 	var samples [][]byte
 	for k := range 4 {
-		samples = append(samples, list(700*(k+1), -1, func(i int) []byte { return fmt.Appendf(nil, "%d of %d, %x", i, k, mix(uint64(i*k))) }, nil))
+		samples = append(samples, list(700*(k+1), -1, func(i int) []byte { return fmt.Appendf(nil, "%d of %d, %x", i, k, stablehash.Mix(uint64(i*k))) }, nil))
 	}
 	write := func(e *Evidence) string {
 		b, err := json.Marshal(e.Doc())
@@ -138,7 +139,7 @@ func TestLargeListReadsAsItsParts(t *testing.T) {
 	}{
 		{wire.KindString, func(i int) []byte { return fmt.Appendf(nil, "name-%d", i*7919%1000) }},
 		{wire.KindBytes, func(i int) []byte {
-			return protowire.AppendFixed64(protowire.AppendFixed64(nil, mix(uint64(i))), mix(uint64(^i)))
+			return protowire.AppendFixed64(protowire.AppendFixed64(nil, stablehash.Mix(uint64(i))), stablehash.Mix(uint64(^i)))
 		}},
 		// No encoder writes a packed list twice in one message.
 		{wire.KindBytes, func(i int) []byte {

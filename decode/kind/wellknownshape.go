@@ -91,20 +91,25 @@ func (r *Reader) shape(i int32) Remark {
 	if m, ok := r.secondsAndNanos(one, two, three, count); ok {
 		return m
 	}
-	if name, ok := r.anyName(i); ok {
-		return Remark{Shape: "google.protobuf.Any", Note: "of " + name, P: 0.98}
+	if three == wire.None {
+		if name, ok := r.anyName(i); ok {
+			return Remark{Shape: "google.protobuf.Any", Note: "of " + name, P: 0.98}
+		}
 	}
 	if r.isStatus(i, one, three) {
 		return Remark{Shape: "google.rpc.Status", Note: r.statusWord(one), P: 0.97}
 	}
-	if r.isStruct(i, count) {
-		return Remark{Shape: "google.protobuf.Struct", P: 0.95}
-	}
 	if r.isEntry(i, one, two, count) {
 		return Remark{Shape: "map entry", P: 0.75}
 	}
-	if p := r.fieldMask(i); p > 0 {
-		return Remark{Shape: "google.protobuf.FieldMask", P: p}
+	// These have one field, which is repeated.
+	if two == wire.None && three == wire.None {
+		if r.isStruct(i, count) {
+			return Remark{Shape: "google.protobuf.Struct", P: 0.95}
+		}
+		if p := r.fieldMask(i); p > 0 {
+			return Remark{Shape: "google.protobuf.FieldMask", P: p}
+		}
 	}
 	return r.pooledShape(i)
 }

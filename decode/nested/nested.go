@@ -95,6 +95,19 @@ type Finder struct {
 	reader *kind.Reader
 }
 
+// Spent returns the number of bytes that were decoded.
+func (f *Finder) Spent() int64 { return f.spent }
+
+// Spend counts n bytes as decoded, because the caller has the content of an earlier payload with the same bytes. It
+// returns false and does not count them if the payloads would then exceed the limit.
+func (f *Finder) Spend(n int64) bool {
+	if f.spent+n > defaultLeft {
+		return false
+	}
+	f.spent += n
+	return true
+}
+
 // maxReused is the maximum number of bytes of the memory that a Finder reuses.
 const maxReused = 64 << 10
 
@@ -304,8 +317,8 @@ func fromBase64(b []byte, text *[]byte) ([]byte, bool) {
 		}
 	}
 
-	// With padding, the length must be a multiple of four.
-	if end < len(b) && len(b)%4 != 0 {
+	// With padding, the length must be a multiple of four. A single last character encodes no whole byte.
+	if end < len(b) && len(b)%4 != 0 || end%4 == 1 {
 		return nil, false
 	}
 	enc := strictStd

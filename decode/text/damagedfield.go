@@ -136,6 +136,7 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	if !words || whole < len(data)/2 {
 		return false
 	}
+	p.offsets++
 	p.w.WriteString("  # the message is truncated\n")
 	s.r = Options{}.reader(&s.t, nil)
 	s.fields(0, nil, depth+1)

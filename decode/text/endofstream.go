@@ -1,13 +1,13 @@
 package text
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 
 	"unwire/decode/envelope"
 	"unwire/decode/kind"
 	"unwire/decode/known"
+	"unwire/decode/text/output"
 	"unwire/decode/wire"
 )
 
@@ -38,7 +38,7 @@ func (p *printer) end(f envelopePiece) {
 		fmt.Fprintf(p.w, "# detail %s:\n", printable(d.Type))
 		// A detail is printed like any message, with a comment mark before each line.
 		w := commentWriter{w: p.w, prefix: strings.Repeat(" ", 2) + "#   "}
-		s := &printer{w: bufio.NewWriter(&w), deep: maxInside}
+		s := &printer{w: output.New(&w), deep: maxInside}
 		s.t = *wire.Parse(d.Value, wire.Options{})
 		s.r = kind.NewReader(&s.t, nil)
 		s.fields(0, known.Message(d.Type), 0)

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 
 	"unwire/decode/envelope"
 	"unwire/decode/nested"
+	"unwire/decode/text/output"
 )
 
 const (
@@ -47,7 +47,7 @@ func (p *printer) inside(data []byte, depth int) {
 	}
 	s := p.sub
 	s.find = p.find
-	s.w = bufio.NewWriter(&w)
+	s.w = output.New(&w)
 
 	// Print the content by its kind.
 	switch c.Form {
@@ -134,7 +134,7 @@ func sizeText(n int) string { return strconv.Itoa(n) + " bytes" }
 // A commentWriter inserts a comment prefix before each line that is written.
 type commentWriter struct {
 	// w receives the lines. Its Flush returns the error of any write.
-	w *bufio.Writer
+	w *output.Output
 
 	// prefix is inserted before each line: the indentation and the characters that begin a comment.
 	prefix string

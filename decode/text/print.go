@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +16,8 @@ import (
 	"unwire/decode/kind"
 	"unwire/decode/known"
 	"unwire/decode/nested"
+	"unwire/decode/text/memo"
+	"unwire/decode/text/output"
 	"unwire/decode/wire"
 )
 
@@ -38,7 +39,7 @@ const (
 //
 // Limits: the text is written while it is produced, and only one frame's tree is in memory.
 func (d *Document) Text(w io.Writer) error {
-	p := &printer{w: bufio.NewWriterSize(w, 4<<10), plain: d.o.Plain}
+	p := &printer{w: output.New(w), plain: d.o.Plain}
 	words, err := d.source.words()
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (d *Document) Text(w io.Writer) error {
 // Format returns t as text. Unlike Text, it prints only this tree, with names of md, which may be nil.
 func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
-	p := &printer{w: bufio.NewWriter(&b)}
+	p := &printer{w: output.New(&b)}
 	p.t, p.r = *t, kind.NewReader(t, nil)
 	p.fields(0, md, 0)
 	p.w.Flush() //nolint:errcheck // a strings.Builder does not fail
@@ -90,7 +91,7 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 // A printer prints text. Errors of w appear when it is flushed.
 type printer struct {
 	// w is the output.
-	w *bufio.Writer
+	w *output.Output
 
 	// t is the parsed message that is being printed.
 	t wire.Tree
@@ -115,6 +116,12 @@ type printer struct {
 
 	// base is the offset of t's data in the whole message.
 	base int
+
+	// memo has the text of payloads that occurred repeatedly.
+	memo memo.Memo
+
+	// offsets is the number of comments with an offset that were printed.
+	offsets int
 
 	// onWritten, if not nil, is called with the offset up to which the message has been printed.
 	onWritten func(off int)
@@ -191,9 +198,14 @@ func (p *printer) message(data []byte, o Options, depth int) { p.segments(data, 
 // segments prints the fields in data in segments, i.e. runs of whole fields of limited size that are parsed at
 // once. off is the offset of data in the message.
 func (p *printer) segments(data []byte, o Options, off, depth int) {
+	// Types are inferred from all fields of a segment. Without types, the nodes of smaller segments stay in the CPU's cache.
+	segmentLen := o.segmentLen
+	if p.plain {
+		segmentLen = min(segmentLen, plainSegmentLen)
+	}
 	for len(data) > 0 {
 		// Each segment has a tree of its own. Its fields do not depend on the others.
-		part := segmentOrLargeField(data, o.segmentLen)
+		part := segmentOrLargeField(data, segmentLen)
 		if f, ok := largeMessage(part, o); ok {
 			p.large(f, o, off, depth)
 			data = data[len(part):]
@@ -269,8 +281,11 @@ func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescr
 
 // field prints the field in node c at a nesting depth. fd is its declaration or nil.
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
+	p.w.FlushFull()
 	p.indent(depth)
-	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	if n.Overlong {
+		p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	}
 	p.number(n.Number)
 	p.w.WriteByte(':')
 	// The wire type determines the notation, and the reading how the value appears in it.
@@ -278,30 +293,44 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	case wire.Varint:
 		p.w.WriteByte(' ')
 		v := p.t.Uint(c)
-		p.long(n.End - n.Val - wire.SizeVarint(v))
+		if n.Overlong {
+			p.long(n.End - n.Val - wire.SizeVarint(v))
+		}
 		if text := p.chosenText(c, v, ""); text != "" {
 			p.w.WriteString(text)
 		} else {
-			p.w.Write(strconv.AppendInt(p.w.AvailableBuffer(), int64(v), 10))
+			p.w.AppendInt(int64(v))
 		}
-		p.remark(c, fd)
+		p.remark(c, fd, p.best(c))
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
-		_, typ, _ := p.best(c)
+		best := p.best(c)
 		v := p.t.Uint(c)
-		p.w.WriteString(p.chosenText(c, v, fixedText(v, n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd))))
-		p.remark(c, fd)
+		p.w.WriteString(p.chosenText(c, v, fixedText(v, n.Type == wire.I32, strings.HasPrefix(best.typ, "float") || best.typ == "double" || isFloat(fd))))
+		p.remark(c, fd, best)
 	case wire.StartGroup:
 		p.group(c, n, fd, depth)
 	case wire.Len:
 		p.w.WriteByte(' ')
-		p.long(n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val)))
-		p.payload(c, fd, depth)
+		if n.Overlong {
+			p.long(n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val)))
+		}
+		if fd == nil && !p.plain && p.r.FollowsFromValue(c) {
+			p.repeatedPayload(c, depth)
+		} else {
+			p.payload(c, fd, depth)
+		}
 	}
 }
 
 // number prints an unsigned number.
-func (p *printer) number(v uint64) { p.w.Write(strconv.AppendUint(p.w.AvailableBuffer(), v, 10)) }
+func (p *printer) number(v uint64) {
+	if v < 10 {
+		p.w.WriteByte('0' + byte(v))
+		return
+	}
+	p.w.AppendUint(v)
+}
 
 // long prints the word long-form for a varint that is extra bytes longer than necessary. It prints nothing if extra
 // is 0.
@@ -316,16 +345,36 @@ func (p *printer) long(extra int) {
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
-		p.remark(c, fd)
+		p.remark(c, fd, p.best(c))
 		p.fields(c, messageOf(fd), depth)
 		return
 	}
 	p.w.WriteString(" !{")
-	p.remark(c, fd)
+	p.remark(c, fd, p.best(c))
 	p.fields(c, messageOf(fd), depth+1)
 	p.indent(depth)
 	p.long(n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup)))
 	p.w.WriteString("}\n")
+}
+
+// repeatedPayload prints the value of node c, whose text follows from its bytes, in braces.
+func (p *printer) repeatedPayload(c int32, depth int) {
+	data := p.t.Payload(c)
+	e, repeated := p.memo.Find(data)
+	if e != nil && e.Has(data, depth) && p.find.Spend(e.Spent) {
+		p.w.Write(e.Text)
+		return
+	}
+
+	// The text is not remembered if it has offsets, which differ.
+	mark, offsets, spent := p.w.Mark(), p.offsets, p.find.Spent()
+	p.payload(c, nil, depth)
+	if !repeated || p.offsets != offsets || !p.find.Spend(0) {
+		return
+	}
+	if text, ok := p.w.Since(mark); ok {
+		e.Set(data, depth, text, p.find.Spent()-spent)
+	}
 }
 
 // payload prints the value of the length-delimited field in node c, in braces. fd is its declaration or nil.
@@ -333,13 +382,14 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {
 		p.w.WriteString("{}")
-		p.remark(c, fd)
+		p.remark(c, fd, p.best(c))
 		return
 	}
 
 	// Declared types take precedence over inferred ones, unless the bytes contradict them.
 	n := p.t.Node(c)
-	kind, typ, _ := p.best(c)
+	best := p.best(c)
+	kind, typ := best.kind, best.typ
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		kind, typ = k, t
 	}
@@ -349,7 +399,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	}
 	switch kind {
 	case wire.KindMessage:
-		p.remark(c, fd)
+		p.remark(c, fd, best)
 		p.fields(c, messageOf(fd), depth+1)
 		p.indent(depth)
 		p.w.WriteString("}\n")
@@ -357,7 +407,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	case wire.KindString:
 		// A text of several lines has one literal per line.
 		if lines := bytes.Count(data, []byte("\n")); lines > 1 || lines == 1 && data[len(data)-1] != '\n' {
-			p.remark(c, fd)
+			p.remark(c, fd, best)
 			p.quoted(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -370,7 +420,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	default:
 		// Long data goes below the field, in lines of hex.
 		if len(data) > hexLine {
-			p.remark(c, fd)
+			p.remark(c, fd, best)
 			p.hex(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -380,7 +430,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.hexLiteral(data)
 	}
 	p.w.WriteByte('}')
-	p.remark(c, fd)
+	p.remark(c, fd, best)
 	if kind != wire.KindPacked {
 		p.inside(data, depth)
 	}
@@ -454,7 +504,7 @@ func (p *printer) hex(data []byte, depth int) {
 // hexLiteral prints data as one literal of hex digits.
 func (p *printer) hexLiteral(data []byte) {
 	p.w.WriteByte('`')
-	p.w.Write(hex.AppendEncode(p.w.AvailableBuffer(), data))
+	p.w.AppendHex(data)
 	p.w.WriteByte('`')
 }
 

@@ -28,6 +28,7 @@ func (p *printer) chosenText(c int32, v uint64, unchosen string) string {
 func (p *printer) packed(data []byte, typ string) {
 	sep, element := "", kind.ElementType(typ)
 	for pos := 0; pos < len(data); {
+		p.w.FlushFull()
 		p.w.WriteString(sep)
 		sep = " "
 		var v uint64

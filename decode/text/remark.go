@@ -66,8 +66,9 @@ func declaredWire(k protoreflect.Kind) wire.Type {
 }
 
 // remark ends the line of node c with a comment about what is not obvious from the value: name and type in the
-// schema, contradictions to the schema, possible types if the type is ambiguous, and the format of the value.
-func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
+// schema, contradictions to the schema, possible types if the type is ambiguous, and the format of the value. best is
+// the result of p.best.
+func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, best reading) {
 	n := p.t.Node(c)
 	sep := "  # "
 	add := func(s string) {
@@ -85,6 +86,7 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 		}
 	}
 	if n.Err != nil {
+		p.offsets++
 		add("! " + printable(wire.ErrorText(n.Err, p.base)))
 	}
 	if p.plain {
@@ -96,11 +98,11 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	}
 
 	// The reading, if it is not declared.
-	is, typ, prob := p.r.Best(c)
+	is, typ := best.kind, best.typ
 	if isChosen {
 		add("read as " + typ + ", chosen with --as")
 	} else if fd == nil {
-		if s := p.doubtText(c, typ, prob); s != "" {
+		if s := p.doubtText(c, typ, best.p); s != "" {
 			add(s)
 		}
 	}
@@ -139,21 +141,34 @@ func (p *printer) declared(c int32, fd protoreflect.FieldDescriptor) string {
 	return s
 }
 
-// best returns the kind and the type as which node c is printed, and their probability.
-func (p *printer) best(c int32) (wire.Kind, string, float64) {
-	if !p.plain {
-		return p.r.Best(c)
-	}
+// A reading is how a node is printed.
+type reading struct {
+	// kind and typ are the kind and the type as which the node is printed.
+	kind wire.Kind
+	typ  string
+
+	// p is the probability of the type, or 1 if it is certain.
+	p float64
+}
+
+// best returns how node c is printed.
+func (p *printer) best(c int32) (best reading) {
+	best.p = 1
 	n := p.t.Node(c)
 	switch {
-	case n.Type != wire.Len:
-		return "", "", 1
+	case !p.plain && p.r.IsClearlyText(c):
+		best.kind, best.typ = wire.KindString, string(wire.KindString)
+	case !p.plain:
+		best.kind, best.typ, best.p = p.r.Best(c)
+	case n.Type != wire.Len, n.Val == n.End:
 	case isPlain(p.t.Payload(c)) && (n.End-n.Val > 1 || p.t.Data[n.Val] >= ' '):
-		return wire.KindString, "", 1
+		best.kind = wire.KindString
 	case p.t.IsMessage(c):
-		return wire.KindMessage, "", 1
+		best.kind = wire.KindMessage
+	default:
+		best.kind = wire.KindBytes
 	}
-	return wire.KindBytes, "", 1
+	return best
 }
 
 // doubtText returns a comment with the possible types of node c if its type is ambiguous, or ""; typ and prob are

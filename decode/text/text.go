@@ -223,6 +223,9 @@ func hasControls(b []byte) bool {
 // each other, so messages of any size can be printed in little memory.
 const defaultSegmentLen = 1 << 20
 
+// plainSegmentLen is the maximum of Options.segmentLen if Options.Plain is set.
+const plainSegmentLen = 64 << 10
+
 // segment returns the shortest sequence of whole fields at the beginning of data that has at least minLen bytes. If
 // data does not begin with a whole field, it returns all of data.
 func segment(data []byte, minLen int) []byte {
@@ -247,6 +250,9 @@ func segment(data []byte, minLen int) []byte {
 // segment.
 func segmentOrLargeField(data []byte, minLen int) []byte {
 	part := segment(data, minLen)
+	if len(part) <= minLen {
+		return part
+	}
 	for pos := 0; pos < len(part); {
 		n := wire.SkipField(part[pos:])
 		if n > minLen && pos > 0 {

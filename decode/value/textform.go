@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -399,7 +400,7 @@ func hexDigits(b []byte) (Form, bool) {
 	if lower && upper || !digits || !lower && !upper {
 		return Form{}, false
 	}
-	return Form{"hex", fmt.Sprintf("%d bytes", len(b)/2)}, true
+	return Form{"hex", strconv.Itoa(len(b)/2) + " bytes"}, true
 }
 
 // base64Text detects base64 that cannot be confused with words or names: it has letters of both cases with
@@ -431,7 +432,7 @@ func base64Text(b []byte) (Form, bool) {
 	if 4*(n[base64Upper]+n[base64Digit]) < len(body) || n[base64URL]+n[base64Std] > len(body)/6 {
 		return Form{}, false
 	}
-	return Form{"base64", fmt.Sprintf("%d bytes", len(body)*6/8)}, true
+	return Form{"base64", strconv.Itoa(len(body)*6/8) + " bytes"}, true
 }
 
 // The classes of base64's characters.

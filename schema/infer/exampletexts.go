@@ -9,6 +9,7 @@ import (
 	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/decode/kind"
+	"unwire/decode/kind/exampletext"
 	"unwire/decode/value"
 )
 
@@ -24,16 +25,16 @@ func newExampleRedactor(p *profile.Profile) *exampleRedactor {
 	return &exampleRedactor{redact.New(redact.Options{Profile: p})}
 }
 
-// hide returns s, or kind.Redacted if s may be a secret.
+// hide returns s, or exampletext.Redacted if s may be a secret.
 func (h *exampleRedactor) hide(s string) string {
 	if form, ok := value.FormOf([]byte(s)); ok {
 		switch form.Name {
 		case "jwt", "hex", "base64", "pem", "email", "number":
-			return kind.Redacted
+			return exampletext.Redacted
 		}
 	}
 	if redact.IsPlaceholder(s) || h.red.String(s) != s {
-		return kind.Redacted
+		return exampletext.Redacted
 	}
 	return s
 }
@@ -52,7 +53,7 @@ func (h *exampleRedactor) examples(l *kind.Payloads) string {
 	list, all := l.Examples()
 	var words []string
 	for _, s := range list {
-		if s = h.hide(s); s == kind.Redacted || l.Values.Full && !isTerm(s) {
+		if s = h.hide(s); s == exampletext.Redacted || l.Values.Full && !isTerm(s) {
 			all = false
 			continue
 		}

@@ -159,18 +159,29 @@ var table = map[string]row{
 		tests: []string{"decode/internal/samples"},
 		why:   "classifies a value by its bytes alone",
 	},
-	"decode/kind/bytecost": {why: "what one value costs depends on its bytes alone, not on statistics"},
-	"decode/kind/mapkey":   {why: "keys of map entries are compared as they are encoded, without statistics"},
+	"decode/kind/bytecost":    {why: "what one value costs depends on its bytes alone, not on statistics"},
+	"decode/kind/numberset":   {why: "a set of numbers, whatever they are of"},
+	"decode/kind/exampletext": {why: "whether a payload may be an example depends on its bytes alone"},
+	"decode/kind/stablehash":  {why: "a hash depends on the bytes alone"},
+	"decode/kind/mapkey": {
+		imports: []string{"decode/kind/stablehash"},
+		why:     "keys of map entries are compared as they are encoded, without statistics of values",
+	},
 	"decode/kind": {
-		imports: []string{"decode/kind/bytecost", "decode/kind/mapkey", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
+		imports: []string{"decode/kind/bytecost", "decode/kind/exampletext", "decode/kind/mapkey", "decode/kind/numberset", "decode/kind/stablehash", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
 		imports: []string{"decode/wire", "decode/kind"},
 		why:     "the field tree is one type for decode and decode/text, independent of captures",
 	},
+	"decode/text/output": {why: "text is collected and written, whatever it is of"},
+	"decode/text/memo": {
+		imports: []string{"decode/kind/stablehash"},
+		why:     "text is remembered by the bytes that it is printed for, whatever it is of",
+	},
 	"decode/text": {
-		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
+		imports: []string{"decode/wire", "decode/kind", "decode/text/memo", "decode/text/output", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
 		why: "prints trees with their types; independent of captures",
 	},
 	"decode/nested": {

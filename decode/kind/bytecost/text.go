@@ -251,9 +251,11 @@ func isMark(r rune) bool {
 	return r >= 0x200b && r <= 0x200f || r == 0xfe0f || r == 0xfeff || r == 0xad || r != 0x85 && r > 0x7f && unicode.IsSpace(r)
 }
 
-// isLetterRange is a fast test for letters of the most common scripts.
+// isLetterRange is a fast test for printable characters of the most common scripts, and for those that pairs of ASCII
+// characters are in UTF-16.
 func isLetterRange(r rune) bool {
-	return r >= 0x4e00 && r <= 0x9fff || r >= 0x410 && r <= 0x44f || r >= 0x3041 && r <= 0x3096 || r >= 0xac00 && r <= 0xd7a3 || r >= 0xc0 && r <= 0x17f
+	return r >= 0x3220 && r <= 0x9fff || r >= 0x410 && r <= 0x44f || r >= 0x3041 && r <= 0x3096 || r >= 0xac00 && r <= 0xd7a3 || r >= 0xc0 && r <= 0x17f ||
+		r >= 0x3001 && r <= 0x303f || r >= 0x3131 && r <= 0x318e
 }
 
 // isDigit reports whether c is an ASCII digit.
