@@ -78,7 +78,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 			if violation, ok := errors.AsType[*wire.Error](err); ok {
 				at = violation.Off
 			}
-			return fmt.Errorf("a sample of %s is not a protobuf message: parsing fails at offset 0x%x of 0x%x: %w", root, at, len(t.Data), err)
+			return fmt.Errorf("not a protobuf message of type %s: parsing stopped after %d of %d bytes: %w", root, at, len(t.Data), err)
 		}
 	}
 

@@ -281,7 +281,7 @@ func writeExtracted(a *app.App, set *extract.Set, f extractFlags) error {
 		if err := app.WholeFile(f.set, app.ForAll, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 			return err
 		}
-		a.Say("%s", f.set)
+		a.Say("wrote %s", f.set)
 	}
 	if f.out == "" {
 		return nil

@@ -235,7 +235,7 @@ func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlag
 		return err
 	}
 	if n := naming.Fields(in, known); n > 0 {
-		a.Say("unwire: named %s as in the existing definitions (--proto none turns this off)", app.Counted(n, "field"))
+		a.Say("unwire: took the names of %s from your definitions (--proto, UNWIRE_PROTO, the capture or unwire.yaml); --proto none turns this off", app.Counted(n, "field"))
 	}
 	return nil
 }
@@ -244,9 +244,9 @@ func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlag
 func (f *inferFlags) checkStdout() error {
 	switch {
 	case f.evidence == "-" && f.out == "-":
-		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+		return app.Usagef("--evidence - and -o - both write to stdout: write one of them to a file")
 	case f.evidence == "-" && f.json:
-		return app.Usagef("--evidence - and --json both write to stdout: give the evidence a file")
+		return app.Usagef("--evidence - and --json both write to stdout: name a file with --evidence")
 	}
 	return nil
 }
