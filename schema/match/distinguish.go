@@ -38,18 +38,18 @@ func distinguishingFields(tied []*messageType) []string {
 
 		switch {
 		case len(words) == 0:
-			out = append(out, ty.name+": a message without any field that only another type has")
+			out = append(out, "no single message can decide for "+ty.name+": each of its fields also occurs in another of these types")
 			continue
 		case more > 0:
 			words = append(words, fmt.Sprintf("%d more", more))
 		}
 		told = true
-		out = append(out, ty.name+": a field "+strings.Join(words, ", "))
+		out = append(out, fmt.Sprintf("a message with field %s would decide for %s", strings.Join(words, " or "), ty.name))
 	}
 
 	// Types with equal fields cannot be distinguished by any message.
 	if !told {
-		return []string{"no message can decide: these types have the same fields"}
+		return []string{"no message can decide between these types, because they have the same fields"}
 	}
 	return out
 }

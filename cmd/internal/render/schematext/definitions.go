@@ -1,6 +1,7 @@
 package schematext
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,15 +27,14 @@ func Contents(out *term.Output, list []compare.Listing) error {
 	rows := make([][]string, len(list))
 	for i, l := range list {
 		size, request, response := strconv.Itoa(l.Size), "", ""
-		contains := size
 		if unit := partsOf[string(l.Kind)]; unit != "" {
 			size = app.Counted(l.Size, unit)
 		}
 		if l.Type != "" {
-			size, contains = "", l.Type
+			size = ""
 			request, response, _ = strings.Cut(withoutPackages(l.Type), " -> ")
 		}
-		rows[i] = []string{string(l.Kind), l.Element, size, request, response, contains, l.File}
+		rows[i] = []string{string(l.Kind), l.Element, size, request, response, cmp.Or(l.Type, size), l.File}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "KIND"},
