@@ -70,7 +70,7 @@ if align found no pair.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runAlign(cmd.Context(), a, args, f) },
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each field with a name, and for each ambiguous name")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each field whose name align found, and for each group of ambiguous names")
 	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list the calls that were recorded only in protobuf or only in JSON")
 	options.Alias(cmd.Flags(), "all", "unmatched")
 	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which align takes the names of message types; the word "+app.NoDefinitions+" means no definitions (default: the definitions in the capture)")
@@ -124,7 +124,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		a.Say("skipped: %s", s)
 	}
 	for _, s := range report.Differ {
-		a.Say("the two calls contain different data, so align uses only unambiguous matches: %s", s)
+		a.Say("the messages %s contain different data, so align compares only values that occur in one field of each message", s)
 	}
 	reportUnpaired(a, unpaired, f.unmatched)
 	a.Say("%s", schematext.AlignmentSummary(report))
