@@ -110,7 +110,10 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 		root = rootOf(messages, used, method)
 	}
 	if messages[root] == nil {
-		return nil, nil, fmt.Errorf("probe: %w: none of the %d messages has the name %q", ErrNoRoot, len(messages), root)
+		if root == "" {
+			return nil, nil, fmt.Errorf("probe: %w: no message in the evidence file is named after the method", ErrNoRoot)
+		}
+		return nil, nil, fmt.Errorf("probe: %w: no message in the evidence file has the name %q", ErrNoRoot, root)
 	}
 
 	// A breadth-first walk from the request, so that each message type is visited at its shortest
@@ -239,7 +242,7 @@ func numbersOf(list ...protoreflect.MessageDescriptor) (out []int32) {
 func claimOf(from string, md protoreflect.MessageDescriptor, n int32) Claim {
 	f := md.Fields().ByNumber(protoreflect.FieldNumber(n))
 	if f == nil {
-		return Claim{From: from, Kind: noKind, Text: "not there"}
+		return Claim{From: from, Kind: noKind, Text: "no such field"}
 	}
 	c := Claim{From: from, Label: "singular"}
 	switch {

@@ -35,7 +35,7 @@ func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *prob
 		}
 	}
 	v.server.noteEnd(v.res, v.poison)
-	v.res.Note("protobuf-go reports no errors in bytes fields and single numbers, so unwire can only exclude types for these fields")
+	v.res.Note("protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated; for such fields, unwire can only exclude other types")
 	return nil
 }
 
@@ -250,7 +250,7 @@ func contradict(c *probe.Expectation, f *probe.Field) {
 		case c.IsText:
 			kind = "text"
 		}
-		c.Decide(probe.Contradicted, "the server does not parse the field as a %s: the field is unknown, bytes or a single number", kind)
+		c.Decide(probe.Contradicted, "the server does not parse the field as a %s: the field is unknown, bytes, or a number that is not repeated", kind)
 		return
 	}
 	c.Said = append(c.Said, f.Evidence...)
@@ -357,11 +357,11 @@ func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []i
 	for _, n := range set {
 		c := by[n]
 		if said < len(fieldTests()) {
-			c.Decide(probe.Undecided, "protobuf-go reports no errors in bytes fields and single numbers")
+			c.Decide(probe.Undecided, "protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated")
 			continue
 		}
 		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: the server accepted a value that would be an error in a string, a message or repeated numbers", from, v.server.Requests))
-		c.Decide(probe.Undecided, "the field is not a string, a message or a repeated number; protobuf-go reports no errors in bytes fields and single numbers")
+		c.Decide(probe.Undecided, "the field is not a string, a message or a repeated number; protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated")
 	}
 	return nil
 }

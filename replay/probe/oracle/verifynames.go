@@ -92,7 +92,7 @@ func judgeName(e *probe.Expectation, f *probe.Field) {
 	}
 	declared := e.Type
 	if e.Descriptor.IsMap() || f.Type == "" || !strings.Contains(f.Type, ".") && f.Type != "bool" && f.Type != "string" {
-		e.Settle(nameNotAsked, "a field with this name exists, but the server does not reveal its number")
+		e.Settle(nameNotAsked, "whether the field with this name has this number")
 		return
 	}
 	if f.Type != declared {

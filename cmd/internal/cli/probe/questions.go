@@ -72,7 +72,7 @@ func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.typ, o.Method)
 	switch {
 	case errors.Is(err, probe.ErrNoRoot):
-		return app.Fail(app.ExitUsage, err, "name the request's type, as the evidence names it, with --type")
+		return app.Fail(app.ExitUsage, err, "give the full name of the request type, as in the evidence file, with --type")
 	case err != nil:
 		return err
 	case len(o.Questions) == 0:

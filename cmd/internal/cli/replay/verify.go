@@ -142,10 +142,10 @@ func verifyCommand(a *app.App) *cobra.Command {
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.names, "ask-names", false, "also test the names of fields, with JSON requests; for servers written with connect-es, also give --known")
-	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: names, as in JSON, of fields that the request certainly has, and that are not float or double")
+	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of fields that the request has, and that are not float or double; with a wrong value in such a field, verify makes the server reject a request")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to streaming methods on other machines, and to methods of Go servers that accept any bytes in string fields")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method; verify needs this for streaming methods on other machines, and for Go servers that accept any bytes in string fields")
 	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests for all methods together (default: 2000; with --live: 200)")
 	flags.Float64Var(&f.rate, "rate", 0, "send at most this many requests per second (default: 1 for other machines, no limit for this machine)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())

@@ -87,7 +87,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		}
 		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
 		if c.Open != "" {
-			concluded += "; unwire does not know: " + c.Open
+			concluded += "; still unknown: " + c.Open
 		}
 		if c.Label == "map" {
 			label = ""
