@@ -93,7 +93,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colours in the output: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "service for which unwire uses its built-in .proto definitions and rules about secrets: "+proto.Profile().Name+"; "+app.NoDefinitions+"; or "+app.AutoProfile+", which means "+proto.Profile().Name+" if the recorded calls use protobuf packages of "+proto.Profile().Name+", and "+app.NoDefinitions+" otherwise")
+	root.PersistentFlags().StringVar(&profile, "profile", "", "profile (built-in .proto definitions and rules about secrets for one service): "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+", which means "+proto.Profile().Name+" if the recorded calls use protobuf packages of "+proto.Profile().Name+", and "+app.NoDefinitions+" otherwise")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err
