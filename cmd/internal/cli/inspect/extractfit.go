@@ -22,7 +22,7 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	var hold float64
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
-		Short: "Compute weights for 'unwire chat' from a labels file",
+		Short: "Improve how 'unwire chat' assigns roles to texts, from your corrections",
 		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by a
 weighted sum of the text's features. 'unwire chat --label' stores true roles of texts in
 a labels file. fit computes new weights from this file by multinomial logistic
@@ -49,7 +49,7 @@ similar captures.`,
 			}
 			w, report, err := transcript.Fit(labels, o)
 			if err != nil {
-				return app.Fail(app.ExitInput, err, "label more candidates: 'unwire chat F.uwc ID --label PATH=ROLE'")
+				return app.Fail(app.ExitInput, err, "label more texts: 'unwire chat F.uwc ID --label PATH=ROLE'")
 			}
 			if err := writeWeights(a, w, out); err != nil {
 				return err
@@ -64,8 +64,8 @@ similar captures.`,
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "file to which fit writes the new weights (default: stdout)")
 	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "file with the weights from which fit starts (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "how much a start weight counts against the labels: as much as this number of labelled texts")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report about correct roles on stderr as JSON")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "how strongly fit keeps the old weights: as strongly as if this number of labelled texts supported them")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the accuracy of the old and the new weights on stderr, as JSON")
 	return cmd
 }
 
