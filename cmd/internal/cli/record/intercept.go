@@ -89,9 +89,9 @@ func interceptCommand(a *app.App) *cobra.Command {
 	flags.BoolVar(&f.edit, "edit", false, "open the held message in $VISUAL or $EDITOR, and forward the edited message")
 	for _, op := range []struct{ name, what string }{
 		{"set", "set a field of the held message (PATH=VALUE)"},
-		{"add", "add a field to the held message (PATH:TYPE=VALUE)"},
+		{"add", "add a field to the held message (PATH:KIND=VALUE)"},
 		{"del", "delete a field of the held message (PATH)"},
-		{"retype", "change the type of a field of the held message (PATH:TYPE)"},
+		{"retype", "change the type of a field of the held message (PATH:KIND)"},
 		{"set-raw", "replace the bytes of a field of the held message (PATH=HEX)"},
 	} {
 		flags.Var(&editFlag{&f.edits, op.name}, op.name, op.what+", and forward the message; 'unwire replay --help' explains edits")
@@ -146,7 +146,7 @@ func runIntercept(ctx context.Context, a *app.App, f interceptFlags, args []stri
 	case n > 1:
 		return app.Usagef("give only one decision: --release, --drop, --edit, --data, or edits such as --set")
 	case n > 0 && len(args) < 2:
-		return app.Usagef("name the frame by its ID, or use first")
+		return app.Usagef("the ID of the frame is missing: give the number of a held frame, or the word first")
 	case f.releaseAll && (n > 0 || len(args) > 1):
 		return app.Usagef("--release-all releases all frames: leave out the ID and other decisions")
 	}
@@ -209,6 +209,14 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 	return nil
 }
 
+// holder says why capture holds a frame: because of the named rule, or of the flag --intercept.
+func holder(rule string) string {
+	if rule == "intercept" {
+		return "capture because of --intercept"
+	}
+	return "capture because of the rule " + rule
+}
+
 // findHeld returns the held frame with an ID or, if id is "first", the one that has waited longest.
 func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
 	if id == "first" {
@@ -219,7 +227,7 @@ func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: use a number, or first", id)
+		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: give the number of a held frame, or the word first", id)
 	}
 	for _, f := range frames {
 		if f.ID == n {
@@ -243,7 +251,7 @@ func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 			name = h.URL
 		}
 		left := time.Until(h.Until).Round(time.Second)
-		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s; capture forwards the frame unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), h.Rule, left); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s; capture forwards the frame unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), holder(h.Rule), left); err != nil {
 			return err
 		}
 	}
