@@ -111,7 +111,7 @@ const maxRelated = 4
 
 // answersVerb is the text for the relation of an upstream stream to the client requests that it answered.
 // It is printed once for several requests.
-const answersVerb = "answers "
+const answersVerb = "used to answer "
 
 // editedText returns "edited" for an exchange that a rewriting rule changed; "" for others.
 func editedText(l *contract.Exchange) string {
@@ -151,7 +151,7 @@ func relationText(id int64, r contract.Relation) string {
 	case r.Kind == captures.HandshakeOf:
 		return fmt.Sprintf("handshake of #%d", r.Exchange)
 	case r.Kind == captures.FrontEndOf && own:
-		return "answered by " + target
+		return "answer comes from " + target
 	case r.Kind == captures.FrontEndOf:
 		return fmt.Sprintf(answersVerb+"#%d", r.Exchange)
 	case own:
