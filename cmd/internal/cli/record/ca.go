@@ -30,8 +30,8 @@ func caCommand(a *app.App) *cobra.Command {
 		Example: "  unwire ca\n  unwire ca install --dry-run\n  unwire ca export -o unwire-ca.pem",
 		Long: `unwire has a local certificate authority (CA), which signs the certificates of
 unwire's proxy. ca prints the path of the CA's certificate. unwire creates the CA when
-it first needs it. The CA's private key never leaves the CA's folder, which only you can
-read.
+a command first needs the CA. The CA's private key never leaves the CA's folder, which
+only you can read.
 
 A command that 'unwire capture' runs trusts the CA, because capture sets environment
 variables for it. Other programs trust the CA only if you add its certificate to a trust
@@ -190,7 +190,7 @@ store of the Java installation in JAVA_HOME or PATH.`,
 	}
 	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "trust store to change: system, nss or java; separate several by commas")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print which files would be written and which commands would be run, without doing it")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print which files would be written and which commands would be run, but change nothing")
 	return cmd
 }
 

@@ -58,9 +58,9 @@ as in .proto files (snake_case).
 
 With --descriptor-set, align writes the found fields as a descriptor set, which the
 commands of 'unwire schema' can read. The names of message types come from --proto or
-from the definitions in the capture. If neither contains a type, align makes its name
-from the method and the field numbers, like 'unwire schema infer'. The exit status is 3
-if align found no pair.`,
+from the definitions in the capture. For a type that neither contains, align makes a
+name from the method and the field numbers, like 'unwire schema infer'. The exit status
+is 3 if align found no pair.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -121,7 +121,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return err
 	}
 	for _, s := range report.Skipped {
-		a.Say("skipped: %s", s)
+		a.Say("align did not compare the messages %s", s)
 	}
 	for _, s := range report.Differ {
 		a.Say("the messages %s contain different data, so align compares only values that occur in one field of each message", s)

@@ -160,7 +160,7 @@ class Client {
   // execute answers a tool call and closes it, as the CLI does.
   async execute({ id, execId, message }, send) {
     if (message.case !== "readArgs") {
-      say(`agent   tool call ${id}: not one that this client knows`);
+      say(`agent   tool call ${id}: not supported by this client`);
       send({ execClientControlMessage: { throw: { id, error: "the demo's client only reads files" } } });
       return;
     }
