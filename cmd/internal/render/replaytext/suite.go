@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/replay/suite"
@@ -58,7 +59,7 @@ func Failures(o *suite.Outcome) []string {
 		return []string{fmt.Sprintf("exchange %d, sent before the experiment: %s", first.Exchange, Comparison(first.Result))}
 	}
 	if o.Err != nil {
-		return []string{o.Err.Error()}
+		return []string{app.PlainText(o.Err)}
 	}
 	return append([]string{}, o.Failed...)
 }
