@@ -108,7 +108,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	// For streaming methods, the handler starts before the message is parsed.
 	switch allowed := !p.Live || all.AllowExecute; {
 	case all.ClientStreams && !allowed:
-		p.Effects = append(p.Effects, "none: each request would start the handler of this client-streaming method, so unwire sends nothing without --allow-execute")
+		p.Effects = append(p.Effects, "none, because unwire sends no request: each request would start the handler of this client-streaming method; --allow-execute allows this")
 		return p, nil
 	case all.ClientStreams:
 		p.Effects = append(p.Effects, "each request starts the handler of this client-streaming method, which gets no message")

@@ -101,7 +101,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify F.uwc [ID]",
-		Short: "Test the definitions of requests with the parse errors of a server",
+		Short: "Check with a server whether .proto definitions of requests are right",
 		Long:  verifyHelp,
 		Example: `  unwire replay verify --proto proto/ F.uwc
   unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
