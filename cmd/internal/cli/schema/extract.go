@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -168,7 +169,7 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	}
 	if x.total == 0 {
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
-			"unwire searched for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for protobuf descriptors in "+formatNames())
+			"unwire searched for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for protobuf descriptors in files of these types: "+formatNames())
 	}
 
 	// Another input may declare the type that a reference of one input names, so report only the references that are
@@ -236,7 +237,12 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 // the JSON output lists these elements.
 func (x *extraction) reportUnresolved(u model.Unresolved) {
 	if !x.asJSON {
-		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
+		text := fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)
+		// The element of a file that was not read is the file.
+		if reason, ok := strings.CutPrefix(u.Reason, "not read: "); ok && u.Element == path.Base(u.Place.File) {
+			text = fmt.Sprintf("skipped %s: %s", u.Place, reason)
+		}
+		x.Say("unwire: %s", term.Clean(text))
 	}
 }
 
