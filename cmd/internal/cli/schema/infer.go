@@ -74,7 +74,7 @@ names of packages come from the URLs of the calls. With --raw, each INPUT is not
 capture, but a file with one serialized message, and all messages have the same type. An
 INPUT @LIST means all files whose names are in the file LIST, one on each line.
 
-infer calls field 7 field_7. If the values suggest a name, infer uses this name instead,
+infer names a field after its number: field_7 is the field 7. If the values suggest a name, infer uses this name instead,
 such as url, and marks it with a comment; with --numbered, infer does not suggest names.
 The comment of a field says how often the field occurred. If several types are possible,
 the comment lists them. With --verbose, the comment also contains the probability of the
