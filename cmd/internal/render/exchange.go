@@ -75,7 +75,13 @@ func exchangeFacts(at conversation.Resolved) string {
 	if text := programText(at.Process); text != "" {
 		fmt.Fprintf(&b, " · %s", term.Clean(text))
 	}
-	fmt.Fprintf(&b, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
+	switch {
+	case at.Server != "":
+		fmt.Fprintf(&b, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
+	case at.Client != "":
+		// unwire may have answered without a connection to the server.
+		fmt.Fprintf(&b, " · from %s", term.Clean(at.Client))
+	}
 	if at.TLS.Version != "" {
 		fmt.Fprintf(&b, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
 	}
@@ -143,7 +149,7 @@ func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call de
 	if ex.HTTP != "" || ex.Transport == captures.HTTP {
 		fmt.Fprintf(w, " · HTTP/%s", term.Clean(ex.HTTP))
 	}
-	fmt.Fprintf(w, "\n%s\n", out.Dim(arrowLegend))
+	fmt.Fprint(w, "\n"+out.Wrap(out.Dim(arrowLegend+fieldLegend)+"\n"))
 	Headers(out, w, "↑", "", ex.RequestHeaders)
 }
 
