@@ -193,8 +193,8 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 		return ""
 	}
 	a, b := list[0], list[1]
-	if strings.HasPrefix(a.Type, "timestamp-") || strings.HasPrefix(b.Type, "timestamp-") {
-		return "a value that is not a time between 2001 and 2065 would rule out the time"
+	if timestampOf(a) != "" || timestampOf(b) != "" {
+		return "a value that is not a time between 2001 and 2065 would rule out " + cmp.Or(timestampOf(a), timestampOf(b))
 	}
 	if isNumber(a.Kind) && isNumber(b.Kind) {
 		return NumberType(f, Judgement{Kind: a.Kind}, Use{}).ResolvedBy
@@ -209,16 +209,24 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 		case wire.KindMessage:
 			refute = append(refute, "a value that does not parse as a message would rule out message")
 		case wire.KindPacked:
-			refute = append(refute, "a value that does not parse as such numbers rules out "+r.Type)
+			refute = append(refute, "a value that does not parse as "+r.Type+" would rule it out")
 		}
 	}
 	switch {
 	case len(refute) == 0:
 		return ""
 	case f.Occurs < 10:
-		refute = append(refute, "more samples")
+		refute = append(refute, "or more values of this field")
 	}
 	return strings.Join(refute, "; ")
+}
+
+// timestampOf returns the type of r if it is a timestamp, and otherwise "".
+func timestampOf(r Reading) string {
+	if strings.HasPrefix(r.Type, "timestamp-") {
+		return r.Type
+	}
+	return ""
 }
 
 // isNumber reports whether k is a kind of number.
