@@ -101,7 +101,11 @@ func DifferenceCount(list []query.Comparison) string {
 	text += " (--show-ignored lists them"
 	// Times differ in every run, but they may also be the content.
 	if n := ignoredTimes(list); n > 0 {
-		text += fmt.Sprintf("; times among them: %d, which --volatile counts as differences", n)
+		are := "of these is a time"
+		if n > 1 {
+			are = "of these are times"
+		}
+		text += fmt.Sprintf("; %d %s, and --volatile counts times as differences", n, are)
 	}
 	return text + ")"
 }
