@@ -204,9 +204,22 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 	if d.Action == "release-all" {
 		a.Say("released %s", app.Counted(d.Frames, "frame"))
 	} else {
-		a.Say("frame %d: %s", d.ID, d.Action)
+		a.Say("frame %d: %s", d.ID, decidedText(d.Action))
 	}
 	return nil
+}
+
+// decidedText says what capture does with a frame after a decision.
+func decidedText(action string) string {
+	switch action {
+	case "release":
+		return "forwarded unchanged"
+	case "drop":
+		return "discarded"
+	case "replace":
+		return "changed and forwarded"
+	}
+	return action
 }
 
 // holder says why capture holds a frame: because of the named rule, or of the flag --intercept.
