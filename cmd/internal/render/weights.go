@@ -76,7 +76,7 @@ var featureTexts = map[string]string{
 	"single beside a stream":         "single frame next to long stream",
 	"headline":                       "one short line, like a title",
 	"longest text":                   "the server's longest text",
-	"pieces are lines":               "pieces that end lines",
+	"pieces are lines":               "each piece is a whole line",
 	"beside a file path":             "next to a file path",
 	"beside JSON":                    "next to JSON",
 	"beside an id":                   "next to an identifier",
