@@ -24,14 +24,14 @@ func extractFitCommand(a *app.App) *cobra.Command {
 		Use:   "fit LABELS",
 		Short: "Improve how 'unwire chat' assigns roles to texts, from your corrections",
 		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by a
-weighted sum of the text's features. 'unwire chat --label' stores true roles of texts in
-a labels file. fit computes new weights from this file by multinomial logistic
-regression. The weights begin with the built-in weights, or with those of --start, and
-change only where the labels give a reason. For example, the weights of a feature do not
-change if no text in the labels file has this feature. fit prints the number of texts
-whose role is right with the old weights, and the number with the new weights. fit also
-prints the result of a cross-validation, which is the accuracy that you can expect for
-similar captures.`,
+weighted sum of the text's features. If a role is wrong, 'unwire chat --label' stores the
+true role in a labels file. fit computes new weights from this file by multinomial
+logistic regression. The weights begin with the built-in weights, or with those of
+--start, and change only where the labels give a reason. For example, the weights of a
+feature do not change if no text in the labels file has this feature. fit prints how
+many percent of the labelled texts get the right role with the old and with the new
+weights. fit also prints the result of a cross-validation, which is the accuracy that
+you can expect for similar captures.`,
 		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
 		Args:    app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
