@@ -193,8 +193,8 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 		return ""
 	}
 	a, b := list[0], list[1]
-	if timestampOf(a) != "" || timestampOf(b) != "" {
-		return "a value that is not a time between 2001 and 2065 would rule out " + cmp.Or(timestampOf(a), timestampOf(b))
+	if strings.HasPrefix(a.Type, "timestamp-") || strings.HasPrefix(b.Type, "timestamp-") {
+		return "a value that is not a time between 2001 and 2065 would rule out the timestamp"
 	}
 	if isNumber(a.Kind) && isNumber(b.Kind) {
 		return NumberType(f, Judgement{Kind: a.Kind}, Use{}).ResolvedBy
@@ -219,14 +219,6 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 		refute = append(refute, "or more values of this field")
 	}
 	return strings.Join(refute, "; ")
-}
-
-// timestampOf returns the type of r if it is a timestamp, and otherwise "".
-func timestampOf(r Reading) string {
-	if strings.HasPrefix(r.Type, "timestamp-") {
-		return r.Type
-	}
-	return ""
 }
 
 // isNumber reports whether k is a kind of number.
