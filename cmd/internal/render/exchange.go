@@ -64,8 +64,8 @@ func exchangeFacts(at conversation.Resolved) string {
 	if at.HTTP != "" || at.Transport == captures.HTTP {
 		fmt.Fprintf(&b, " · HTTP/%s", term.Clean(at.HTTP))
 	}
-	if at.Transport == captures.HTTP {
-		fmt.Fprintf(&b, " · HTTP status %d", at.Status)
+	if status := statusText(at.Status, at.Transport); status != "" {
+		fmt.Fprintf(&b, " · HTTP status %s", status)
 	}
 	if at.Code != "" {
 		fmt.Fprintf(&b, " · code %s", term.Clean(at.Code))

@@ -30,7 +30,7 @@ var listed = []struct {
 	{term.Column{Name: "PROTOCOL", Drop: 3}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
 	{term.Column{Name: "CODEC", Drop: 8}, false, func(l *contract.Exchange) string { return l.Codec }},
 	{term.Column{Name: "HTTP", Drop: 9}, false, func(l *contract.Exchange) string { return httpText(l.HTTP) }},
-	{term.Column{Name: "HTTP STATUS", Drop: 10}, false, statusText},
+	{term.Column{Name: "HTTP STATUS", Drop: 10}, false, func(l *contract.Exchange) string { return statusText(l.Status, l.Transport) }},
 	{term.Column{Name: "CODE"}, false, Ending},
 	{term.Column{Name: "FRAMES", On: term.Drawn, Drop: 1}, false, framesText},
 	{term.Column{Name: "FRAMES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesUp) }},
@@ -94,13 +94,13 @@ func httpText(version string) string {
 	return "HTTP/" + version
 }
 
-// statusText returns the HTTP status that the server sent: "none" if it sent no response, and "" if the exchange is
-// not HTTP.
-func statusText(l *contract.Exchange) string {
+// statusText returns the HTTP status that the server sent on a transport: "none" if it sent no response, and "" if
+// the exchange is not HTTP.
+func statusText(status int, transport captures.Transport) string {
 	switch {
-	case l.Status != 0:
-		return strconv.Itoa(l.Status)
-	case l.Transport == captures.HTTP:
+	case status != 0:
+		return strconv.Itoa(status)
+	case transport == captures.HTTP:
 		return "none"
 	}
 	return ""
