@@ -27,6 +27,7 @@ func Contents(out *term.Output, list []compare.Listing) error {
 	rows := make([][]string, len(list))
 	for i, l := range list {
 		size, request, response := strconv.Itoa(l.Size), "", ""
+		contains := cmp.Or(l.Type, size)
 		if unit := partsOf[string(l.Kind)]; unit != "" {
 			size = app.Counted(l.Size, unit)
 		}
@@ -34,7 +35,7 @@ func Contents(out *term.Output, list []compare.Listing) error {
 			size = ""
 			request, response, _ = strings.Cut(withoutPackages(l.Type), " -> ")
 		}
-		rows[i] = []string{string(l.Kind), l.Element, size, request, response, cmp.Or(l.Type, size), l.File}
+		rows[i] = []string{string(l.Kind), l.Element, size, request, response, contains, l.File}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "KIND"},
