@@ -74,7 +74,7 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 		}
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. role %s, score %.2f, %s: %s\n", c.Rank, c.Role, c.Score, Source(c.Dir, c.Path, c.Frames),
 			term.Cut(`"`+term.Clean(c.Text)+`"`, 60))))
-		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      reasons: "+Reasons(c.Reasons, 4)+"\n"), "\n")))
+		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      points for this role: "+Reasons(c.Reasons, 4)+"\n"), "\n")))
 	}
 	fmt.Fprintln(w)
 }

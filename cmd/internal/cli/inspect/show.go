@@ -84,7 +84,7 @@ func showCommand(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of each field, in hex; show truncates long values")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each message when it is recorded, until the exchange ends; without an ID, print the messages of all exchanges")
-	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; if 'unwire serve' recorded the capture, also print the messages between serve and the upstream for this request")
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; for an exchange that 'unwire serve' recorded, also print the messages that serve exchanged with its upstream server for this exchange")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string, reads the field PATH as this type (down:1.2:string: only in messages of the server). For connections without HTTP, --as instead selects how to divide the bytes into messages: "+app.SplittingNames)
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types of fields that you chose with --as, and that the capture stores")

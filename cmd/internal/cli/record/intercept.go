@@ -31,8 +31,8 @@ message in your editor ($VISUAL or $EDITOR), and forwards the edited message. --
 --add, --del and --retype change fields of the message, as in 'unwire replay', and forward
 the message. --data forwards other data instead of the message.
 
-If you write the word first instead of a number as ID, intercept selects the message that
-capture has held for the longest time. If you make no decision about a message, capture
+ID is the number of a message, or the word "first" for the message that capture has held
+for the longest time. If you make no decision about a message, capture
 forwards it unchanged after the time in capture's flag --hold-time, or when capture ends.`
 
 const interceptExamples = `  unwire intercept cli.uwc
