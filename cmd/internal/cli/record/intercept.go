@@ -32,8 +32,8 @@ message in your editor ($VISUAL or $EDITOR), and forwards the edited message. --
 the message. --data forwards other data instead of the message.
 
 ID is the number of a message, or the word "first" for the message that capture has held
-for the longest time. If you make no decision about a message, capture
-forwards it unchanged after the time in capture's flag --hold-time, or when capture ends.`
+for the longest time. If you make no decision about a message, capture forwards it
+unchanged after the time in capture's flag --hold-time, or when capture ends.`
 
 const interceptExamples = `  unwire intercept cli.uwc
   unwire intercept cli.uwc --wait 1m
