@@ -86,7 +86,7 @@ func (p *planner) checkLost() error {
 		if !ok {
 			continue
 		}
-		text := fmt.Sprintf("client frame %d contains %q in its field %s; in the recording, an earlier answer issued this value in its field %s, but the live answer does not contain it", f.Seq, word, path, from)
+		text := fmt.Sprintf("client frame %d contains %q in its field %s; this value came from an earlier recorded answer (field %s), but the live answer does not contain it", f.Seq, word, path, from)
 		if !f.Edited {
 			return fmt.Errorf("replay: exchange %d: %w: %s; set the live value with --set", p.shown.Exchange, live.ErrUncertain, text)
 		}

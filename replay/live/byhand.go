@@ -39,7 +39,7 @@ type Answer struct {
 func ParseAnswer(text string) (a Answer, err error) {
 	a = Answer{From: edit.FirstFrame, text: text}
 	fail := func(err error) (Answer, error) {
-		return a, fmt.Errorf("--answer %q: %w; write FIELD=@%s/FIELD, such as 2=@%[3]s/1.3, or with frame numbers @2 FIELD=@%[3]s/4/FIELD", text, err, captures.Down)
+		return a, fmt.Errorf("--answer %q: %w; write FIELD=@%s/FIELD, such as 2=@%[3]s/1.3, or, to select frames by number, @2 FIELD=@%[3]s/4/FIELD", text, err, captures.Down)
 	}
 	var rest string
 	if a.Frame, rest, err = edit.CutFrame(text); err != nil {
@@ -50,7 +50,7 @@ func ParseAnswer(text string) (a Answer, err error) {
 	}
 	from, ok := strings.CutPrefix(rest, "=@"+captures.Down.String()+"/")
 	if !ok || len(a.path) == 0 {
-		return fail(errors.New("after =, name the field of the server that contains the new value"))
+		return fail(errors.New("FIELD=@down/ is missing"))
 	}
 
 	// Without the number of a frame, the value comes from the last earlier frame down that has the path.

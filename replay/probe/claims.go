@@ -156,9 +156,9 @@ func (f *Field) refutes(want shape) bool {
 // openLabel describes what the probe could not determine about the label of the field.
 func (f *Field) openLabel() string {
 	if f.Class == Message && !f.NoMap {
-		return "whether it is repeated, or a map"
+		return "whether the field is repeated, or a map"
 	}
-	return "whether it is repeated"
+	return "whether the field is repeated"
 }
 
 // describe describes, as far as known, how the server parses the field.

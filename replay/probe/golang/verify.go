@@ -98,7 +98,7 @@ func (v *verifier) texts(ctx context.Context) error {
 		switch {
 		case c.IsText:
 			c.Decide(probe.Confirmed, "the server parses the field as string")
-			c.Open = "whether it is repeated"
+			c.Open = "whether the field is repeated"
 		default:
 			c.Decide(probe.Confirmed, "the server parses the field as a message with a string in field 1, like an entry of a map with string keys")
 			c.Open = "whether it is a map, and the types of its keys and values"
@@ -137,8 +137,8 @@ func (v *verifier) canEnd() bool { return v.poison != nil || v.server.end != nil
 func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
 		above.Cite(v.server.Requests, "answer to invalid UTF-8 in field %s: %s", path, a.Quoted())
-		above.Decide(probe.Confirmed, "the server parses the field as a message, because it checks a string inside")
-		above.Open = "whether it is repeated"
+		above.Decide(probe.Confirmed, "the server parses the field as a message: it rejects invalid UTF-8 in a string inside")
+		above.Open = "whether the field is repeated"
 	}
 }
 
@@ -214,7 +214,7 @@ func (v *verifier) messages(ctx context.Context) error {
 			continue
 		}
 		c.Decide(probe.Confirmed, "the server parses the field as a message: it rejects illegal tags inside")
-		c.Open = "whether it is repeated"
+		c.Open = "whether the field is repeated"
 		if c.Descriptor.IsMap() {
 			c.Open = "whether it is a map, and the types of its keys and values"
 		}

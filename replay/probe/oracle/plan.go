@@ -108,7 +108,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	// For streaming methods, the handler starts before the message is parsed.
 	switch allowed := !p.Live || all.AllowExecute; {
 	case all.ClientStreams && !allowed:
-		p.Effects = append(p.Effects, "none, because unwire sends no request: each request would start the handler of this client-streaming method; --allow-execute allows this")
+		p.Effects = append(p.Effects, "none: without --allow-execute, unwire sends no request for this client-streaming method, because each request would start its handler")
 		return p, nil
 	case all.ClientStreams:
 		p.Effects = append(p.Effects, "each request starts the handler of this client-streaming method, which gets no message")
@@ -165,11 +165,11 @@ func (p *Plan) Text() string {
 	}
 	fmt.Fprintf(&b, "; the first request has %d bytes\n", len(p.Body))
 	for _, s := range p.Steps {
-		server := "if the server is " + string(s.Runtime)
-		if s.Runtime == probe.Unknown {
-			server = "with every server"
+		server := ""
+		if s.Runtime != probe.Unknown {
+			server = "if the server is " + string(s.Runtime) + ", "
 		}
-		fmt.Fprintf(&b, "%s, probe can find: %s\n  number of requests: %s\n", server, s.Tells, s.Requests)
+		fmt.Fprintf(&b, "%sprobe can find: %s\n  number of requests: %s\n", server, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
 		fmt.Fprintf(&b, "possible effect on the server: %s\n", e)

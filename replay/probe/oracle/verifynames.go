@@ -14,7 +14,7 @@ import (
 )
 
 // nameNotAsked is the remark on a confirmed field whose name was not tested.
-const nameNotAsked = "its name, which unwire did not test"
+const nameNotAsked = "the field's name, which unwire did not test"
 
 // verifyNames verifies the names and types of confirmed fields by the errors of the server's JSON
 // parser, if VerifyOptions.AskNames is set. Otherwise it adds a remark that the names are unverified.

@@ -26,7 +26,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.proto, "proto", "", ".proto definitions with the field names that you use in PATH (default: the definitions in the capture, else the built-in definitions)")
 	flags.StringVar(&f.codec, "codec", "", "send the request as json or proto; replay converts the captured messages with the .proto definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: send the JSON message in this file; for requests that no definitions describe")
-	flags.Var(&answerFlag{&f.answers}, "answer", "replace a captured value of the server, such as an ID, that the client sends back: the field at the first PATH of a client message gets the value that the server now sends at the second PATH; to select messages, write '@FRAME PATH=@down/FRAME/PATH'")
+	flags.Var(&answerFlag{&f.answers}, "answer", "copy a value, such as an ID, from the server's new answer into the request: the first PATH is a field of the request, the second a field of the answer; to select messages by number, write '@FRAME PATH=@down/FRAME/PATH'")
 	flags.Var(&patchFlag{&f.edits}, "patch", "apply the edits in this file; each line is one edit, such as 'set 1.2=x'")
 	flags.StringVar(&f.edit, "edit", "", "open the first message of the client as text in $VISUAL or $EDITOR, and send the edited message; with --edit=@N, open the message N of the client instead (the first is 0)")
 	flags.Lookup("edit").NoOptDefVal = "first"
@@ -38,7 +38,7 @@ func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.after, "after", nil, "first send these exchanges (their numbers, such as 1,2) again, and use the IDs in their new answers in this request; with auto, replay finds the exchanges that issued the IDs")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice; then ignore differences in all fields in which the two answers differ")
 	flags.BoolVar(&f.refresh, "refresh", false, "first send a request that exchanges the API key for a token; the API key is in "+credential.EnvAPIKey+" or comes from --credentials")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "for the agent API whose definitions are built into unwire: this API has different hosts with and without privacy mode; send the request to the host for the mode that its headers name")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "choose the server by the privacy setting in the request's headers; only for the AI agent API whose definitions are built into unwire, which has one host for users with privacy mode and one for other users")
 }
 
 // credentialFlags adds the flags that choose the source of credentials.

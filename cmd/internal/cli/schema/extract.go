@@ -253,7 +253,7 @@ func nothingLookedAt(src *extract.Source) error {
 	}
 	switch src.Skipped {
 	case 0:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s contains no files", src.Input), "give files, or a folder or archive of files")
+		return app.Fail(app.ExitInput, fmt.Errorf("the input %s contains no files", src.Input), "give files, or a folder or archive of files")
 	case 1:
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: unsupported file type", src.Input), "supported types: "+formatNames()+"; 'unwire schema extract --help' describes them")
 	default:

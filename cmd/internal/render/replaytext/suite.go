@@ -32,7 +32,7 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 			{Name: "VERDICT"},
 			{Name: "DURATION", Right: true, Drop: 1},
 			{Name: "DETAILS", Shorten: term.End, Min: 20},
-		}, Detail: func(i int) bool { return !lines[i].OK }})
+		}, Detail: func(i int) bool { return !lines[i].OK }, Legend: suiteLegend})
 	case "junit":
 		return junit(out, lines)
 	}
@@ -51,6 +51,9 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 	}
 	return nil
 }
+
+// suiteLegend explains the columns RESULT and VERDICT.
+const suiteLegend = "(RESULT: ok if the expectations are met; VERDICT: the new answer compared with the captured one)"
 
 // Failures describes the expectations of an experiment that were not met, or why the experiment did not
 // run; empty if it succeeded.
