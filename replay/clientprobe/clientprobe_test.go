@@ -292,7 +292,7 @@ func TestResume(t *testing.T) {
 	p.Budget = 7
 	r := probe(t, p)
 	closeJournal()
-	if r.Complete || !strings.Contains(r.Stopped, "the limit for runs or time is reached: 7 runs") || r.Runs != 7 {
+	if r.Complete || !strings.Contains(r.Stopped, "the limit is reached after 7 runs (--budget)") || r.Runs != 7 {
 		t.Errorf("%+v", r)
 	}
 

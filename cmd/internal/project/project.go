@@ -154,7 +154,7 @@ func (f *File) Summary() string {
 	switch f.Profile {
 	case "":
 	case "none":
-		add("no profile")
+		add("profile none")
 	default:
 		add("profile %s", f.Profile)
 	}

@@ -59,7 +59,11 @@ func exchangeFacts(at conversation.Resolved) string {
 	fmt.Fprintf(&b, "exchange %d · %s", at.ID, at.Protocol)
 	// Facts that are unknown are left out, so each has its condition.
 	if at.Codec != "" {
-		fmt.Fprintf(&b, " (%s)", term.Clean(at.Codec))
+		codec := at.Codec
+		if codec == mixedCodec {
+			codec = "messages in several formats"
+		}
+		fmt.Fprintf(&b, " (%s)", term.Clean(codec))
 	}
 	if at.HTTP != "" || at.Transport == captures.HTTP {
 		fmt.Fprintf(&b, " · HTTP/%s", term.Clean(at.HTTP))
@@ -107,7 +111,7 @@ func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("hint: %s\n", f.Remedy)))
 	}
 	if at.Message != "" {
-		fmt.Fprint(w, out.Wrap(fmt.Sprintf("message: %s\n", term.Clean(at.Message))))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("status message: %s\n", term.Clean(at.Message))))
 	}
 	if at.Exchange != nil && decode.AnsweredInGRPC(&at.Exchange.Exchange) {
 		fmt.Fprint(w, out.Wrap("hint: "+decode.GRPCInsteadOfConnect+"\n"))
@@ -159,7 +163,7 @@ func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, m
 	Headers(out, w, "↓", "trailer ", ex.ResponseTrailers)
 	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), durationText(ex.Duration))))
 	if message != "" {
-		fmt.Fprintf(w, "message: %s\n", term.Clean(message))
+		fmt.Fprintf(w, "status message: %s\n", term.Clean(message))
 	}
 }
 

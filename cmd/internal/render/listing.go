@@ -48,10 +48,16 @@ var listed = []struct {
 	{term.Column{Name: "REASON", Shorten: term.End, Min: 16, Drop: 3}, true, func(l *contract.Exchange) string { return l.Error }},
 }
 
+// mixedCodec is the codec of an exchange whose messages have different codecs.
+const mixedCodec = "mixed"
+
 // Exchanges prints exchanges as a table.
 func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	processes := haveSeveralProcesses(lines)
 	t := term.Table{Rows: make([][]string, len(lines)), Legend: "(" + arrows + ")"}
+	if slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.Codec == mixedCodec }) {
+		t.Legend = "(↑ from the client, ↓ from the server; " + mixedCodec + ": messages with different codecs)"
+	}
 	for _, c := range listed {
 		switch {
 		case c.Name == "PROCESS" && !processes:
@@ -244,7 +250,7 @@ func joinedText(l *contract.Exchange) string {
 	case 0:
 		return ""
 	case l.ID:
-		return "split over " + app.Counted(len(l.Parts), "call")
+		return "consists of " + app.Counted(len(l.Parts), "exchange")
 	}
 	return fmt.Sprintf("part of exchange %d", l.Joined)
 }

@@ -177,7 +177,11 @@ func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Add
 		if what == removeBoth {
 			what = string(captures.TextNote)
 		}
-		a.Say("unwire: %s has no %s", term.Clean(at.String()), what)
+		name := at.String()
+		if place.Path != "" {
+			name += "/" + place.Path
+		}
+		a.Say("unwire: %s has no %s", term.Clean(name), what)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func mockCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
-	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how to answer a request when mock has already used all recorded calls that are equally similar to it: cycle (start again with the first call), last (use the last call again) or never (answer with an error)")
+	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how to answer further requests after mock has used each of the most similar recorded calls once: cycle (start again with the first of them), last (use the last of them again) or never (answer with an error)")
 	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "answer a request with an error if all recorded requests are less similar to it than N; N is from 0 to 1, and 1 means equal")
 	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "in a stream, wait at most this time for the next message of the client")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each request")

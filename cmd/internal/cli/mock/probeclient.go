@@ -82,9 +82,9 @@ these variables then reaches real servers; probe-client reports this. In ARGS, t
 CMD has a new home folder in each run, and its stdin is empty.
 
 Some servers ask their clients to run shell commands. If CMD is such a client, CMD runs
-the commands in the recorded answers, again in each run. For the agent API whose
-definitions are built into unwire, probe-client does not change messages that contain
-commands, unless you give --allow-execute.
+the commands in the recorded answers, again in each run. unwire contains the definitions
+of one such API, the API of an AI coding agent. In answers of this API, probe-client
+does not change messages that contain commands, unless you give --allow-execute.
 
 With --dry-run, probe-client does not run CMD, but prints the fields that it would
 change, and the number of runs. With --journal FILE, probe-client writes the result of
@@ -233,7 +233,7 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
-	a.Say("probe-client would edit %s in %s of CMD, if CMD makes all recorded calls; with repeated runs, probe-client would run CMD at most %d times. --dry-run did not run CMD", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
+	a.Say("probe-client would edit %s in %s of CMD, if CMD makes all recorded calls, and would repeat each run in which an edit has an effect; it runs CMD at most %d times in total. Because of --dry-run, it did not run CMD", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
 	saySkipped(a, plan.Skipped, plan.Warnings)
 	return nil
 }

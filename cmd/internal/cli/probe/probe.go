@@ -208,7 +208,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of the names of enum values that probe tries, such as a file (see --names); if the source is .proto definitions, probe also tries their message types in fields of type Any")
 	flags.StringArrayVar(&f.settle, "settle", nil, "test only fields whose type is not certain: those that are ambiguous in this evidence file of 'schema infer'; or give --settle twice, with two definitions, to test the fields in which they differ")
 	flags.StringVar(&f.typ, "type", "", "with --settle: full name of the type of the request, as in the files of --settle (default: the request type of the method)")
-	flags.StringSliceVar(&f.known, "known", nil, "with --names: JSON names of fields that the request has, and that are not float or double; with a wrong value in such a field, probe makes the server reject a request")
+	flags.StringSliceVar(&f.known, "known", nil, "with --names: JSON names of fields that certainly exist (no float or double fields); probe puts a wrong value into such a field, so that the server rejects the request instead of executing the method")
 	flags.BoolVar(&f.refine, "refine", false, "also find whether a field is string or bytes, with one more request for each field; this works if the server checks the UTF-8 of strings")
 	flags.StringVar(&f.proto, "proto", "", "with --names=builtin: .proto files with the field names that probe tries (default: the definitions in the capture of --like, else the built-in definitions)")
 }

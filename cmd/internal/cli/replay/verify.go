@@ -142,7 +142,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.names, "ask-names", false, "also test the names of fields, with JSON requests; for servers written with connect-es, also give --known")
-	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of fields that certainly exist, but of no float or double fields; verify puts a wrong value into such a field, so that the server rejects the request instead of executing the method")
+	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of fields that certainly exist (no float or double fields); verify puts a wrong value into such a field, so that the server rejects the request instead of executing the method")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method; verify needs this for streaming methods on other machines, and for Go servers that accept any bytes in string fields")

@@ -29,9 +29,9 @@ give redact a secret that unwire did not recognize (--secret-env, --secret-file)
 recognizes secrets by the same rules as 'unwire capture'. redact also decodes protobuf
 messages, and replaces the fields that are known to contain secrets. In the copy,
 exchanges have the same numbers, times and results. redact also copies notes,
-definitions and the field types that you chose; it replaces secrets in notes. At the
-end, redact searches the copy for secrets, like 'unwire audit'. The exit status is 1 if
-the copy still contains secrets.
+definitions and the field types that you chose with 'unwire show --as'; it replaces
+secrets in notes. At the end, redact searches the copy for secrets, like 'unwire audit'.
+The exit status is 1 if the copy still contains secrets.
 
 redact cannot search some data for secrets; 'unwire audit' lists this data. redact does
 not copy it. If the copy of an exchange lacks data, 'unwire show' prints how many bytes
