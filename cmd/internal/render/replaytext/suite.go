@@ -53,7 +53,7 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 }
 
 // suiteLegend explains the columns RESULT and VERDICT.
-const suiteLegend = "(RESULT: ok if the expectations are met; VERDICT: the new answer compared with the captured one)"
+const suiteLegend = "(VERDICT: the new answer compared with the captured one; ok: as expected)"
 
 // Failures describes the expectations of an experiment that were not met, or why the experiment did not
 // run; empty if it succeeded.
