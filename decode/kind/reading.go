@@ -205,18 +205,18 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 	for _, r := range [...]Reading{a, b} {
 		switch r.Kind {
 		case wire.KindString:
-			refute = append(refute, "a value that is not UTF-8 would rule out string")
+			refute = append(refute, "a value that is not UTF-8 would rule out the type string")
 		case wire.KindMessage:
-			refute = append(refute, "a value that does not parse as a message would rule out message")
+			refute = append(refute, "a value that does not parse as a message would rule out the type message")
 		case wire.KindPacked:
-			refute = append(refute, "a value that does not parse as "+r.Type+" would rule it out")
+			refute = append(refute, "a value that does not parse as "+r.Type+" would rule out the type "+r.Type)
 		}
 	}
 	switch {
 	case len(refute) == 0:
 		return ""
 	case f.Occurs < 10:
-		refute = append(refute, "or more values of this field")
+		refute = append(refute, "more values of this field would also help")
 	}
 	return strings.Join(refute, "; ")
 }

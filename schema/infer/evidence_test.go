@@ -222,7 +222,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	})
 	t.Run("errors", func(t *testing.T) {
 		err := NewEvidence().Add("A", []byte{8, 1, 0xff})
-		if err == nil || !strings.Contains(err.Error(), "parsing stopped after 2 of 3 bytes") {
+		if err == nil || !strings.Contains(err.Error(), "not a protobuf message of type A: tag at 0x2: ") {
 			t.Errorf("%v", err)
 		}
 	})

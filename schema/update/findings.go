@@ -221,12 +221,14 @@ func sourceOfFields(fields []finding, request string) (*Source, error) {
 // describeLeft describes a field that cannot be declared, with the reason.
 func (f *finding) describeLeft() string {
 	// The field is named by its name, its number, or both.
-	field := "field " + f.Name
+	field := "field "
 	switch {
 	case f.Name == "":
 		field += itoa(int(f.Number))
 	case f.Number != 0:
-		field += " (" + itoa(int(f.Number)) + ")"
+		field += strconv.Quote(f.Name) + " (" + itoa(int(f.Number)) + ")"
+	default:
+		field += strconv.Quote(f.Name)
 	}
 	if f.Path != "" {
 		field += " in field " + f.Path

@@ -42,11 +42,11 @@ func forwardedFrame(w io.Writer, f *decode.Frame, view decode.View, v *query.Vie
 // Added prints data that rewriting rules forwarded although nothing was received, such as mock responses.
 func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*contract.Edited, v *query.Views) {
 	for _, e := range list {
-		dir := captures.Up
+		dir, sender := captures.Up, "client"
 		if e.Dir == captures.Down.String() {
-			dir = captures.Down
+			dir, sender = captures.Down, "server"
 		}
-		fmt.Fprintf(w, "%s  %s\n", Arrow(dir), out.Dim("(added by a rule; nothing was received)"))
+		fmt.Fprintf(w, "%s  %s\n", Arrow(dir), out.Dim("(the "+sender+" sent nothing)"))
 		forwarded(out, w, at, dir, e, v)
 	}
 }

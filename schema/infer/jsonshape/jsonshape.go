@@ -213,7 +213,7 @@ func (d Doc) Set() (*Set, error) {
 			// The key of a group must be one that groupOf returns.
 			member, value, found := strings.Cut(group, "=")
 			if group != "" && (!found || !slices.Contains(discriminators, member) || !kindText.MatchString(value)) {
-				return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q have the group %.80q, but the name of a group must be a JSON member such as type, and its value: type=ping", at, group)
+				return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q are grouped by %.80q, but must be grouped by a member that names the type of a message, such as type=ping for messages with \"type\": \"ping\"", at, group)
 			}
 			if err := s.checkShape(sh, 0); err != nil {
 				return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q, group %.80q: %w", at, group, err)

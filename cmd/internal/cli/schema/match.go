@@ -82,7 +82,7 @@ The exit status is 1 if no type fits.`,
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions with the message types that match tries (default: the definitions in the capture, else the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions; match compares the messages with the types in these definitions (default: the definitions in the capture, else the built-in definitions)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each path")
 	cmd.Flags().IntVar(&f.top, "top", 10, "print at most this many types; --json also prints all further types of rank 1")

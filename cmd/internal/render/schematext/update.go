@@ -59,7 +59,7 @@ func SourceRemark(r source.Remark) string {
 	case r.Unresolved != nil:
 		return fmt.Sprintf("%s: %s: %s", r.Unresolved.Place, r.Unresolved.Element, r.Unresolved.Reason)
 	}
-	return r.Source + ": the .proto files contain none of the messages that this source names. 'unwire align --proto DIR' takes the names of messages from the .proto files in DIR"
+	return r.Source + ": the .proto files contain none of the messages that this source names. Run 'unwire align' again with --proto and the folder of these .proto files; its output then contains their message names"
 }
 
 // UpdateSummary returns one line with the number of changes, .proto files and conflicts of an update. The
