@@ -51,6 +51,6 @@ func SeriesCount(s *query.Series) string {
 	for i := range s.Variations {
 		count[s.Variations[i].Class]++
 	}
-	return fmt.Sprintf("compared %d messages or exchanges, with %s. Varying: %d; different in every run, such as IDs and times: %d; constant: %d (--show-ignored lists constant fields, too)",
+	return fmt.Sprintf("compared %d messages or exchanges, with %s. Paths with varying values: %d; with IDs, times or tokens, which differ in every run: %d; with one constant value: %d (--show-ignored also lists these paths)",
 		s.Length, app.Counted(len(s.Variations), "field path"), count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

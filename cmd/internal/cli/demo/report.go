@@ -381,14 +381,14 @@ func (r *demoReport) changes(changes []diff.Change) {
 	sides := render.DiffOptions{A: "recording", B: "replay"}
 	shown, ignored := 0, 0
 	// The old and the new value share what the other columns leave of the line.
-	value := min(28, (r.width()-len("  ")-17-len("  ")-33-len("  ")-len(" > "))/2)
+	value := min(28, (r.width()-len("  ")-17-len("  ")-34-len("  ")-len(" > "))/2)
 	for _, c := range changes {
 		if c.Ignored != "" {
 			ignored++
 			continue
 		}
 		if shown++; shown <= most {
-			r.line(r.app.Out, fmt.Sprintf("%-17s  %-33s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), value), render.CutLine(orNone(c.New), value)))
+			r.line(r.app.Out, fmt.Sprintf("%-17s  %-34s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), value), render.CutLine(orNone(c.New), value)))
 		}
 	}
 	if shown > most {
