@@ -50,10 +50,10 @@ func WeightsFit(r *transcript.FitReport) string {
 // featureTexts describe, for people, the features whose names are too short to be understood. The names
 // themselves are fixed, because weights files and labels files contain them.
 var featureTexts = map[string]string{
-	"prior":                          "how frequent the role is",
+	"prior":                          "how frequent the role is in general",
 	"deltas of one text":             "pieces that continue one text",
 	"growing snapshots":              "each piece extends the last one",
-	"sent during the answer":         "client text during the answer",
+	"sent during the answer":         "sent by the client during the answer",
 	"separate values":                "several separate values",
 	"constant":                       "the same value in several frames",
 	"length":                         "length of the text",
@@ -73,7 +73,7 @@ var featureTexts = map[string]string{
 	"echo of the request":            "repeats a text of the client",
 	"precedes the answer":            "text before the answer",
 	"follows the thinking":           "text after the thinking",
-	"single beside a stream":         "single frame next to long stream",
+	"single beside a stream":         "one frame, next to a streamed text",
 	"headline":                       "one short line, like a title",
 	"longest text":                   "the server's longest text",
 	"pieces are lines":               "each piece is a whole line",
