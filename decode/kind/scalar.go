@@ -87,7 +87,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 			add("sint64", oddsZigzag, -4, "as sint64, the values would be enormous")
 		} else {
 			add("uint64", oddsUint, 1.2, "the values fill 64 bits")
-			add("sint64", oddsZigzag, zigzag, "the share of odd numbers, compared with zigzag encoding")
+			add("sint64", oddsZigzag, zigzag, "how well the share of odd numbers fits zigzag encoding")
 		}
 		return softmax(list)
 	}
@@ -118,7 +118,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		add("int64", oddsInt, 0, "any number fits")
 	}
 	add("uint64", oddsUint, 0, "no value is negative")
-	add("sint64", oddsZigzag, zigzag, "the share of odd numbers, compared with zigzag encoding")
+	add("sint64", oddsZigzag, zigzag, "how well the share of odd numbers fits zigzag encoding")
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) {
 		w := 5.0
 		if unit == "timestamp-s" {
