@@ -194,7 +194,7 @@ func OutdatedSummary(changes []contract.SchemaChange) string {
 		}
 	}
 	if n == 0 {
-		return "the definitions of --proto need no update because of these changes"
+		return "the definitions of --proto need no update for these changes"
 	}
 	return fmt.Sprintf("the definitions of --proto still describe the old version of %s; 'unwire schema update' updates the definitions", app.Counted(n, "changed element"))
 }
