@@ -83,7 +83,7 @@ var writingCaptures = []string{
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
-		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
+		Short:         "Record and decode Connect-RPC and protobuf traffic, and reconstruct .proto files",
 		Long:          "unwire records Connect, gRPC and HTTP traffic, and decodes the messages without a schema.\nFrom the messages, unwire reconstructs .proto files. unwire also sends recorded requests again,\nwith edits, and compares the answers.",
 		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
 		SilenceErrors: true,
@@ -114,6 +114,10 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// The errors of many flags begin with the name of the flag, which is then not repeated.
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.HasPrefix(invalid.Unwrap().Error(), "--"+invalid.GetFlag().Name+" ") {
+			err = invalid.Unwrap()
+		}
 		name := ""
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 			name = unknown.GetSpecifiedName()

@@ -117,9 +117,9 @@ capture as ./fit.`,
 	options.Alias(cmd.Flags(), "all", "empty")
 	cmd.Flags().IntVar(&f.top, "top", 8, "number of texts with their scores to print for each exchange; --json prints all texts")
 	cmd.Flags().StringVar(&f.weights, "weights", "", "file with the weights by which chat estimates roles, written by 'unwire chat fit' (default: the file that unwire.yaml names, else the built-in weights)")
-	cmd.Flags().StringArrayVar(&f.label, "label", nil, "correct the role of the text in the field PATH, such as 1.2=user, up/1.2=user (only if the client sent the text) or F.uwc#7=1.2=user (in exchange 7); chat appends the correction to the file of --labels; the roles are "+transcript.RoleList())
+	cmd.Flags().StringArrayVar(&f.label, "label", nil, "correct the role of the text in the field PATH, such as 1.2=user; up/1.2=user corrects only a text that the client sent, and F.uwc#7=1.2=user also names the exchange; chat appends the correction to the file of --labels; the roles are "+transcript.RoleList())
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "file to which --label appends the true roles of texts")
-	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which chat takes field names; with the word none, chat prints only field numbers (default: chat prints field names only in the details of errors; it uses the definitions in the capture, else the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which chat takes field names; with the word none, chat prints only field numbers (default: field numbers; but for the details of errors, field names from the definitions in the capture, else from the built-in definitions)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }

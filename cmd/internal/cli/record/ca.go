@@ -234,6 +234,7 @@ func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	}
 
 	// Show the steps before asking for a confirmation.
+	a.Say("unwire: steps that change the trust stores:")
 	for _, s := range steps {
 		fmt.Fprintln(a.Out, s)
 	}

@@ -36,8 +36,12 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
 		})
 	}
+	// The first files may have been uploaded or deleted.
 	where := f.Out
-	if len(files) > 1 {
+	switch {
+	case len(files) == 1:
+		where = files[0]
+	case len(files) > 1:
 		where = fmt.Sprintf("%s, %s to %s", app.Counted(len(files), "file"), files[0], files[len(files)-1])
 	}
 	if t.earlier == 0 {

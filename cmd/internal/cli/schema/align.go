@@ -124,7 +124,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		a.Say("align did not compare the messages %s", s)
 	}
 	for _, s := range report.Differ {
-		a.Say("the messages %s contain different data, so align compares only values that occur in one field of each message", s)
+		a.Say("the messages %s contain different data: align matches two of their fields only if both have the same value, and no other field has this value", s)
 	}
 	reportUnpaired(a, unpaired, f.unmatched)
 	a.Say("%s", schematext.AlignmentSummary(report))
