@@ -59,8 +59,8 @@ const long = `ui shows captures in a browser: exchanges (requests with their ans
 messages with their fields and bytes, inferred types with the reasons for them,
 conversations, .proto definitions, and the differences between two exchanges. F.uwc can
 be a folder of captures; without F.uwc, ui shows the captures in the working folder. ui
-also shows captures that are being recorded. 'unwire capture --ui' records a capture, and
-shows it at the same time.
+also shows captures that are being recorded. 'unwire capture --ui' records a capture,
+and shows it at the same time.
 
 ui listens on a loopback address, and opens the page in your browser. The URL of the
 page contains a random token. ui rejects requests without this token, requests from
