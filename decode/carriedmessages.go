@@ -34,7 +34,7 @@ func (m *Messages) Decode(carrier *Frame, data []byte, encoding string, err erro
 	s := m.s
 	f := Frame{Dir: carrier.Dir, Frame: envelope.Frame{Len: len(data), Raw: data, Data: data, Partial: carrier.Partial, Err: carrier.Err}}
 	if err != nil {
-		f.Err = fmt.Errorf("%s frame %d: %w", carrier.Dir, carrier.Seq, err)
+		f.Err = fmt.Errorf("%s frame %d: %w", carrier.Dir.Sender(), carrier.Seq, err)
 		return f
 	}
 	f.Encoding = encoding
@@ -43,12 +43,12 @@ func (m *Messages) Decode(carrier *Frame, data []byte, encoding string, err erro
 	if s.inflated+int64(len(data)) > s.o.MaxTotal && len(data) > keptOfTooLarge {
 		f.Data = bytes.Clone(data[:keptOfTooLarge])
 		f.Raw = f.Data
-		f.Err = fmt.Errorf("%s frame %d: %w of %d bytes", carrier.Dir, carrier.Seq, errTotal, s.o.MaxTotal)
+		f.Err = fmt.Errorf("%s frame %d: %w of %d bytes", carrier.Dir.Sender(), carrier.Seq, errTotal, s.o.MaxTotal)
 		return f
 	}
 	s.inflated += int64(len(data))
 	if s.nodes >= s.o.MaxNodes {
-		f.Err = fmt.Errorf("%s frame %d: %w of %d", carrier.Dir, carrier.Seq, errNodes, s.o.MaxNodes)
+		f.Err = fmt.Errorf("%s frame %d: %w of %d", carrier.Dir.Sender(), carrier.Seq, errNodes, s.o.MaxNodes)
 		return f
 	}
 

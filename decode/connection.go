@@ -203,7 +203,7 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	case len(data) >= 2:
 		f.Close.Code, f.Close.Reason = int(binary.BigEndian.Uint16(data)), strings.ToValidUTF8(string(data[2:]), "\uFFFD")
 	case len(data) == 1:
-		f.Err = fmt.Errorf("close frame at %#x: the payload has 1 byte, but a close code needs 2", offset)
+		f.Err = fmt.Errorf("close frame at offset %#x: the payload has 1 byte, but a close code needs 2", offset)
 	}
 	return f
 }
@@ -349,7 +349,7 @@ func (s *Stream) interpretMessage(f *Frame) {
 	}
 	if s.nodes >= s.o.MaxNodes {
 		if f.Err == nil {
-			f.Err = fmt.Errorf("frame at %#x: %w of %d", f.Offset, errNodes, s.o.MaxNodes)
+			f.Err = fmt.Errorf("frame at offset %#x: %w of %d", f.Offset, errNodes, s.o.MaxNodes)
 		}
 		return
 	}

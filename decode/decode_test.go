@@ -279,8 +279,8 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		t.Fatalf("%v, %v", ex, err)
 	}
 	for _, want := range []string{
-		"decode: exchange 7: up frame 1: field 13 at 0x0: the length is 912, but only 0 bytes are left",
-		"down frame 0: frame at 0x0: the header has 5 bytes, but only 3 arrived", "disk on fire",
+		"decode: exchange 7: client frame 1: field 13 at 0x0: the length is 912, but only 0 bytes are left",
+		"server frame 0: frame at offset 0x0: the header has 5 bytes, but only 3 arrived", "disk on fire",
 	} {
 		if !strings.Contains(ex.Err.Error(), want) {
 			t.Errorf("%v\nhas no %s", ex.Err, want)
@@ -355,7 +355,7 @@ func TestFrameLimit(t *testing.T) {
 	c := h("content-type", "application/connect+proto")
 	o := call("POST", run, c, c, 200, "<"+strings.Repeat("00 00000000", 50))
 	ex, err := Decode(context.Background(), o, 7, Options{MaxFrames: 10})
-	if err != nil || len(ex.Frames) != 10 || ex.Err == nil || !strings.Contains(ex.Err.Error(), "down frame 10: the exchange has more than 10 frames") {
+	if err != nil || len(ex.Frames) != 10 || ex.Err == nil || !strings.Contains(ex.Err.Error(), "server frame 10: the exchange has more than 10 frames") {
 		t.Errorf("%d frames, %v, %v", len(ex.Frames), ex.Err, err)
 	}
 }
@@ -384,7 +384,7 @@ func TestExchangeIsBounded(t *testing.T) {
 			t.Errorf("frame %d: %d bytes, %v", i, len(f.Data), f.Err)
 		}
 	}
-	if !errors.Is(ex.Err, errTotal) || !strings.Contains(ex.Err.Error(), "down frame 2") {
+	if !errors.Is(ex.Err, errTotal) || !strings.Contains(ex.Err.Error(), "server frame 2") {
 		t.Errorf("%v", ex.Err)
 	}
 	ex = decoded(Options{MaxNodes: 150_000})

@@ -349,7 +349,7 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	d := &s.dirs[dir]
 	if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
 		if !s.full {
-			s.recordError(fmt.Errorf("%s frame %d: the exchange has more than %d frames; the rest is not decoded", dir, d.seq, s.o.MaxFrames))
+			s.recordError(fmt.Errorf("%s frame %d: the exchange has more than %d frames; the rest is not decoded", dir.Sender(), d.seq, s.o.MaxFrames))
 		}
 		s.full = true
 		return out
@@ -372,7 +372,7 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 		s.interpretMessage(one)
 	}
 	if one.Err != nil {
-		s.recordError(fmt.Errorf("%s frame %d: %w", dir, one.Seq, one.Err))
+		s.recordError(fmt.Errorf("%s frame %d: %w", dir.Sender(), one.Seq, one.Err))
 	}
 	if s.onFrame != nil {
 		s.onFrame(one)
@@ -389,7 +389,7 @@ func (s *Stream) enforceTotalLimit(f *Frame) {
 	if s.inflated+int64(len(f.Data)) > s.o.MaxTotal && len(f.Data) > keptOfTooLarge {
 		f.Data = bytes.Clone(f.Data[:keptOfTooLarge])
 		if f.Err == nil {
-			f.Err = fmt.Errorf("frame at %#x: %w of %d bytes", f.Offset, errTotal, s.o.MaxTotal)
+			f.Err = fmt.Errorf("frame at offset %#x: %w of %d bytes", f.Offset, errTotal, s.o.MaxTotal)
 		}
 	}
 	s.inflated += int64(len(f.Data))
@@ -451,7 +451,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	// Every tree counts towards MaxNodes.
 	if s.nodes >= s.o.MaxNodes {
 		if f.Err == nil {
-			f.Err = fmt.Errorf("frame at %#x: %w of %d", f.Offset, errNodes, s.o.MaxNodes)
+			f.Err = fmt.Errorf("frame at offset %#x: %w of %d", f.Offset, errNodes, s.o.MaxNodes)
 		}
 		return
 	}

@@ -339,7 +339,7 @@ func failureText(host string, err error) (status int, text string) {
 	}
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		text += "unwire: hint: if you trust the server, name its CA with --upstream-ca\n"
+		text += "unwire: hint: if you trust the server, repeat the recording with --upstream-ca PEM (a file with the server's CA)\n"
 	case errors.As(err, new(*untrustedCertificateError)):
 		text += "unwire: hint: --upstream-insecure connects without this check, and marks each exchange\n"
 	}

@@ -178,7 +178,7 @@ func TestAnswerErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"9=@down/4":       "the recorded client frame 6 has no field 9",
 		"@77 4=@down/4":   "client frame 77 does not exist",
-		"4=@down/13":      "no frame of the server that contains 13",
+		"4=@down/13":      "no server frame with a field 13",
 		"@2 4=@down/55/4": "no server frame 55",
 	} {
 		a, err := live.ParseAnswer(text)

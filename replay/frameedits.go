@@ -74,7 +74,7 @@ func (p *planner) edit() error {
 		}
 		p.shown.Edits = append(p.shown.Edits, e.String())
 		if inserted {
-			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s: the message does not have this field, which is now added", e))
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s: the recorded message does not have this field, so unwire adds it", e))
 		}
 	}
 	if p.changes.Editor != nil {

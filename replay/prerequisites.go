@@ -86,9 +86,9 @@ func (p *planner) checkLost() error {
 		if !ok {
 			continue
 		}
-		text := fmt.Sprintf("up/%d repeats %q at %s, which an earlier answer had at %s in the capture, and the live answer lacks", f.Seq, word, path, from)
+		text := fmt.Sprintf("client frame %d contains %q in its field %s; this value came from an earlier recorded answer (field %s), but the live answer does not contain it", f.Seq, word, path, from)
 		if !f.Edited {
-			return fmt.Errorf("replay: exchange %d: %w: %s; choose the value by --set", p.shown.Exchange, live.ErrUncertain, text)
+			return fmt.Errorf("replay: exchange %d: %w: %s; set the live value with --set", p.shown.Exchange, live.ErrUncertain, text)
 		}
 		p.shown.Warnings = append(p.shown.Warnings, text)
 	}

@@ -409,7 +409,7 @@ func TestShortNameOfAnEarlierAnswer(t *testing.T) {
 		t.Errorf("the same name: %v", err)
 	}
 	name = "q7w2"
-	if _, err := replayBoth(); !errors.Is(err, live.ErrUncertain) || !strings.Contains(err.Error(), `up/0 repeats "k3f9" at 1`) {
+	if _, err := replayBoth(); !errors.Is(err, live.ErrUncertain) || !strings.Contains(err.Error(), `client frame 0 contains "k3f9" in its field 1`) {
 		t.Errorf("another name: %v", err)
 	} else if r, ok := Outdated(err); !ok || r.Comparison != Refused || r.Code != "aborted" || r.Message == "" {
 		t.Errorf("another name: %+v", r)

@@ -34,7 +34,7 @@ import (
 const maxParentFolders = 12
 
 // ErrNoSource is wrapped by the error for a file from which no definitions can be loaded.
-var ErrNoSource = errors.New("the input is neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor shipped code that contains definitions")
+var ErrNoSource = errors.New("the input is neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor a program, script or archive that contains definitions")
 
 // LoadSource loads definitions from any source: a folder of .proto files, one .proto file with its imports, a
 // serialized FileDescriptorSet, or shipped code, which package extract searches: scripts, archives, executables,

@@ -164,7 +164,7 @@ func (c *conversion) resolveURL(pseudo map[string]string) bool {
 	switch u.Scheme {
 	case "http", "https", "ws", "wss":
 	default:
-		c.problem("request.url", "skipped: %s is not HTTP", transfer.Clip(u.Scheme))
+		c.problem("request.url", "skipped: the scheme of the URL is %q, not http or https", transfer.Clip(u.Scheme))
 		return false
 	}
 

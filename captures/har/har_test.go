@@ -111,7 +111,7 @@ func TestForeign(t *testing.T) {
 	wantProblems := []string{
 		"entries[1].response.content.text: missing: 10 bytes are not in the file",
 		`entries[2].startedDateTime: "" is not a date; the year 1970 is used instead`,
-		"entries[3].request.url: skipped: data is not HTTP",
+		`entries[3].request.url: skipped: the scheme of the URL is "data", not http or https`,
 		"entries[4].request.method: skipped: found number instead of string",
 		`entries[5].response.content.encoding: the encoding "rot13" is unknown, so the text is stored undecoded`,
 		"entries[6].request.url: skipped: the URL is missing, and the header fields do not contain it",

@@ -42,7 +42,7 @@ import (
 
 // ErrUnfit is wrapped by errors of a capture file that must never be uploaded, for example because it contains
 // secrets.
-var ErrUnfit = errors.New("the segment must not be uploaded")
+var ErrUnfit = errors.New("the file is not suitable for upload")
 
 // Options configure an Uploader. Store and Check are required.
 type Options struct {

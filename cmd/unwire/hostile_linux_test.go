@@ -68,7 +68,7 @@ func testBombs(t *testing.T, bin string) {
 		stdout.Close()
 		name := strings.Join(args[:len(args)-1], " ")
 		if args[0] == "show" || args[0] == "extract" {
-			if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(stderr.String(), "down frame 0: frame at 0x0") {
+			if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(stderr.String(), "server frame 0: frame at offset 0x0") {
 				t.Errorf("%s: %v, %.300s", name, cmd.ProcessState, stderr.String())
 			}
 			if exec.Command("grep", "-q", "hello", stdout.Name()).Run() != nil {
@@ -92,7 +92,7 @@ func testCutFrame(t *testing.T, bin string) {
 	file := record(t, hello, append(bytes.Clone(hello), hello[:9]...))
 	cmd := exec.Command(bin, "show", file, "1")
 	out, _ := cmd.CombinedOutput()
-	for _, want := range []string{"hello", "down frame 1: frame at 0xc: the length is 7, but only 4 bytes arrived"} {
+	for _, want := range []string{"hello", "server frame 1: frame at offset 0xc: the length is 7, but only 4 bytes arrived"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -78,7 +78,7 @@ func prepareDefinitions(t *testing.T, dir string, shop *shop) {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "curl", "curl")
-	text := readFile(t, "../../README.md") + readFile(t, "../../replay/gateway/README.md") + readFile(t, "../../replay/mock/README.md") + readFile(t, "../../replay/clientprobe/README.md")
+	text := readFile(t, "../../README.md") + readFile(t, "../../replay/gateway/README.md") + readFile(t, "../../replay/mock/README.md") + readFile(t, "../../replay/clientprobe/README.md") + readFile(t, "../../replay/standin/README.md")
 	blocks := shFence.FindAllStringSubmatch(text, -1)
 	if n := strings.Count(text, "```sh"); n != len(blocks) {
 		t.Errorf("%d blocks of commands, %d with the name of a journey", n, len(blocks))

@@ -340,7 +340,7 @@ func (d *Decoder) frame(b []byte) Frame {
 // tooLarge starts a frame of n payload bytes that exceeds MaxFrame, and returns the error for it. Its prefix is in
 // buf, and drop skips its payload.
 func (d *Decoder) tooLarge(n int64) error {
-	err := fmt.Errorf("frame at %#x with flags %#02x: the length %d is %w of %d bytes", d.off, d.buf[0], n, ErrTooLarge, d.o.MaxFrame)
+	err := fmt.Errorf("frame at offset %#x with flags %#02x: the length %d is %w of %d bytes", d.off, d.buf[0], n, ErrTooLarge, d.o.MaxFrame)
 	d.large = &Frame{Offset: d.off, Len: PrefixLen + int(n), Flags: Flags(d.buf[0]), Framed: true, Err: err}
 	d.skip = n
 	d.buf = nil
@@ -368,12 +368,12 @@ func (d *Decoder) drop(p []byte) (rest []byte, done []Frame) {
 func (d *Decoder) partial() Frame {
 	f := Frame{Offset: d.off, Len: len(d.buf), Flags: Flags(d.buf[0]), Framed: true, Partial: true}
 	if len(d.buf) < PrefixLen {
-		f.Err = fmt.Errorf("frame at %#x: the header has %d bytes, but only %d arrived: %w", d.off, PrefixLen, len(d.buf), io.ErrUnexpectedEOF)
+		f.Err = fmt.Errorf("frame at offset %#x: the header has %d bytes, but only %d arrived: %w", d.off, PrefixLen, len(d.buf), io.ErrUnexpectedEOF)
 		return f
 	}
 	f.Raw = d.buf[PrefixLen:]
 	f.inflate(d.o, &d.readers)
-	f.Err = fmt.Errorf("frame at %#x: the length is %d, but only %d bytes arrived: %w", d.off, ParsePrefix(d.buf).Length, len(f.Raw), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("frame at offset %#x: the length is %d, but only %d bytes arrived: %w", d.off, ParsePrefix(d.buf).Length, len(f.Raw), io.ErrUnexpectedEOF)
 	return f
 }
 
@@ -387,7 +387,7 @@ func (f *Frame) inflate(o Options, r *decompressors) {
 	if encoding == "" {
 		// The headers may be missing or wrong, but the flag is part of the frame: detect the compression.
 		if encoding = Sniff(f.Raw); encoding == "" {
-			f.Err = fmt.Errorf("frame at %#x: the frame is compressed, but no header names the compression", f.Offset)
+			f.Err = fmt.Errorf("frame at offset %#x: the frame is compressed, but no header names the compression", f.Offset)
 			return
 		}
 	}
@@ -399,7 +399,7 @@ func (f *Frame) inflate(o Options, r *decompressors) {
 	// Keep the beginning of a payload that cannot be decompressed completely.
 	data, err := r.frame(encoding, f.Raw, o.MaxInflated)
 	if err != nil {
-		f.Err = fmt.Errorf("frame at %#x: %w", f.Offset, err)
+		f.Err = fmt.Errorf("frame at offset %#x: %w", f.Offset, err)
 		if data == nil {
 			return
 		}

@@ -41,7 +41,7 @@ func ExampleDecoder_Close() {
 	fmt.Printf("partial %t: %q\n%v\n", frames[0].Partial, frames[0].Data, err)
 	// Output:
 	// partial true: "a lo"
-	// frame at 0x0: the length is 14, but only 4 bytes arrived: unexpected EOF
+	// frame at offset 0x0: the length is 14, but only 4 bytes arrived: unexpected EOF
 }
 
 func ExampleParseEnd() {

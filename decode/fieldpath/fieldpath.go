@@ -113,7 +113,7 @@ func ParseNumbers(s string) (Path, error) {
 	return parse(s, func(step Step) error {
 		switch _, ok := step.Number(); {
 		case !ok:
-			return fmt.Errorf("the path step %q is not a field number", Path{step}.String())
+			return fmt.Errorf("%q is not a field number", Path{step}.String())
 		case step.Layers != "":
 			return fmt.Errorf("!%s cannot be used in this path", step.Layers)
 		}

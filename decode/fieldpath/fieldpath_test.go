@@ -93,7 +93,7 @@ func TestParseNumbers(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{"1.x", `path "1.x" at offset 2: the path step "x" is not a field number`},
+		{"1.x", `path "1.x" at offset 2: "x" is not a field number`},
 		{"-1", `"-1" is not a field number`},
 		{"18446744073709551615", "is not a field number"},
 		{"1.*", `"*" is not a field number`},

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,11 +74,7 @@ func (e *Evidence) Add(root string, data []byte) error {
 func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	for i := range t.Nodes {
 		if err := t.Nodes[i].Err; err != nil && t.Nodes[i].Type != wire.Len {
-			at := len(t.Data)
-			if violation, ok := errors.AsType[*wire.Error](err); ok {
-				at = violation.Off
-			}
-			return fmt.Errorf("a sample of %s is not a protobuf message: parsing fails at offset 0x%x of 0x%x: %w", root, at, len(t.Data), err)
+			return fmt.Errorf("not a protobuf message of type %s: %w", root, err)
 		}
 	}
 

@@ -194,7 +194,7 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 	}
 	a, b := list[0], list[1]
 	if strings.HasPrefix(a.Type, "timestamp-") || strings.HasPrefix(b.Type, "timestamp-") {
-		return "a value that is not a time between 2001 and 2065 would rule out the time"
+		return "a value that is not a time between 2001 and 2065 would rule out the timestamp"
 	}
 	if isNumber(a.Kind) && isNumber(b.Kind) {
 		return NumberType(f, Judgement{Kind: a.Kind}, Use{}).ResolvedBy
@@ -205,18 +205,18 @@ func ResolvingEvidence(f *Field, list []Reading) string {
 	for _, r := range [...]Reading{a, b} {
 		switch r.Kind {
 		case wire.KindString:
-			refute = append(refute, "a value that is not UTF-8 would rule out string")
+			refute = append(refute, "a value that is not UTF-8 would rule out the type string")
 		case wire.KindMessage:
-			refute = append(refute, "a value that does not parse as a message would rule out message")
+			refute = append(refute, "a value that does not parse as a message would rule out the type message")
 		case wire.KindPacked:
-			refute = append(refute, "a value that does not parse as such numbers rules out "+r.Type)
+			refute = append(refute, "a value that does not parse as "+r.Type+" would rule out the type "+r.Type)
 		}
 	}
 	switch {
 	case len(refute) == 0:
 		return ""
 	case f.Occurs < 10:
-		refute = append(refute, "more samples")
+		refute = append(refute, "more values of this field would also help")
 	}
 	return strings.Join(refute, "; ")
 }

@@ -87,7 +87,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 			add("sint64", oddsZigzag, -4, "as sint64, the values would be enormous")
 		} else {
 			add("uint64", oddsUint, 1.2, "the values fill 64 bits")
-			add("sint64", oddsZigzag, zigzag, "whether the share of odd numbers fits zigzag encoding")
+			add("sint64", oddsZigzag, zigzag, "how well the share of odd numbers fits zigzag encoding")
 		}
 		return softmax(list)
 	}
@@ -118,7 +118,7 @@ func varintScalars(list []scalarType, s *Varints, why bool) []scalarType {
 		add("int64", oddsInt, 0, "any number fits")
 	}
 	add("uint64", oddsUint, 0, "no value is negative")
-	add("sint64", oddsZigzag, zigzag, "whether the share of odd numbers fits zigzag encoding")
+	add("sint64", oddsZigzag, zigzag, "how well the share of odd numbers fits zigzag encoding")
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) {
 		w := 5.0
 		if unit == "timestamp-s" {
@@ -213,9 +213,9 @@ func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarTyp
 	list = append(list, scalarType{Type: names[0], P: diff + 1}, scalarType{Type: names[1]})
 
 	// Negative integers near zero suggest a signed type.
-	signed := -1.5
+	signed, negatives := -1.5, "no value is just below zero"
 	if s.Small > 0 {
-		signed = 3
+		signed, negatives = 3, "some values are just below zero"
 	}
 	list = append(list, scalarType{Type: names[2], P: signed})
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
@@ -226,8 +226,8 @@ func fixedScalars(list []scalarType, s *fixeds, width int, why bool) []scalarTyp
 		list = append(list, scalarType{Type: unit, P: w})
 	}
 	if why {
-		list[0].Why = []Feature{{"whether magnitudes and digits are typical of " + names[0], round2(diff)}, {priorReason, 1}}
-		for i, reason := range []string{"any number fits", "whether values just below zero occur", "all values could be times between 2001 and 2065"}[:len(list)-1] {
+		list[0].Why = []Feature{{"the magnitudes and digits, compared with typical values of " + names[0], round2(diff)}, {priorReason, 1}}
+		for i, reason := range []string{"any number fits", negatives, "all values could be times between 2001 and 2065"}[:len(list)-1] {
 			list[i+1].Why = []Feature{{reason, list[i+1].P}}
 		}
 	}

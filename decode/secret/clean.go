@@ -166,7 +166,7 @@ func (c *cleaner) planEdits(ctx context.Context, from *store.Store, ex *captures
 		c.learnFrame(f)
 		changes, err := c.fieldEdits(d, f)
 		if err != nil {
-			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir, f.Seq, err)
+			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir.Sender(), f.Seq, err)
 		}
 		if len(changes) == 0 {
 			continue
@@ -189,7 +189,7 @@ func (c *cleaner) planEdits(ctx context.Context, from *store.Store, ex *captures
 		}
 		edit, ok, err := c.bodyEdit(raw[f.Dir], f, changes)
 		if err != nil {
-			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir, f.Seq, err)
+			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir.Sender(), f.Seq, err)
 		}
 		if ok {
 			edits[f.Dir] = append(edits[f.Dir], edit)

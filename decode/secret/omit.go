@@ -70,6 +70,10 @@ func (c *cleaner) mentionOmitted(ex *captures.Exchange) {
 		if ex.Error != "" {
 			ex.Error += "; "
 		}
-		ex.Error += fmt.Sprintf("%d bytes %s were left out, as they cannot be searched for secrets: %s", n, captures.Direction(dir), reasons[dir])
+		sender := "client"
+		if captures.Direction(dir) == captures.Down {
+			sender = "server"
+		}
+		ex.Error += fmt.Sprintf("%d bytes of the %s were left out, because they cannot be searched for secrets: %s", n, sender, reasons[dir])
 	}
 }

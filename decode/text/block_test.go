@@ -195,7 +195,7 @@ func TestBlockErrors(t *testing.T) {
 		want         string
 	}{
 		{replace(`"hello there"`, `"hello there`), 6, 12, "the string has no closing quote"},
-		{replace(`"hello there"}`, `"hello there"} 2: nan`), 6, 30, "expected a value or a field"},
+		{replace(`"hello there"}`, `"hello there"} 2: nan`), 6, 30, "\"nan\" is neither a field, nor a number"},
 		{replace(`"hello there"}`, `"hello there" `), 6, 11, "the brace { is not closed"},
 		{replace("\n  #|   1: {\"hello there\"}", ""), 5, 3, "the decoded list in the #| lines is empty"},
 		{replace("hex of", "hax of"), 5, 3, "is not an encoding that unwire can undo"},

@@ -277,7 +277,7 @@ func (p *parser) item() error {
 	}
 	v, err := parseNumber(word)
 	if err != nil {
-		return p.advise(hintForWord(word), "expected a value or a field: %w", err)
+		return p.advise(hintForWord(word), "%w", err)
 	}
 
 	// The number's suffix selects the wire type.

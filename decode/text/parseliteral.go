@@ -208,6 +208,9 @@ func parseNumber(word []byte) (number, error) {
 		v, err = parseInteger(digits, size)
 	}
 	if err != nil {
+		if c := word[0] | 0x20; c >= 'a' && c <= 'z' {
+			return number{}, fmt.Errorf("%.40q is neither a field, nor a number, nor a text in quotes", word)
+		}
 		return number{}, fmt.Errorf("%.40q is not a number of %d bits", word, size)
 	}
 	return number{typ, v}, nil
@@ -304,11 +307,11 @@ func parseFieldNumber(word []byte) (number uint64, zigzag bool, err error) {
 	v, err := parseInteger(digits, 64)
 	top := int64(v) >> 61
 	switch {
-	case err != nil:
-		return 0, false, errors.New("a field number is missing")
+	case err != nil && err != strconv.ErrRange:
+		return 0, false, errors.New("a field number must be an integer")
 	case len(suffix) > 1:
 		return 0, false, errors.New("a field number cannot have a width suffix")
-	case top != 0 && top != -1:
+	case err != nil || top != 0 && top != -1:
 		return 0, false, errors.New("a field number must be from -2^61 to 2^61-1")
 	}
 	return v, len(suffix) == 1, nil

@@ -146,8 +146,8 @@ func (r *jsonReader) member(key string, at int64) error {
 	case "messages":
 		return r.list(key, func() (appender, error) { v := new(delimitedJSON); return v, r.dec.Decode(v) })
 	default:
-		return errorAt(r.src, r.next(at), fmt.Errorf("%.40q is not a member of the document", key),
-			"a document has v, in, as, and one of fields, frames, messages, text and bytes")
+		return errorAt(r.src, r.next(at), fmt.Errorf("the member %.40q is unknown", key),
+			"the known members are v, in and as, and one of fields, frames, messages, text and bytes")
 	}
 
 	// Some errors have a position already.

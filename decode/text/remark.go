@@ -232,6 +232,9 @@ func remarkText(r kind.Remark, declared bool) string {
 		// These are obvious.
 		return ""
 	default:
+		if r.Note != "" && (r.Form == "hex" || r.Form == "base64") {
+			return printable(r.Note + " in " + r.Form)
+		}
 		if s = r.Form; r.Note != "" {
 			return printable(s + ": " + r.Note)
 		}

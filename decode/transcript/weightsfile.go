@@ -102,7 +102,7 @@ func ParseWeights(data []byte) (*Weights, error) {
 	for name, row := range f.Weights {
 		i := slices.Index(featureNames[:], name)
 		if i < 0 {
-			return nil, fmt.Errorf("transcript: the weights name the unknown feature %q", name)
+			return nil, fmt.Errorf("transcript: the file has weights for the unknown feature %q", name)
 		}
 		for role, v := range row {
 			r := slices.Index(roleOrder[:], role)

@@ -89,7 +89,7 @@ func (e *Error) Error() string {
 	field := "field " + strconv.FormatUint(e.Number, 10) + " at 0x" + strconv.FormatUint(uint64(e.Off), 16) + ": "
 	switch e.Reason {
 	case numberRange:
-		return field + "the number must be from 1 to 536870911"
+		return field + "the field number must be from 1 to 536870911"
 	case badType:
 		return field + fmt.Sprintf("the wire type %d does not exist, and %d bytes are left", e.Found, e.Left)
 	case valueTruncated:

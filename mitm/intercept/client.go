@@ -18,7 +18,7 @@ import (
 )
 
 // ErrNoRecorder means that no process is recording to the capture with rules or --intercept at the moment.
-var ErrNoRecorder = errors.New("no running 'unwire capture' holds frames for this capture")
+var ErrNoRecorder = errors.New("no 'unwire capture' with --intercept or rules is recording to this file")
 
 const (
 	// maxFile limits the file with the server's address, and maxHeld a response of the server; both in bytes.

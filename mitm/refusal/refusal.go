@@ -22,7 +22,7 @@ import (
 const Prefix = "the client refused the certificate"
 
 // Unused is the error text for a client that closes the connection after the handshake without using it.
-const Unused = Prefix + ", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate"
+const Unused = Prefix + ", it seems: it closed the connection after the handshake and sent nothing. It may accept only the server's own certificate"
 
 // HungUp is the error text for a client that closes the connection during the handshake, although a client has used
 // another connection to the same server before.
@@ -47,7 +47,7 @@ func Describe(err error, certFile string) (text string, refused bool) {
 	if !refused {
 		return fmt.Sprintf("TLS with the client failed: %v", err), false
 	}
-	return fmt.Sprintf("%s: %s: it may not trust %s, or expect one certain certificate", Prefix, reason, certFile), true
+	return fmt.Sprintf("%s: %s. The client may not trust %s, or it may accept only the server's own certificate", Prefix, reason, certFile), true
 }
 
 // IsHangUp reports whether a failed TLS handshake with a client only ended with the connection, without an alert that

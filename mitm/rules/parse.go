@@ -259,17 +259,17 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		read := known[name.Value]
 		switch {
 		case seen[name.Value]:
-			p.fault(name, "the word %s is given twice", name.Value)
+			p.fault(name, "the key %s is given twice", name.Value)
 		case read != nil:
 			read(value)
 		default:
-			p.fault(name, "%q is not a word of rules%s", name.Value, similarWords(name.Value, known))
+			p.fault(name, "%q is not a key of rules files%s", name.Value, similarWords(name.Value, known))
 		}
 		seen[name.Value] = true
 	}
 }
 
-// similarWords returns the end of an error message that names the known words similar to an unknown one, or all of them.
+// similarWords returns the end of an error message that names the known words (keys or codes) similar to an unknown one, or all of them.
 func similarWords[V any](name string, known map[string]V) string {
 	var names, similar []string
 	for k := range known {
@@ -283,7 +283,7 @@ func similarWords[V any](name string, known map[string]V) string {
 	if len(similar) > 0 {
 		return "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
-	return "; the valid words are " + strings.Join(names, ", ")
+	return "; the valid ones are " + strings.Join(names, ", ")
 }
 
 // plain reports whether a node has a kind and is written out, i.e. without alias, anchor or tag. Otherwise it reports
@@ -313,7 +313,7 @@ func (p *parser) text(n *yaml.Node) string {
 // yes reads the value of an action without parameters, which must be true.
 func (p *parser) yes(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Value != "true" {
-		p.fault(n, "the only value is true; for false, leave the word out")
+		p.fault(n, "the only value is true; instead of false, leave the key out")
 	}
 	return true
 }

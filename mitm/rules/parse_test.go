@@ -66,11 +66,11 @@ var faulty = []struct {
 	text, want    string
 	schemaAccepts bool
 }{
-	{"rules:\n  - match: host:a\n    sett: 1=x\n", `r.yaml:3: "sett" is not a word of rules; did you mean set?`, false},
+	{"rules:\n  - match: host:a\n    sett: 1=x\n", `r.yaml:3: "sett" is not a key of rules files; did you mean set?`, false},
 	{"rules:\n\t- match: a\n", "r.yaml:2: the line is indented with a tab: YAML requires spaces", true},
 	{"rules:\n  - match: a\n   drop: true\n", "r.yaml:1: this line or one below it is not valid YAML: ", true},
 	{"rules:\n  - match: host:a\n    set: {name: x}\n", "r.yaml:3: expected an edit in one text, such as 1.7=fast, or a list of edits", false},
-	{"rulse: []\n", `r.yaml:1: "rulse" is not a word of rules; did you mean rules?`, false},
+	{"rulse: []\n", `r.yaml:1: "rulse" is not a key of rules files; did you mean rules?`, false},
 	{"rules:\n  - mach: host:a\n    drop: true\n", "did you mean match?", false},
 	{"rules:\n  - match: hots:a\n    drop: true\n", `r.yaml:2: match: column 1: "hots" is not a key of filters; did you mean "host"?`, true},
 	{"rules:\n  - match: host:a\n    set: 1..2=x\n", "r.yaml:3:", true},
@@ -79,7 +79,7 @@ var faulty = []struct {
 	{"rules:\n  - match: host:a\n    set: '@2 1=4'\n", "frame:2", true},
 	{"rules:\n  - match: host:a\n    set: '1'\n", "the value (=VALUE) is missing", true},
 	{"rules:\n  - match: host:a\n    fail: unavalable\n", "did you mean unavailable?", false},
-	{"rules:\n  - match: host:a\n    fail: ok\n", `"ok" is not an error code; the valid words are aborted, `, false},
+	{"rules:\n  - match: host:a\n    fail: ok\n", `"ok" is not an error code; the valid ones are aborted, `, false},
 	{"rules:\n  - match: host:a\n    delay: 2\n", "a duration with its unit", false},
 	{"rules:\n  - match: host:a\n    delay: 2h\n", "up to 10m", true},
 	{"rules:\n  - match: host:a\n    drop: false\n", "the only value is true", false},

@@ -145,7 +145,7 @@ func Name(proxy *url.URL) string { return proxy.Scheme + "://" + proxy.Host }
 // Parse parses a proxy's URL: scheme, host, port, and optionally user:password. The default scheme is http. The
 // error never contains the text, which may include a password.
 func Parse(s string) (*url.URL, error) {
-	const form = "want a proxy such as http://host:3128, https://host, socks5://host:1080 or socks5h://host:1080"
+	const form = "use a proxy such as http://host:3128, https://host, socks5://host:1080 or socks5h://host:1080"
 	if !strings.Contains(s, "://") {
 		s = "http://" + s
 	}

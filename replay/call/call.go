@@ -151,8 +151,8 @@ func Path(m protoreflect.MethodDescriptor) string {
 	return fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name())
 }
 
-// ErrMessage reports that a message to send does not match its protobuf definition.
-var ErrMessage = errors.New("the message does not match its definition")
+// ErrMessage reports that the messages to send do not match the protobuf definition of the method.
+var ErrMessage = errors.New("the request does not match its definition")
 
 // Do calls an RPC method: it sends the messages that m supplies and passes the responses to m.
 //

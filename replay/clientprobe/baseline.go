@@ -56,6 +56,9 @@ type Effect struct {
 	Text string `json:"text"`
 }
 
+// exitEffect is the What of an Effect on the exit status.
+const exitEffect = "exit"
+
 // lines describe what a client prints to stdout or stderr in unedited runs.
 type lines struct {
 	// stable are the lines that every run prints, each with how often every run prints it at least.
@@ -164,7 +167,7 @@ func (b *Baseline) effects(o *observation, limit time.Duration) []Effect {
 	case o.timedOut:
 		out = append(out, Effect{What: "timeout", Text: fmt.Sprintf("the client did not end within %s", limit)})
 	case !slices.ContainsFunc(b.runs, func(r *observation) bool { return r.exit == o.exit }):
-		out = append(out, Effect{What: "exit", Text: fmt.Sprintf("status %d instead of %d", o.exit, b.Exit())})
+		out = append(out, Effect{What: exitEffect, Text: fmt.Sprintf("status %d instead of %d", o.exit, b.Exit())})
 	}
 	out = append(out, b.requestEffects(o)...)
 	out = append(out, b.stdout.effects("stdout", o.stdout)...)

@@ -112,7 +112,7 @@ type Run struct {
 
 // ErrBaseline reports that the unedited runs cannot be compared with: the client made no request that
 // the mock could answer, or did not end.
-var ErrBaseline = errors.New("the client cannot be probed, because it fails even without edits")
+var ErrBaseline = errors.New("the client cannot be probed, because it does not work with unedited answers")
 
 // defaults sets limits that are 0 to their defaults.
 func (p *Probe) defaults() {
@@ -161,13 +161,13 @@ func (p *Probe) Learn(ctx context.Context) (*Baseline, error) {
 // whyUnanswered explains why no request of the client got a recorded response.
 func whyUnanswered(o *observation) string {
 	if len(o.requests) == 0 {
-		text := fmt.Sprintf("it sent no request to the mock, and ended with status %d", o.exit)
+		text := fmt.Sprintf("the client sent no request to probe-client, and ended with exit status %d", o.exit)
 		if len(o.stderr) > 0 {
 			text += ": " + cut(o.stderr[0])
 		}
 		return text
 	}
-	return fmt.Sprintf("the mock could answer none of its %d requests; the first one: %s: %s", len(o.requests), o.requests[0].Method, o.requests[0].Reason)
+	return fmt.Sprintf("the capture has no answer to any request of the client; number of requests: %d; the first one: %s: %s", len(o.requests), o.requests[0].Method, o.requests[0].Reason)
 }
 
 // timeout returns the timeout of an edited run.

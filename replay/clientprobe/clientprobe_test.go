@@ -292,7 +292,7 @@ func TestResume(t *testing.T) {
 	p.Budget = 7
 	r := probe(t, p)
 	closeJournal()
-	if r.Complete || !strings.Contains(r.Stopped, "the limit for runs or time is reached: 7 runs") || r.Runs != 7 {
+	if r.Complete || !strings.Contains(r.Stopped, "the limit is reached after 7 runs (--budget)") || r.Runs != 7 {
 		t.Errorf("%+v", r)
 	}
 
@@ -358,7 +358,7 @@ func TestNoBaseline(t *testing.T) {
 	t.Parallel()
 	p, _ := newProbe(t, "proto")
 	p.Client = func(context.Context, Run) (int, error) { return 5, nil }
-	if _, err := p.Learn(t.Context()); !errors.Is(err, ErrBaseline) || !strings.Contains(err.Error(), "it sent no request to the mock, and ended with status 5") {
+	if _, err := p.Learn(t.Context()); !errors.Is(err, ErrBaseline) || !strings.Contains(err.Error(), "the client sent no request to probe-client, and ended with exit status 5") {
 		t.Errorf("%v", err)
 	}
 	p, _ = newProbe(t, "proto")

@@ -197,7 +197,7 @@ func (p *Probe) addExchange(plan *Plan, at map[string]int, s *shape.Shape, ex *d
 			continue
 		}
 		if !p.AllowExecute && p.executes(ex, f) {
-			plan.skip(SkippedField{Method: method, Reason: "probe-client does not edit messages that ask the client to run something; --allow-execute permits this"})
+			plan.skip(SkippedField{Method: method, Reason: "their messages ask the client to run a command; to edit these messages, too, use --allow-execute"})
 			continue
 		}
 		for _, place := range placesOf(f, s) {

@@ -104,7 +104,7 @@ type Evidence struct {
 }
 
 // errBudget ends a probe that has used up its number of runs or its time.
-var errBudget = errors.New("the limit for runs or time is reached")
+var errBudget = errors.New("the limit is reached")
 
 // Run carries out a plan. If it ends early with an error, it also returns the results so far.
 //
@@ -233,9 +233,9 @@ func (x *execution) once(ctx context.Context, c *change, limit time.Duration) ([
 	// A run that has begun may end after the limit.
 	switch {
 	case x.r.Runs >= x.p.Budget:
-		return nil, nil, fmt.Errorf("%w: %d runs", errBudget, x.r.Runs)
+		return nil, nil, fmt.Errorf("%w after %d runs (--budget)", errBudget, x.r.Runs)
 	case time.Now().After(x.until):
-		return nil, nil, fmt.Errorf("%w: %s", errBudget, x.p.MaxTime)
+		return nil, nil, fmt.Errorf("%w after %s (--max-time)", errBudget, x.p.MaxTime)
 	}
 	x.r.Runs++
 	o, err := x.p.run(ctx, c, limit)
@@ -262,6 +262,10 @@ func common(a, b []Effect) []Effect {
 // Texts returns the effects as lines.
 func (e *Evidence) Texts() (out []string) {
 	for _, f := range e.Effects {
+		if f.What == exitEffect {
+			out = append(out, f.What+" "+f.Text)
+			continue
+		}
 		out = append(out, strings.TrimSuffix(f.What+" "+f.Where, " ")+": "+f.Text)
 	}
 	return out

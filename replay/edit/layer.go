@@ -42,6 +42,12 @@ const (
 // layers are the names of all layers.
 var layers = []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
 
+// oneOf joins names for a sentence, with "or" before the last name.
+func oneOf(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // CutPath parses the path at the beginning of s, which ends at a colon, an equals sign or the end, and
 // returns the rest.
 //
@@ -56,7 +62,7 @@ func CutPath(s string) (p fieldpath.Path, rest string, err error) {
 		}
 		for layer := range strings.SplitSeq(step.Layers, "!") {
 			if !slices.Contains(layers, layer) {
-				return p, rest, fmt.Errorf("at offset %d: %q is not an encoding that unwire can decode: use %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
+				return p, rest, fmt.Errorf("at offset %d: %q is not an encoding that unwire can decode: use %s", strings.Index(s, "!"+layer), layer, oneOf(layers))
 			}
 		}
 	}

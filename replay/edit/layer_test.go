@@ -103,7 +103,7 @@ func TestEditInsideLayers(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", e, got, err, c.want)
 		}
 	}
-	if _, err := Parse("set", "3!zip.1=x"); err == nil || !strings.Contains(err.Error(), `"zip" is not an encoding that unwire can decode: use hex base64`) {
+	if _, err := Parse("set", "3!zip.1=x"); err == nil || !strings.Contains(err.Error(), `"zip" is not an encoding that unwire can decode: use hex, base64`) {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ type Answer struct {
 func ParseAnswer(text string) (a Answer, err error) {
 	a = Answer{From: edit.FirstFrame, text: text}
 	fail := func(err error) (Answer, error) {
-		return a, fmt.Errorf("--answer %q: %w; write PATH=@%s/PATH or, with frame numbers, @2 PATH=@%s/4/PATH", text, err, captures.Down, captures.Down)
+		return a, fmt.Errorf("--answer %q: %w; write FIELD=@%s/FIELD, such as 2=@%[3]s/1.3, or, to select frames by number, @2 FIELD=@%[3]s/4/FIELD", text, err, captures.Down)
 	}
 	var rest string
 	if a.Frame, rest, err = edit.CutFrame(text); err != nil {
@@ -49,7 +50,7 @@ func ParseAnswer(text string) (a Answer, err error) {
 	}
 	from, ok := strings.CutPrefix(rest, "=@"+captures.Down.String()+"/")
 	if !ok || len(a.path) == 0 {
-		return fail(fmt.Errorf("after the path of the client's value, =@%s/PATH must name the server's value", captures.Down))
+		return fail(errors.New("FIELD=@down/ is missing"))
 	}
 
 	// Without the number of a frame, the value comes from the last earlier frame down that has the path.
@@ -123,11 +124,11 @@ func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
 			}, nil
 		}
 	}
-	what := "no frame of the server"
+	what := "no server frame"
 	if a.From != edit.FirstFrame {
 		what = fmt.Sprintf("no server frame %d", a.From)
 	}
-	return Binding{}, fmt.Errorf("the capture has %s that contains %s and comes before client frame %d", what, a.fromPath, l.up[i].frame.Seq)
+	return Binding{}, fmt.Errorf("before client frame %d, the capture has %s with a field %s", l.up[i].frame.Seq, what, a.fromPath)
 }
 
 // partByHand returns the server's captured value if it is a part of the client's value, as in job/ID; "" means that

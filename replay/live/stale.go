@@ -34,7 +34,7 @@ func (s *StaleValue) String() string {
 
 // ErrUncertain reports that a frame was not sent because the capture does not show which value of the live
 // server it must contain.
-var ErrUncertain = errors.New("a value of the capture cannot be replaced with certainty")
+var ErrUncertain = errors.New("a recorded value is outdated, and unwire does not know its new value")
 
 // An uncertainError is ErrUncertain with the value.
 type uncertainError struct{ value StaleValue }

@@ -37,7 +37,7 @@ func demote(claims []Claim) {
 		}
 		for k := range claims {
 			if other := &claims[k]; other.Verdict != Contradicted && c.excludes(other) {
-				c.decide(Undecided, "%s, which other possible types predict, too", c.Concluded)
+				c.decide(Undecided, "%s; this fits another possible type, too", c.Concluded)
 				if c.Open != "" {
 					c.Concluded += "; the server does not reveal " + c.Open
 				}
@@ -93,7 +93,7 @@ func (r *Result) judgeAbsent(path string, c *Claim) {
 	case r.Shown[path] && c.shows():
 		c.decide(Contradicted, "the server parses the field neither as a message nor as repeated numbers")
 	case r.Shown[path]:
-		c.decide(Undecided, "protobuf-go reports no errors in bytes fields, single numbers and strings without UTF-8 check, so these cannot be distinguished from unknown fields")
+		c.decide(Undecided, "the field does not exist, or is bytes, a number that is not repeated, or a string without UTF-8 check: protobuf-go reports no parse errors for such fields")
 	case r.Stopped != "":
 		c.decide(Undecided, "the probe ended before it had tested the field: %s", r.Stopped)
 	case r.Runtime == Unknown:
@@ -156,9 +156,9 @@ func (f *Field) refutes(want shape) bool {
 // openLabel describes what the probe could not determine about the label of the field.
 func (f *Field) openLabel() string {
 	if f.Class == Message && !f.NoMap {
-		return "whether it is repeated, or a map"
+		return "whether the field is repeated, or a map"
 	}
-	return "whether it is repeated"
+	return "whether the field is repeated"
 }
 
 // describe describes, as far as known, how the server parses the field.

@@ -142,8 +142,8 @@ func classOf(k protoreflect.Kind) Class {
 // openTypes describes, for each class, what the wire format cannot reveal about a number's type.
 var openTypes = map[Class]string{
 	Varint:  "which varint type it is, such as int32, sint64, bool or an enum",
-	Fixed32: "fixed32, sfixed32 or float",
-	Fixed64: "fixed64, sfixed64 or double",
+	Fixed32: "whether it is fixed32, sfixed32 or float",
+	Fixed64: "whether it is fixed64, sfixed64 or double",
 }
 
 // isGroup reports whether the field is declared as a group.

@@ -131,7 +131,7 @@ func (c *Client) mayStart() error {
 func (f *fingerprinter) refused(a *Answer) error {
 	switch {
 	case a.Reason.Unsent():
-		return &stopError{why: "no answer: nothing was sent: " + a.Fail, reason: a.Reason}
+		return &stopError{why: "not sent: " + a.Fail, reason: a.Reason}
 	case a.Fail != "":
 		return &stopError{why: "no answer: " + a.Fail, reason: outbound.NoAnswer}
 	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":

@@ -110,7 +110,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 		root = rootOf(messages, used, method)
 	}
 	if messages[root] == nil {
-		return nil, nil, fmt.Errorf("probe: %w: none of the %d messages has the name %q", ErrNoRoot, len(messages), root)
+		return nil, nil, missingRoot(root)
 	}
 
 	// A breadth-first walk from the request, so that each message type is visited at its shortest
@@ -157,6 +157,15 @@ func (f *inferred) question(path string) Question {
 		q.Claims = append(q.Claims, Claim{From: fmt.Sprintf("alternative with probability %.2g", o.P), Kind: o.Kind, Text: o.Kind})
 	}
 	return q
+}
+
+// missingRoot returns the error for evidence without the message root, or, if root is empty, without a message that is
+// named after the method. Errors: ErrNoRoot.
+func missingRoot(root string) error {
+	if root == "" {
+		return fmt.Errorf("probe: %w: no message in the evidence file is named after the method", ErrNoRoot)
+	}
+	return fmt.Errorf("probe: %w: no message in the evidence file has the name %q", ErrNoRoot, root)
 }
 
 // rootOf returns the name of the message that is the request of a method; "" if it is unclear. used are
@@ -239,7 +248,7 @@ func numbersOf(list ...protoreflect.MessageDescriptor) (out []int32) {
 func claimOf(from string, md protoreflect.MessageDescriptor, n int32) Claim {
 	f := md.Fields().ByNumber(protoreflect.FieldNumber(n))
 	if f == nil {
-		return Claim{From: from, Kind: noKind, Text: "not there"}
+		return Claim{From: from, Kind: noKind, Text: "no such field"}
 	}
 	c := Claim{From: from, Label: "singular"}
 	switch {

@@ -141,7 +141,7 @@ func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error
 		res.Note("the definitions have more fields than verify can test at once; it tested the first " + strconv.Itoa(maxExpectations))
 	}
 	if t := res.RequestType; t != "" && t != v.Request {
-		res.Note(fmt.Sprintf("the server's name of the request type is %s, but the definitions name it %s", t, v.Request))
+		res.Note(fmt.Sprintf("the server calls the request type %s, but the .proto definitions call it %s", t, v.Request))
 	}
 	v.Notes = append([]string{}, res.Notes...)
 	if v.Claims == nil {

@@ -186,35 +186,40 @@ func (x *Experiment) check(r *replay.Result) (failed []string) {
 	for i := range x.Expect {
 		e := &x.Expect[i]
 		if got, ok := e.met(r); !ok {
-			failed = append(failed, fmt.Sprintf("line %d: expected %s, got %s", e.Line, e.Text, r.Clean(got)))
+			failed = append(failed, fmt.Sprintf("line %d: 'expect %s' failed: %s", e.Line, e.Text, r.Clean(got)))
 		}
 	}
 	return failed
 }
 
-// met reports whether the result r meets the expectation; got describes the actual result.
+// met reports whether the result r meets the expectation; got describes the actual result in a sentence.
 func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	switch e.what {
 	case "verdict":
-		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Comparison, r.Message), ": "), string(r.Comparison) == e.want
+		return is("verdict", string(r.Comparison), r.Message), string(r.Comparison) == e.want
 	case "origin":
-		return string(r.Origin), string(r.Origin) == e.want
+		return is("origin", string(r.Origin), ""), string(r.Origin) == e.want
 	case "code":
-		return strings.TrimSpace(r.Code + " " + r.Message), r.Code == e.want
+		return is("code", r.Code, r.Message), r.Code == e.want
 	case "status":
-		return strconv.Itoa(r.Status), strconv.Itoa(r.Status) == e.want
+		return is("status", strconv.Itoa(r.Status), ""), strconv.Itoa(r.Status) == e.want
 	}
 	// an answer that never came has no differences
 	if r.Status == 0 {
-		return fmt.Sprintf("no answer: %s: %s", strings.ReplaceAll(string(r.Comparison), "_", " "), r.Message), false
+		why := r.Message
+		// The message of a refused request begins with the verdict.
+		if r.Comparison != replay.Refused {
+			why = strings.ReplaceAll(string(r.Comparison), "_", " ") + ": " + why
+		}
+		return "no answer came: " + why, false
 	}
 	switch e.what {
 	case "differs", "same":
 		paths := e.changed(r)
 		if len(paths) == 0 {
-			return "no difference at the path", e.what == "same"
+			return "there is no difference from the recorded answer", e.what == "same"
 		}
-		return "a difference at " + strings.Join(paths, ", "), e.what == "differs"
+		return "the answer differs at " + strings.Join(paths, ", "), e.what == "differs"
 	}
 
 	// One matching value is enough.
@@ -225,10 +230,22 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 		}
 	}
 	if len(values) == 0 {
-		return "no value at the path", false
+		return "the answer has no value at this path", false
 	}
 	const most = 5
-	return fmt.Sprintf("%.200q", values[:min(len(values), most)]), false
+	return fmt.Sprintf("the answer has other values at this path: %.200q", values[:min(len(values), most)]), false
+}
+
+// is returns a sentence about a property of a result: its value, and the message if there is one.
+func is(name, value, message string) string {
+	text := fmt.Sprintf("the %s is %s", name, value)
+	if value == "" {
+		text = "there is no " + name
+	}
+	if message != "" {
+		text += ": " + message
+	}
+	return text
 }
 
 // changed returns the paths of the differences in r that are not ignored and match want.

@@ -115,7 +115,7 @@ func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 		t.Fatalf("%q", failed)
 	}
 	for _, f := range failed {
-		if !strings.Contains(f, "got no answer: not sent: ") {
+		if !strings.Contains(f, "no answer came: not sent: ") {
 			t.Errorf("%q", f)
 		}
 	}

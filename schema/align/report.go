@@ -88,9 +88,9 @@ func (s *solver) report(r *Report) {
 		}
 		for _, d := range res.doubts {
 			d.Message = key
-			d.Settle = fmt.Sprintf("record a pair of calls in which %s have different values (so far they are equal in every pair)", strings.Join(d.Names, ", "))
+			d.Settle = fmt.Sprintf("record, in protobuf and in JSON, a call in which the values of %s differ (they are equal in all compared calls)", listed(d.Names))
 			if len(d.Names) == 1 {
-				d.Settle = fmt.Sprintf("record a pair of calls in which only one of these field numbers is present together with %s", d.Names[0])
+				d.Settle = fmt.Sprintf("record, in protobuf and in JSON, a call in which only one of these field numbers is present together with %s", d.Names[0])
 			}
 			r.Doubts = append(r.Doubts, d)
 		}
@@ -98,6 +98,15 @@ func (s *solver) report(r *Report) {
 			r.Doubts = append(r.Doubts, Doubt{Message: key, Numbers: []uint64{}, Names: []string{}, Settle: res.unread + ": record pairs of answers with the same data, for example by sending the same request in both codecs at once"})
 		}
 	}
+}
+
+// listed joins names to a list for a sentence, such as "a, b and c".
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // join returns the reported match for field n of a message type.

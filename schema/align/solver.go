@@ -78,7 +78,7 @@ func (a *Aligner) Solve() *Report {
 func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 	bodies := map[int]*body{}
 	for i, p := range s.pairs {
-		where := p.Evidence[0] + ", " + p.Evidence[1]
+		where := p.Evidence[0] + " and " + p.Evidence[1]
 		b, err := newBody(p)
 		if err == nil && left[i] {
 			err = errLimit

@@ -153,7 +153,7 @@ func extractTests() map[string]extractTest {
 		"two definitions that contradict": {
 			`proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);
 proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
-			b + "message p.B_2\n  2 s string\nunresolved 2:8 p.B: another definition with this name has other fields; extract named it p.B_2\n",
+			b + "message p.B_2\n  2 s string\nunresolved 2:8 p.B: another definition with this name has other fields, so extract named this one p.B_2\n",
 		},
 		"a name that is gone": {
 			`var protobufPackage="p",q={encode(m,w){return w.uint32(10).string(m.s),w},decode(i){}};` + strings.Repeat(" ", 300),
@@ -213,7 +213,7 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 		"two shapes of one name": {
 			`var B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);{let B=proto3.makeMessageType("p.B",()=>[{no:1,name:"i",kind:"scalar",T:5}]);
 			proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}])}proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])`,
-			"message p.A\n  1 b message.p.B_2\n" + b + "message p.B_2\n  1 i int32\nunresolved 1:91 p.B: another definition with this name has other fields; extract named it p.B_2\n",
+			"message p.A\n  1 b message.p.B_2\n" + b + "message p.B_2\n  1 i int32\nunresolved 1:91 p.B: another definition with this name has other fields, so extract named this one p.B_2\n",
 		},
 		"a service of connect-es": {
 			`const S={typeName:"p.S",methods:{get:{name:"Get",I:A,O:A,kind:k.MethodKind.BiDiStreaming},put:{name:"Put",I:A,O:A,kind:1}}};

@@ -145,7 +145,7 @@ func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 
 	switch {
 	case lens(texts, blobs):
-		return BreaksJSON, "same wire format if the bytes are UTF-8; base64 in JSON"
+		return BreaksJSON, "same wire format if the bytes are UTF-8; in JSON, bytes are in base64, but a string is not"
 	case lens(blobs, messages):
 		return BreaksJSON, "same wire format if the bytes are an encoded message"
 	case ca != cb:
@@ -159,11 +159,15 @@ func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 	// code.
 	worst, note := BreaksSource, "same wire format"
 	if widthOf(a) != widthOf(b) {
-		note = "same wire format; values are truncated to the narrower type"
+		narrow := a
+		if widthOf(b) < widthOf(a) {
+			narrow = b
+		}
+		note = fmt.Sprintf("same wire format; a program with the type %s truncates larger values", narrow)
 	}
 	if jsonForm(a) != jsonForm(b) {
 		worst = BreaksJSON
-		note += fmt.Sprintf("; in JSON a %s, previously a %s", jsonForm(b), jsonForm(a))
+		note += fmt.Sprintf("; in JSON, the value was a %s, and is now a %s", jsonForm(a), jsonForm(b))
 	}
 	return worst, note
 }

@@ -51,7 +51,7 @@ func isNoScript(data []byte) bool {
 // {…}}.
 func reflectionJSON() format {
 	return format{
-		Name: "reflection JSON",
+		Name: "JSON of protobufjs",
 		Max:  bundle.MaxScript,
 		Match: func(name string, head []byte) bool {
 			return strings.ToLower(path.Ext(name)) == ".json" && bytes.Contains(head, []byte(`"nested"`))
@@ -87,9 +87,9 @@ func descriptorSets() format {
 				return errors.Join(c.addFound(name, found), scanErr)
 			}
 			if err == nil && len(set.File) > 0 {
-				return fmt.Errorf("%s: the file is not a descriptor set: a file in it has no name", name)
+				return fmt.Errorf("%s: the file is not a descriptor set: a file descriptor in it has no name", name)
 			}
-			return fmt.Errorf("%s: the file is not a descriptor set: it contains no files", name)
+			return fmt.Errorf("%s: the file is not a descriptor set: it contains no file descriptors", name)
 		},
 	}
 }

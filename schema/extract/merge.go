@@ -260,9 +260,9 @@ func (m *merger) findPlace(e *element, own map[string]*element) (string, *elemen
 // renamedAs returns the comment for a declaration that gets the new name name, and m.unresolved with that
 // declaration appended.
 func (m *merger) renamedAs(e *element, name, input string) (string, []model.Unresolved) {
-	note, reason := "Another shape of "+e.full()+" in "+input+".", "another definition with this name has other fields; extract named it "
+	note, reason := "Another shape of "+e.full()+" in "+input+".", "another definition with this name has other fields, so extract named this one "
 	if m.packages[e.full()] {
-		note, reason = "Its name is "+e.full()+", which is also the name of a package.", "a package has the same name; extract named it "
+		note, reason = "Its name is "+e.full()+", which is also the name of a package.", "a package has the same name, so extract named this definition "
 	}
 	return note, append(m.unresolved, model.Unresolved{Element: e.full(), Place: model.Place{File: input}, Reason: reason + name})
 }

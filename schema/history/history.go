@@ -96,11 +96,11 @@ type Options struct {
 func ShardOf(ev *infer.Evidence) (Shard, error) {
 	switch parts := ev.Parts(); len(parts) {
 	case 0:
-		return Shard{}, errors.New("the evidence does not name the version of the client: history needs the files (shards) that unwire-pipeline writes")
+		return Shard{}, errors.New("the evidence does not name the version of the client: history needs the files that unwire-pipeline writes")
 	case 1:
 		return Shard{parts[0].Part, ev}, nil
 	default:
-		return Shard{}, fmt.Errorf("the evidence was merged from %d shards, so its versions cannot be separated: history needs the shards themselves", len(parts))
+		return Shard{}, fmt.Errorf("the file was merged from %d evidence files, so history cannot separate the versions of the client: give history the files from before the merge", len(parts))
 	}
 }
 

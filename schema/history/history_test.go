@@ -156,7 +156,7 @@ func TestShardOf(t *testing.T) {
 	}
 	merged.Merge(shards[0].Evidence)
 	merged.Merge(shards[1].Evidence)
-	if _, err := ShardOf(merged); err == nil || !strings.Contains(err.Error(), "merged from 2 shards") {
+	if _, err := ShardOf(merged); err == nil || !strings.Contains(err.Error(), "merged from 2 evidence files") {
 		t.Error(err)
 	}
 }

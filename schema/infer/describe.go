@@ -137,7 +137,7 @@ func settleMessage(f *classField) string {
 	case f.Len.Empty == f.Len.N:
 		return "a payload that is not empty"
 	case f.judgement.P < 0.95:
-		return "a payload that does not parse as a message, or more samples"
+		return "a payload that does not parse as a message, or more values of the field"
 	}
 	return ""
 }

@@ -175,7 +175,7 @@ func TestReadEvidenceRefuses(t *testing.T) {
 		}
 		if _, err := ReadEvidence(strings.NewReader(bad)); err == nil {
 			t.Errorf("%s: accepted", name)
-		} else if !strings.HasPrefix(err.Error(), "schema: the evidence is malformed: ") {
+		} else if !strings.HasPrefix(err.Error(), "schema: the evidence file (statistics about fields) is malformed: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	})
 	t.Run("errors", func(t *testing.T) {
 		err := NewEvidence().Add("A", []byte{8, 1, 0xff})
-		if err == nil || !strings.Contains(err.Error(), "parsing fails at offset 0x2 of 0x3") {
+		if err == nil || !strings.Contains(err.Error(), "not a protobuf message of type A: tag at 0x2: ") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -265,7 +265,7 @@ func TestReadBinaryRefuses(t *testing.T) {
 		}
 		if _, err := ReadEvidence(strings.NewReader(bad)); err == nil {
 			t.Errorf("%s: accepted", name)
-		} else if !strings.HasPrefix(err.Error(), "schema: the evidence is malformed: ") {
+		} else if !strings.HasPrefix(err.Error(), "schema: the evidence file (statistics about fields) is malformed: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -67,7 +67,7 @@ func (e *Evidence) doc(p *profile.Profile) *evidenceDoc {
 func ReadEvidence(r io.Reader) (*Evidence, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxEvidenceBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("schema: the evidence is malformed: %w", err)
+		return nil, fmt.Errorf("schema: the evidence file (statistics about fields) is malformed: %w", err)
 	}
 	if len(b) > maxEvidenceBytes {
 		return nil, fmt.Errorf("schema: the evidence has more than %d bytes", maxEvidenceBytes)
@@ -85,7 +85,7 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 		e, err = doc.evidence()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("schema: the evidence is malformed: %w", err)
+		return nil, fmt.Errorf("schema: the evidence file (statistics about fields) is malformed: %w", err)
 	}
 	return e, nil
 }

@@ -12,8 +12,8 @@ import (
 // maxDistinguishing is the maximum number of fields that are named for each tied type.
 const maxDistinguishing = 3
 
-// distinguishingFields describes, for each of a few types that fit equally well, which fields would decide for
-// that type if they occurred: those that the other types lack or declare differently.
+// distinguishingFields describes, for each of a few types that fit equally well, which fields, if they occurred,
+// would show that it is the type: those that the other types lack or declare differently.
 func distinguishingFields(tied []*messageType) []string {
 	var out []string
 	told := false
@@ -38,18 +38,18 @@ func distinguishingFields(tied []*messageType) []string {
 
 		switch {
 		case len(words) == 0:
-			out = append(out, ty.name+": a message without any field that only another type has")
+			out = append(out, "no single field can show that the type is "+ty.name+": each field of this type also occurs in another of these types")
 			continue
 		case more > 0:
 			words = append(words, fmt.Sprintf("%d more", more))
 		}
 		told = true
-		out = append(out, ty.name+": a field "+strings.Join(words, ", "))
+		out = append(out, fmt.Sprintf("a message with field %s would show that the type is %s", strings.Join(words, " or "), ty.name))
 	}
 
 	// Types with equal fields cannot be distinguished by any message.
 	if !told {
-		return []string{"no message can decide: these types have the same fields"}
+		return []string{"no message can decide between these types, because they have the same fields"}
 	}
 	return out
 }

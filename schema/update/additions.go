@@ -82,9 +82,9 @@ func (m *updatePass) message(w, h protoreflect.MessageDescriptor) {
 func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
 	switch {
 	case h.ReservedRanges().Has(w.Number()):
-		return "the number is reserved"
+		return "the number is reserved in your file"
 	case h.ReservedNames().Has(w.Name()):
-		return "the name is reserved"
+		return "the name is reserved in your file"
 	case h.ExtensionRanges().Has(w.Number()):
 		return "the number is in a range for extensions"
 	}
@@ -194,7 +194,7 @@ func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 	}
 	if !m.replaces(w, h, b, dd) {
 		if !m.src.Guessed {
-			m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the two types have the same wire format")
+			m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the two types have the same wire format; --take-types takes the type in the source")
 		}
 		return
 	}
@@ -210,7 +210,7 @@ func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 		return
 	}
 	if _, plain := dd.node.(*ast.GroupNode); plain || w.Kind() == protoreflect.GroupKind {
-		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "a group")
+		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "unwire does not change groups")
 		return
 	}
 	b.doc.replace(span{dd.start, dd.typ.end}, text)
@@ -336,9 +336,9 @@ func (m *updatePass) enum(w, h protoreflect.EnumDescriptor) {
 		reason := ""
 		switch {
 		case h.ReservedRanges().Has(wv.Number()):
-			reason = "the number is reserved"
+			reason = "the number is reserved in your file"
 		case h.ReservedNames().Has(wv.Name()):
-			reason = "the name is reserved"
+			reason = "the name is reserved in your file"
 		case m.usedNames[h.FullName().Parent().Append(wv.Name())]:
 			reason = "another element has this name"
 		}
@@ -412,12 +412,12 @@ func (m *updatePass) service(w protoreflect.ServiceDescriptor) {
 func (m *updatePass) method(w, h protoreflect.MethodDescriptor) {
 	if m.src.Guessed {
 		if w.IsStreamingClient() && !h.IsStreamingClient() || w.IsStreamingServer() && !h.IsStreamingServer() {
-			m.addConflict(h, 0, methodText(h), methodText(w), "the method streams in the traffic")
+			m.addConflict(h, 0, methodText(h), methodText(w), "the recorded calls are streams")
 		}
 		return
 	}
 	if w.IsStreamingClient() != h.IsStreamingClient() || w.IsStreamingServer() != h.IsStreamingServer() ||
 		!m.sameNamed(w.Input(), h.Input()) || !m.sameNamed(w.Output(), h.Output()) {
-		m.addConflict(h, 0, methodText(h), methodText(w), "another method")
+		m.addConflict(h, 0, methodText(h), methodText(w), "the two declarations of the method differ")
 	}
 }

@@ -179,7 +179,7 @@ func ParseFindings(ctx context.Context, data []byte, have *schema.Schema) (*Sour
 
 	src, err := sourceOfFields(doc.Fields, doc.RequestType)
 	if err == nil && have != nil && have.Message(doc.RequestType) == nil {
-		src.Left = append(src.Left, fmt.Sprintf("all of them: the .proto files have neither the method %s nor the message type %s; declare the method first", doc.Method, doc.RequestType))
+		src.Left = append(src.Left, fmt.Sprintf("all fields: the .proto files have neither the method %s nor the message type %s; declare the method first", doc.Method, doc.RequestType))
 	}
 	return src, err
 }
@@ -220,20 +220,29 @@ func sourceOfFields(fields []finding, request string) (*Source, error) {
 
 // describeLeft describes a field that cannot be declared, with the reason.
 func (f *finding) describeLeft() string {
-	at := ""
+	// The field is named by its name, its number, or both.
+	field := "field "
+	switch {
+	case f.Name == "":
+		field += itoa(int(f.Number))
+	case f.Number != 0:
+		field += strconv.Quote(f.Name) + " (" + itoa(int(f.Number)) + ")"
+	default:
+		field += strconv.Quote(f.Name)
+	}
 	if f.Path != "" {
-		at = " in " + f.Path
+		field += " in field " + f.Path
 	}
-	if f.Number == 0 {
-		return f.Name + at + ": the field number is unknown"
+
+	switch {
+	case f.Number == 0:
+		return field + ": the field number is unknown"
+	case f.mayBeList():
+		return field + ": the probe did not find out whether this " + f.Class + " field is repeated"
+	case f.Kind == "group":
+		return field + ": unwire does not add groups"
 	}
-	if f.mayBeList() {
-		return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": the probe does not know whether it is one " + f.Class + " or a list of them"
-	}
-	if f.Kind == "group" {
-		return itoa(int(f.Number)) + at + ": unwire does not add groups"
-	}
-	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": the type is unknown"
+	return field + ": the type is unknown"
 }
 
 // requestType returns the full name of the request type of a method: told, the name that the probe found, or

@@ -45,7 +45,7 @@ func (m *updatePass) takesName(w, h protoreflect.Descriptor, number int32, place
 
 	// Two real names contradict each other: the user decides.
 	if !placeholder.MatchString(old) && !m.o.TakeNames {
-		m.addConflict(h, number, old, now, "another name")
+		m.addConflict(h, number, old, now, "the names differ; --take-names takes the name in the source")
 		return false
 	}
 

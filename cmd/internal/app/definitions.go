@@ -426,6 +426,10 @@ func (a *App) reflected(ctx context.Context, name string) (*schema.Schema, error
 	case errors.Is(err, reflection.ErrNone):
 		return nil, Fail(ExitInput, fmt.Errorf("%s: %w", name, err), "without reflection, 'unwire probe' can find a request's fields through the server's parse errors")
 	}
+	// The user asked for definitions, so it does not matter how much of the request was sent.
+	if failure, ok := errors.AsType[*outbound.Failure](err); ok {
+		return nil, fmt.Errorf("%s: %s", name, failure.Message)
+	}
 	return nil, fmt.Errorf("%s: %w", name, err)
 }
 

@@ -183,7 +183,7 @@ func (a *App) InputIsTerminal() bool {
 func (a *App) Confirm(question string) error {
 	if !a.InputIsTerminal() {
 		return Fail(ExitUsage, errors.New("cannot ask for confirmation: stdin is not a terminal"),
-			"use --yes to confirm, or --dry-run to print the steps")
+			"use --yes to confirm, or --dry-run to print the changes without making them")
 	}
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(a.Input).ReadString('\n')

@@ -26,6 +26,9 @@ func PlainText(err error) string {
 		if e.Op == "open" || e.Op == "stat" || e.Op == "lstat" {
 			return e.Path + ": " + e.Err.Error()
 		}
+		if e.Op == "fork/exec" {
+			return "cannot run " + e.Path + ": " + e.Err.Error()
+		}
 	case interface{ Unwrap() error }:
 		causes = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:

@@ -30,6 +30,7 @@ func TestPlainText(t *testing.T) {
 		"rejected: " + server.Error():   fmt.Errorf("replay: rejected: %w", server),
 		"nowhere: not found":            fmt.Errorf("standin: %w", &fs.PathError{Op: "open", Path: "nowhere", Err: errors.New("not found")}),
 		"mkdir nowhere: not found":      &fs.PathError{Op: "mkdir", Path: "nowhere", Err: errors.New("not found")},
+		"cannot run ./broken: no":       fmt.Errorf("launch: %w", &fs.PathError{Op: "fork/exec", Path: "./broken", Err: errors.New("no")}),
 		"twice: no: and no":             fmt.Errorf("probe: twice: %w: and %w", errors.New("text: no"), errors.New("text: no")),
 		"other text than what it wraps": &failure{1, nil, ""},
 	} {

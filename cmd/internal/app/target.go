@@ -112,7 +112,7 @@ func OpenJournal(path string, resume bool) (*os.File, error) {
 	}
 	end, err := j.Seek(0, io.SeekEnd)
 	if err == nil && end > 0 && !resume {
-		err = Fail(ExitUsage, fmt.Errorf("the journal %s exists", path), "continue it with --resume, or name another file with --journal")
+		err = Fail(ExitUsage, fmt.Errorf("the journal %s exists already, from an earlier run", path), "continue the earlier run with --resume, or name another file with --journal")
 	}
 	if err == nil {
 		_, err = j.Seek(0, io.SeekStart)

@@ -13,6 +13,17 @@ import (
 	"unicode"
 )
 
+// TestReadmeIsShort: README.md introduces unwire on at most 150 lines.
+func TestReadmeIsShort(t *testing.T) {
+	data, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(data), "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines, more than 150: move details to the document that they belong to", lines)
+	}
+}
+
 // TestDocumentsExist checks that citations in sources, such as RESEARCH.md#envelopes, and links
 // in Markdown files lead to files and sections that exist.
 func TestDocumentsExist(t *testing.T) {

@@ -83,7 +83,7 @@ var writingCaptures = []string{
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
-		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
+		Short:         "Record and decode Connect-RPC and protobuf traffic, and reconstruct .proto files",
 		Long:          "unwire records Connect, gRPC and HTTP traffic, and decodes the messages without a schema.\nFrom the messages, unwire reconstructs .proto files. unwire also sends recorded requests again,\nwith edits, and compares the answers.",
 		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
 		SilenceErrors: true,
@@ -93,7 +93,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colours in the output: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "service for which unwire uses its built-in .proto definitions and rules about secrets: "+proto.Profile().Name+"; "+app.NoDefinitions+"; or "+app.AutoProfile+", which means "+proto.Profile().Name+" if the recorded calls use protobuf packages of "+proto.Profile().Name+", and "+app.NoDefinitions+" otherwise")
+	root.PersistentFlags().StringVar(&profile, "profile", "", "profile (built-in .proto definitions and rules about secrets for one service): "+proto.Profile().Name+", "+app.NoDefinitions+", or "+app.AutoProfile+", which means "+proto.Profile().Name+" if the recorded calls use protobuf packages of "+proto.Profile().Name+", and "+app.NoDefinitions+" otherwise")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err
@@ -114,6 +114,10 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// The errors of many flags begin with the name of the flag, which is then not repeated.
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.HasPrefix(invalid.Unwrap().Error(), "--"+invalid.GetFlag().Name+" ") {
+			err = invalid.Unwrap()
+		}
 		name := ""
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 			name = unknown.GetSpecifiedName()

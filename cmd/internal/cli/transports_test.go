@@ -87,7 +87,7 @@ func TestTransportsAreShown(t *testing.T) {
 		{"ls F", []string{"2\twss://chat.example/ws/42?v=1\twebsocket\tmixed\tHTTP/1.1\t\tok\t2\t4", "handshake of #2", "opened by exchange #1", "3\ttls://mail.example:465\ttls\t\t\t\tok\t1\t2", "tcp://feed.example:7000"}},
 		{"ls --json F", []string{`"protocol":"websocket"`, `"transport":"tcp"`, `"relations":[{"kind":"handshake","exchange":2,"target":1}]`}},
 		{"show F 1", []string{"handshake of #2"}},
-		{"show F 2", []string{"wss://chat.example/ws/42?v=1\nexchange 2 · websocket (mixed) · HTTP/1.1 · code ok", "opened by exchange #1", `"type":"welcome","user":"kim"`, "ping", "close 1000: bye", "a needle in a message"}},
+		{"show F 2", []string{"wss://chat.example/ws/42?v=1\nexchange 2 · websocket (messages in several formats) · HTTP/1.1 · code ok", "opened by exchange #1", `"type":"welcome","user":"kim"`, "ping", "close 1000: bye", "a needle in a message"}},
 		{"show --json F 2", []string{`"opcode":"text"`, `"opcode":"ping"`, `"close":{"code":1000,"reason":"bye"}`}},
 		{"show F#2/down/2", []string{"2: string \"a needle in a message\""}},
 		{"show --hex F#2/down/2", []string{"61 20 6e 65"}},

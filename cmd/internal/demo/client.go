@@ -184,7 +184,7 @@ func (c *client) chat(ctx context.Context) error {
 			said.WriteString(v.String())
 		}
 	}
-	c.say("chat    asked: %s", c.sc.ChatPrompt)
+	c.say("chat    prompt: %s", c.sc.ChatPrompt)
 	if said.Len() > 0 {
 		c.say("chat    answer: %s…", strings.TrimSpace(said.String()))
 	}

@@ -44,13 +44,13 @@ func startStandin(t *testing.T, o standin.Options) *standin.Server {
 // scenarioLines are what each client must have printed, in this order.
 var scenarioLines = []string{
 	"models  composer-1, sonnet-4.5, gpt-5.1-codex",
-	"agent   asked: What does Backoff",
-	"agent   key-value store: stored ",
+	"agent   prompt: What does Backoff",
+	"agent   stored ",
 	"agent   thinking: The question is about one function.",
 	"agent   tool call: read internal/retry/backoff.go: 16 lines",
 	"agent   thinking: The loop looks before it doubles",
-	"agent   key-value store: stored ",
-	"agent   key-value store: returned ",
+	"agent   stored ",
+	"agent   returned ",
 	"agent   answer: `Backoff` says how long to wait before a retry.",
 	"agent   the answer ended after ",
 	"chat    answer: The older chat endpoint still answers, but",

@@ -83,7 +83,7 @@ func (c *client) turn(ctx context.Context) error {
 // ask sends the message with the question.
 func (t *turn) ask() error {
 	c := t.c
-	c.say("agent   asked: %s", c.sc.Prompt)
+	c.say("agent   prompt: %s", c.sc.Prompt)
 	return t.send(object{"runRequest": object{
 		"conversationState": object{},
 		"action": object{"userMessageAction": object{
@@ -213,12 +213,12 @@ func (t *turn) blob(m *message) error {
 	if key, ok := find(m, "kv_server_message.set_blob_args.blob_id"); ok {
 		data, _ := find(m, "kv_server_message.set_blob_args.blob_data")
 		t.blobs[string(key.Bytes())] = data.Bytes()
-		t.c.say("agent   key-value store: stored %d bytes under the key %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
+		t.c.say("agent   stored %d bytes for the server under the key %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
 		reply["setBlobResult"] = object{}
 	} else {
 		key, _ := find(m, "kv_server_message.get_blob_args.blob_id")
 		data, known := t.blobs[string(key.Bytes())]
-		t.c.say("agent   key-value store: returned %d bytes", len(data))
+		t.c.say("agent   returned %d stored bytes to the server", len(data))
 		result := object{}
 		if known {
 			result["blobData"] = data

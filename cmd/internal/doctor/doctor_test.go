@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	wants(t, all, "loopback port", statusOK, "can listen")
-	wants(t, all, "clock", statusOK, "file system")
+	wants(t, all, "clock", statusOK, "new files get the same time")
 	wants(t, all, "proxy variables", statusOK, "none")
 	if Worst(all) == Fail {
 		t.Errorf("something fails here: %+v", all)

@@ -36,9 +36,9 @@ func (m Machine) clock(context.Context) []check {
 		return warn(name, "cannot compare the clock with the file system: "+err.Error(), "")
 	}
 	if off := now.Sub(info.ModTime()).Round(time.Second); off > clockOff || off < -clockOff {
-		return warn(name, fmt.Sprintf("the clock differs from the file system's by %s", off), "set the clock: unwire uses it for captures and certificates")
+		return warn(name, fmt.Sprintf("the clock differs by %s from the time of a new file", off), "set the clock: unwire uses it for captures and certificates")
 	}
-	return ok(name, now.Format(time.RFC3339)+", same as the file system")
+	return ok(name, now.Format(time.RFC3339)+"; new files get the same time")
 }
 
 // leftOver checks for packets and TLS keys that passive captures left behind because they were killed.

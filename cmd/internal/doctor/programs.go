@@ -30,7 +30,7 @@ func (m Machine) node(ctx context.Context) []check {
 	if got, err := m.output(ctx, []string{"NODE_OPTIONS=--title=" + title}, "node", "-p", "process.title"); err != nil || got != title {
 		return warn(name, version+", but this Node ignores NODE_OPTIONS", "use 'unwire capture --reverse URL': unwire cannot redirect connections of this Node to the proxy")
 	}
-	checks := ok(name, version+", uses NODE_OPTIONS")
+	checks := ok(name, version+"; accepts NODE_OPTIONS, with which unwire redirects Node programs to the proxy")
 	if set := m.Getenv("NODE_OPTIONS"); set != "" {
 		// Its words may hold what is nobody's business; their names do not.
 		checks = append(checks, warn("NODE_OPTIONS", "is set: "+optionNames(set), "capture appends its own options; if a Node client fails, unset NODE_OPTIONS and try again")...)

@@ -48,7 +48,7 @@ func Edit(childRuns func() (ended func(), err error), name string, text []byte) 
 	}
 	defer ended()
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w", command, err)
+		return nil, fmt.Errorf("the editor %q failed: %w", command, err)
 	}
 	info, err := os.Stat(file)
 	if err != nil {

@@ -40,7 +40,7 @@ var environment = []variable{
 	{Name: "UNWIRE_HEADER_*", Meaning: "value of a header for which a capture contains only a placeholder; for example, unwire sends UNWIRE_HEADER_X_API_KEY as the header x-api-key", Commands: sending},
 	{Name: "UNWIRE_QUERY_*", Meaning: "value of a query parameter for which a capture contains only a placeholder; for example, unwire sends UNWIRE_QUERY_API_KEY as the parameter api-key", Commands: sending},
 	{Name: "UNWIRE_SECRET_*", Meaning: "value of a secret for which a capture contains only a placeholder; for example, unwire sends UNWIRE_SECRET_3F2A9C1B instead of [redacted:3f2a9c1b]", Commands: sending},
-	{Name: "UNWIRE_MACHINE_ID", Meaning: "ID of a machine; from this ID, unwire computes the checksum header that the servers of the built-in profile require", Commands: []string{"replay", "replay suite", "serve"}},
+	{Name: "UNWIRE_MACHINE_ID", Meaning: "ID of a machine, from which unwire computes a checksum header; the servers of the service that --profile names require this header", Commands: []string{"replay", "replay suite", "serve"}},
 	{Name: "UNWIRE_SERVE_KEY", Meaning: "API keys that 'unwire serve' accepts, separated by spaces", Commands: []string{"serve"}},
 	{Name: "UNWIRE_MCP_TOKEN", Meaning: "token that clients of 'unwire mcp --listen' must send", Commands: []string{"mcp"}},
 	{Name: "UNWIRE_STANDIN_TOKEN", Meaning: "the only bearer token that 'unwire standin' accepts (default: it accepts any token)", Commands: []string{"standin"}},

@@ -41,7 +41,7 @@ var placeholders = []placeholder{
 	{Name: "FRAME", Text: "the number of a message that the client sent, counted from 0", Commands: []string{"replay"}},
 	{Name: "ADDRESS", Text: "7 for exchange 7 of the capture, 7/up/0 for the first message that the client sent in it, 7/up/0/1.2 for field 1.2 of this message; down instead of up is for messages of the server", Commands: []string{"note"}},
 	{Name: "ADDRESS", Text: ""},
-	{Name: "A", Text: "two captures (F.uwc), exchanges (F.uwc#7 is exchange 7), messages (F.uwc#7/up/0 is the first message that the client sent in exchange 7; down is for the server), or files", Commands: []string{"diff"}},
+	{Name: "A", Text: "the first of two captures (F.uwc), exchanges (F.uwc#7 is exchange 7), messages (F.uwc#7/up/0 is the first message that the client sent in exchange 7; down is for the server), or files; B is the second", Commands: []string{"diff"}},
 	{Name: "B", Text: ""},
 
 	// Fields and values
@@ -79,7 +79,7 @@ var placeholders = []placeholder{
 
 	// Files, servers and programs
 	{Name: "FILE", Text: "a file with protobuf bytes, also in hex or base64; - is stdin", Commands: []string{"decode"}},
-	{Name: "FILE", Text: "the output of 'unwire decode', or with --in another format; - is stdin", Commands: []string{"encode"}},
+	{Name: "FILE", Text: "a file with the output of 'unwire decode', or in the format that --in names; - is stdin", Commands: []string{"encode"}},
 	{Name: "FILE", Text: "a recording: pcap, pcapng, HAR, JSON Lines of 'unwire export', or a flow file of mitmproxy", Commands: []string{"import"}},
 	{Name: "FILE", Text: "the path of a .proto file, relative to its folder of definitions", Commands: []string{"schema print"}},
 	{Name: "FILE", Text: "a file with weights, which 'unwire chat fit' wrote", Commands: []string{"chat weights"}},
@@ -90,7 +90,7 @@ var placeholders = []placeholder{
 	{Name: "CMD", Text: "the program to run, with its arguments ARGS", Commands: []string{"capture", "probe-client"}},
 	{Name: "CMD", Text: ""},
 	{Name: "ARGS", Text: ""},
-	{Name: "REFERENCE", Text: "where unwire finds secrets, such as tokens: a file with lines NAME: value (file mode 0600); env:NAME, an environment variable; keyring:SERVICE/ACCOUNT, an entry in the key store of the system; or the name of a profile (see --profile), for the token that the client of this service stored on this machine"},
+	{Name: "REFERENCE", Text: "where unwire finds secrets, such as tokens: a file with lines NAME: value (file mode 0600); env:NAME, an environment variable; keyring:SERVICE/ACCOUNT, an entry in the key store of the system; or the name of a service that unwire knows (see --profile): unwire then uses the token that the client of this service stored on this machine"},
 	{Name: "SIZE", Text: "a number of bytes, or a number with a unit, such as 64KB (64,000 bytes) or 64KiB (65,536 bytes)"},
 	{Name: "TIME", Text: "a time with its unit, such as 500ms, 20s, 5m or 1h30m"},
 
@@ -125,6 +125,7 @@ var placeholders = []placeholder{
 	{Name: "TOOL"},
 	{Name: "URL"},
 	{Name: "VERSION"},
+	{Name: "WHAT"},
 	{Name: "WHEN"},
 }
 

@@ -150,7 +150,7 @@ func diffFailure(err error) error {
 	}
 	switch e.Problem {
 	case query.NoMethod:
-		return app.Fail(app.ExitUsage, err, "name the method, or single exchanges such as "+e.At.File+"#1")
+		return app.Fail(app.ExitUsage, err, "give a method to compare all its calls, or name single exchanges, such as "+e.At.File+"#1")
 	case query.NoExchange:
 		return app.Fail(app.ExitInput, err, "the tool list shows the methods")
 	}

@@ -65,7 +65,7 @@ func AsTyped(set *pflag.FlagSet, texts ...string) []string {
 					return found // the beginning of a longer name
 				case first:
 					first = false
-					return "--" + f.Name + " (now called --" + a.flag.Name + ")"
+					return "--" + f.Name + " (the old name of --" + a.flag.Name + ")"
 				}
 				return "--" + f.Name
 			})

@@ -51,7 +51,7 @@ func TestAsTyped(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := options.AsTyped(set, "--proto needs --type; --proto-dir, --bytes", "name a folder with --proto")
-	want := []string{"--schema (now called --proto) needs --type; --proto-dir, --bytes", "name a folder with --schema"}
+	want := []string{"--schema (the old name of --proto) needs --type; --proto-dir, --bytes", "name a folder with --schema"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

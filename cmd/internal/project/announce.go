@@ -31,7 +31,7 @@ func Announce(f *File, state string, say func(text string)) {
 	if slices.Contains(before, line) {
 		return
 	}
-	say("using " + f.Path + ": " + f.Summary())
+	say("using the settings in " + f.Path + ": " + f.Summary())
 	_ = remember(name, append(before, line)) // it is said again
 }
 

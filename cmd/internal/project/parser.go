@@ -153,7 +153,7 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		case read != nil:
 			read(value)
 		case flag != "":
-			p.fault(name, "%s cannot be set in unwire.yaml, which can only restrict: use %s", name.Value, flag)
+			p.fault(name, "%s cannot be set in unwire.yaml, because somebody else may have written the file: use %s instead", name.Value, flag)
 		default:
 			var names []string
 			for k := range known {
@@ -246,7 +246,7 @@ func (p *parser) textOrList(n *yaml.Node) (nodes []*yaml.Node) {
 // for which it returns "".
 func (p *parser) path(n *yaml.Node) string {
 	if strings.HasPrefix(n.Value, "reflect:") {
-		p.fault(n, "reflect: cannot be used in this file, which must not make unwire send requests: use --proto, or 'unwire schema extract -o DIR %s'", n.Value)
+		p.fault(n, "this file cannot name %s, because unwire sends no requests when it reads this file: give it with --proto, or store its definitions with 'unwire schema extract -o DIR %s'", n.Value, n.Value)
 		return ""
 	}
 	local := filepath.FromSlash(n.Value)

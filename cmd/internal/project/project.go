@@ -151,7 +151,11 @@ func (f *File) Summary() string {
 		}
 		add("definitions %s", strings.Join(names, ", "))
 	}
-	if f.Profile != "" {
+	switch f.Profile {
+	case "":
+	case "none":
+		add("profile none")
+	default:
 		add("profile %s", f.Profile)
 	}
 	if f.Weights != "" {

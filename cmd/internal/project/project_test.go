@@ -51,9 +51,9 @@ func TestParse(t *testing.T) {
 
 // What the parser and the JSON Schema refuse, both. In the schema a test can have no line.
 var refused = []struct{ text, want string }{
-	{"hosts: [a.example]\n", "unwire.yaml:1: hosts cannot be set in unwire.yaml, which can only restrict: use --allow-host"},
+	{"hosts: [a.example]\n", "unwire.yaml:1: hosts cannot be set in unwire.yaml, because somebody else may have written the file: use --allow-host instead"},
 	{"\nlive: true\n", ":2: live cannot be set in unwire.yaml"},
-	{"CA: x.pem\n", "CA cannot be set in unwire.yaml, which can only restrict: use --upstream-ca"},
+	{"CA: x.pem\n", "CA cannot be set in unwire.yaml, because somebody else may have written the file: use --upstream-ca instead"},
 	{"keep_secrets: true\n", "keep_secrets cannot be set in unwire.yaml"},
 	{"keep-secrets: true\n", "use --keep-secrets"},
 	{"credentials: cursor\n", "credentials cannot be set in unwire.yaml"},
@@ -65,8 +65,8 @@ var refused = []struct{ text, want string }{
 	{"definitions: /etc\n", "is not a path below"},
 	{"definitions: ../other\n", "is not a path below"},
 	{"definitions: a/../../b\n", "is not a path below"},
-	{"definitions: reflect:http://127.0.0.1:8080\n", "reflect: cannot be used in this file, which must not make unwire send requests"},
-	{"definitions: [proto/, 'reflect:https://a.example']\n", ":1: reflect: cannot be used in this file"},
+	{"definitions: reflect:http://127.0.0.1:8080\n", "this file cannot name reflect:http://127.0.0.1:8080, because unwire sends no requests when it reads this file"},
+	{"definitions: [proto/, 'reflect:https://a.example']\n", ":1: this file cannot name reflect:https://a.example"},
 	{"definitions: 7\n", "expected a text"},
 	{"definitions: {a: b}\n", "expected a text"},
 	{"definitions: ''\n", "1 to 256 bytes"},

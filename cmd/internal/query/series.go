@@ -25,6 +25,9 @@ type Series struct {
 	// Length is the number of compared messages or exchanges.
 	Length int
 
+	// Unit is what the series consists of: "message" or "exchange".
+	Unit string
+
 	// names finds the field names of paths.
 	names namer
 }
@@ -56,7 +59,7 @@ func CompareSeries(ctx context.Context, parts []string, method string, o DiffOpt
 			return nil, err
 		}
 	}
-	s := &Series{Length: max(len(in.exchanges), len(in.messages))}
+	s := &Series{Length: max(len(in.exchanges), len(in.messages)), Unit: "message"}
 	// The arguments must be of one kind, and at least two.
 	switch {
 	case len(in.exchanges) > 0 && len(in.messages) > 0:
@@ -72,6 +75,7 @@ func CompareSeries(ctx context.Context, parts []string, method string, o DiffOpt
 		return nil, err
 	}
 	if len(in.exchanges) > 0 {
+		s.Unit = "exchange"
 		s.names.call = in.exchanges[0].Call
 		s.Variations = diff.ExchangeSeries(in.exchanges)
 		return s, nil
@@ -117,7 +121,7 @@ func (s *seriesInput) addInput(ctx context.Context, name string) error {
 		return err
 	case at.Exchange == 0 && IsCapture(at.File):
 		if s.method == "" {
-			return &DiffError{Problem: NoMethod, At: at, text: fmt.Sprintf("%s: the method for --series is missing", name)}
+			return &DiffError{Problem: NoMethod, At: at, text: fmt.Sprintf("%s is a whole capture, so --series also needs a method", name)}
 		}
 		return s.addCalls(ctx, at.File)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,7 +102,11 @@ func DifferenceCount(list []query.Comparison) string {
 	text += " (--show-ignored lists them"
 	// Times differ in every run, but they may also be the content.
 	if n := ignoredTimes(list); n > 0 {
-		text += fmt.Sprintf("; times among them: %d, which --volatile counts as differences", n)
+		are := "of them is a time, which --volatile does not ignore"
+		if n > 1 {
+			are = "of them are times, which --volatile does not ignore"
+		}
+		text += fmt.Sprintf("; %d %s", n, are)
 	}
 	return text + ")"
 }
@@ -144,7 +149,11 @@ func (p *diffPrinter) finish() error {
 	if len(p.rows) == 0 {
 		return nil
 	}
-	return p.out.Table(term.Table{Rows: p.rows, Columns: []term.Column{
+	legend := ""
+	if slices.ContainsFunc(p.rows, func(row []string) bool { return strings.Contains(row[0], severalFrames) }) {
+		legend = severalLegend
+	}
+	return p.out.Table(term.Table{Rows: p.rows, Legend: legend, Columns: []term.Column{
 		{Name: "PLACE", Shorten: term.Middle, Min: 34},
 		{Name: "DIFFERENCE"},
 		{Name: "IN " + strings.ToUpper(p.o.A), Shorten: term.End, Min: 11},
@@ -153,6 +162,9 @@ func (p *diffPrinter) finish() error {
 		{Name: "NAME", Shorten: term.Name, Min: 12, Drop: 1},
 	}})
 }
+
+// severalLegend explains places such as "several server frames, field 1.2".
+const severalLegend = "(several frames: pieces of one text or count, joined before the comparison)"
 
 // title prints the name of a compared pair of calls.
 func (p *diffPrinter) title(s string) {

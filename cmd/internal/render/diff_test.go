@@ -59,7 +59,7 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	times := []query.Comparison{{Changes: []diff.Change{{Path: "5", Op: diff.Modify, Ignored: "volatile timestamp"}}}}
-	if got := DifferenceCount(times); got != "0 differences, 1 ignored (--show-ignored lists them; times among them: 1, which --volatile counts as differences)" {
+	if got := DifferenceCount(times); got != "0 differences, 1 ignored (--show-ignored lists them; 1 of them is a time, which --volatile does not ignore)" {
 		t.Errorf("%q", got)
 	}
 
@@ -115,7 +115,7 @@ enum Kind { NONE = 0; BOOK = 1; }`)}})
 
 func TestPlaceText(t *testing.T) {
 	for path, want := range map[string]string{
-		"@up/0": "client frame 0", "@down/3 1.2": "server frame 3, field 1.2", "@down 1[0]": "server frames, field 1[0]",
+		"@up/0": "client frame 0", "@down/3 1.2": "server frame 3, field 1.2", "@down 1[0]": "several server frames, field 1[0]",
 		"@up/0 room": "client frame 0, room", "1.2": "field 1.2", "status": "status", "": "",
 	} {
 		if got := Place(path); got != want {

@@ -59,13 +59,17 @@ func exchangeFacts(at conversation.Resolved) string {
 	fmt.Fprintf(&b, "exchange %d · %s", at.ID, at.Protocol)
 	// Facts that are unknown are left out, so each has its condition.
 	if at.Codec != "" {
-		fmt.Fprintf(&b, " (%s)", term.Clean(at.Codec))
+		codec := at.Codec
+		if codec == mixedCodec {
+			codec = "messages in several formats"
+		}
+		fmt.Fprintf(&b, " (%s)", term.Clean(codec))
 	}
 	if at.HTTP != "" || at.Transport == captures.HTTP {
 		fmt.Fprintf(&b, " · HTTP/%s", term.Clean(at.HTTP))
 	}
-	if at.Transport == captures.HTTP {
-		fmt.Fprintf(&b, " · HTTP status %d", at.Status)
+	if status := statusText(at.Status, at.Transport); status != "" {
+		fmt.Fprintf(&b, " · HTTP status %s", status)
 	}
 	if at.Code != "" {
 		fmt.Fprintf(&b, " · code %s", term.Clean(at.Code))
@@ -75,7 +79,13 @@ func exchangeFacts(at conversation.Resolved) string {
 	if text := programText(at.Process); text != "" {
 		fmt.Fprintf(&b, " · %s", term.Clean(text))
 	}
-	fmt.Fprintf(&b, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
+	switch {
+	case at.Server != "":
+		fmt.Fprintf(&b, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
+	case at.Client != "":
+		// unwire may have answered without a connection to the server.
+		fmt.Fprintf(&b, " · from %s", term.Clean(at.Client))
+	}
 	if at.TLS.Version != "" {
 		fmt.Fprintf(&b, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
 	}
@@ -101,7 +111,7 @@ func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("hint: %s\n", f.Remedy)))
 	}
 	if at.Message != "" {
-		fmt.Fprint(w, out.Wrap(fmt.Sprintf("message: %s\n", term.Clean(at.Message))))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("status message: %s\n", term.Clean(at.Message))))
 	}
 	if at.Exchange != nil && decode.AnsweredInGRPC(&at.Exchange.Exchange) {
 		fmt.Fprint(w, out.Wrap("hint: "+decode.GRPCInsteadOfConnect+"\n"))
@@ -143,7 +153,7 @@ func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call de
 	if ex.HTTP != "" || ex.Transport == captures.HTTP {
 		fmt.Fprintf(w, " · HTTP/%s", term.Clean(ex.HTTP))
 	}
-	fmt.Fprintf(w, "\n%s\n", out.Dim(arrowLegend))
+	fmt.Fprint(w, "\n"+out.Wrap(out.Dim(arrowLegend+fieldLegend)+"\n"))
 	Headers(out, w, "↑", "", ex.RequestHeaders)
 }
 
@@ -153,7 +163,7 @@ func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, m
 	Headers(out, w, "↓", "trailer ", ex.ResponseTrailers)
 	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), durationText(ex.Duration))))
 	if message != "" {
-		fmt.Fprintf(w, "message: %s\n", term.Clean(message))
+		fmt.Fprintf(w, "status message: %s\n", term.Clean(message))
 	}
 }
 

@@ -30,7 +30,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 	}
 	// The features are log-odds contributions; their sum determines the probability.
 	if len(e.Readings) > 0 {
-		fmt.Fprint(w, out.Wrap("  "+out.Dim("Below each type is the evidence: + supports the type, - contradicts it. The highest sum is the most probable; a sum that is 2.3 higher is 10 times as probable.")+"\n"))
+		fmt.Fprint(w, out.Wrap("  "+out.Dim("Below each type is its evidence: a positive number supports the type, a negative number contradicts it. The type with the highest sum is the most probable: if its sum is 2.3 higher than that of another type, it is 10 times as probable.")+"\n"))
 	}
 	for _, r := range e.Readings {
 		fmt.Fprintf(w, "  %-15s probability %.3f\n", r.Type, r.P)

@@ -200,7 +200,11 @@ func likeness(f *field.Field) string {
 	switch f.Form {
 	case "uuid", "jwt", "pem":
 		word = f.Form
-	case "hex", "base64", "number", "date":
+	case "hex", "base64":
+		if f.Note != "" {
+			return "  = " + term.Clean(f.Note+" in "+f.Form)
+		}
+	case "number", "date":
 		if f.Note != "" {
 			word = f.Form
 		}

@@ -17,10 +17,10 @@ import (
 // nothing.
 func forwarded(out *term.Output, w io.Writer, at conversation.Resolved, dir captures.Direction, e *contract.Edited, v *query.Views) {
 	if len(e.Forwarded) == 0 {
-		fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("unwire did not forward this (rule %s)", term.Clean(e.Rule))))
+		fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("unwire did not forward this (rule \"%s\")", term.Clean(e.Rule))))
 		return
 	}
-	fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("unwire forwarded this instead (rule %s), %s:", term.Clean(e.Rule), app.Counted(len(e.Forwarded), "byte"))))
+	fmt.Fprintf(w, "    %s\n", out.Yellow(fmt.Sprintf("unwire forwarded this instead (rule \"%s\"), %s:", term.Clean(e.Rule), app.Counted(len(e.Forwarded), "byte"))))
 	view := v.Of(at.Call, dir)
 	for i := range e.Frames {
 		forwardedFrame(w, &e.Frames[i], view, v)
@@ -42,11 +42,11 @@ func forwardedFrame(w io.Writer, f *decode.Frame, view decode.View, v *query.Vie
 // Added prints data that rewriting rules forwarded although nothing was received, such as mock responses.
 func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*contract.Edited, v *query.Views) {
 	for _, e := range list {
-		dir := captures.Up
+		dir, sender := captures.Up, "client"
 		if e.Dir == captures.Down.String() {
-			dir = captures.Down
+			dir, sender = captures.Down, "server"
 		}
-		fmt.Fprintf(w, "%s  %s\n", Arrow(dir), out.Dim("(added by a rule; nothing was received)"))
+		fmt.Fprintf(w, "%s  %s\n", Arrow(dir), out.Dim("(the "+sender+" sent nothing)"))
 		forwarded(out, w, at, dir, e, v)
 	}
 }
@@ -55,9 +55,9 @@ func Added(out *term.Output, w io.Writer, at conversation.Resolved, list []*cont
 func ForwardedHeads(out *term.Output, w io.Writer, heads []captures.ForwardedHead) {
 	for _, h := range heads {
 		if h.Dir == captures.Up {
-			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("unwire forwarded the request as %s %s (rule %s)", h.Method, term.Clean(h.URL), term.Clean(h.Rule))))
+			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("unwire forwarded the request as %s %s (rule \"%s\")", h.Method, term.Clean(h.URL), term.Clean(h.Rule))))
 		} else {
-			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("unwire answered the client with the status %d (rule %s)", h.Status, term.Clean(h.Rule))))
+			fmt.Fprintf(w, "%s\n", out.Yellow(fmt.Sprintf("unwire answered the client with the status %d (rule \"%s\")", h.Status, term.Clean(h.Rule))))
 		}
 		for _, f := range append(h.Headers[:len(h.Headers):len(h.Headers)], h.Trailers...) {
 			fmt.Fprintf(w, "%s %s: %s\n", Arrow(h.Dir), term.Clean(f.Name), term.Clean(f.Value))

@@ -25,6 +25,9 @@ type FrameOptions struct {
 	// All prints every byte of every value, with Hex.
 	All bool
 
+	// Sender names the sender of the frame, because no legend explains the arrow.
+	Sender bool
+
 	// Notes are the notes on the frame and its fields.
 	Notes []*contract.PlaceNote
 
@@ -44,7 +47,11 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	}
 
 	view := v.Of(at.Call, f.Dir)
-	fmt.Fprintf(w, "%s  %s\n", out.Bold(fmt.Sprintf("%s frame %d", Arrow(f.Dir), f.Seq)), out.Dim(frameFacts(f, view)))
+	name := fmt.Sprintf("%s frame %d", Arrow(f.Dir), f.Seq)
+	if o.Sender {
+		name += " from the " + f.Dir.Sender()
+	}
+	fmt.Fprintf(w, "%s  %s\n", out.Bold(name), out.Dim(frameFacts(f, view)))
 	if f.Err != nil {
 		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(app.PlainText(f.Err)))
 	}
@@ -87,7 +94,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 
 // frameFacts returns the first line of a frame: time, size, compression, flags and message type.
 func frameFacts(f *decode.Frame, view decode.View) string {
-	facts := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
+	facts := []string{fmt.Sprintf("after %.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
 	if f.Opcode != 0 {
 		facts = append(facts, decode.OpcodeName(f.Opcode))
 	}

@@ -217,7 +217,7 @@ const (
 	// arrowLegend explains them in a sentence of its own.
 	arrowLegend = "Arrows: " + arrows + "."
 	// fieldLegend explains the lines of Fields.
-	fieldLegend = " Lines of fields: offset in hex, field number, type and value."
+	fieldLegend = " Frames: number, time since the start, and size. Lines of fields: offset in hex, field number, type and value."
 )
 
 // Sender is captures.Direction.Sender for the name of a direction, "up" or "down".

@@ -30,7 +30,7 @@ var listed = []struct {
 	{term.Column{Name: "PROTOCOL", Drop: 3}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
 	{term.Column{Name: "CODEC", Drop: 8}, false, func(l *contract.Exchange) string { return l.Codec }},
 	{term.Column{Name: "HTTP", Drop: 9}, false, func(l *contract.Exchange) string { return httpText(l.HTTP) }},
-	{term.Column{Name: "HTTP STATUS", Drop: 10}, false, statusText},
+	{term.Column{Name: "HTTP STATUS", Drop: 10}, false, func(l *contract.Exchange) string { return statusText(l.Status, l.Transport) }},
 	{term.Column{Name: "CODE"}, false, Ending},
 	{term.Column{Name: "FRAMES", On: term.Drawn, Drop: 1}, false, framesText},
 	{term.Column{Name: "FRAMES SENT", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesUp) }},
@@ -48,10 +48,16 @@ var listed = []struct {
 	{term.Column{Name: "REASON", Shorten: term.End, Min: 16, Drop: 3}, true, func(l *contract.Exchange) string { return l.Error }},
 }
 
+// mixedCodec is the codec of an exchange whose messages have different codecs.
+const mixedCodec = "mixed"
+
 // Exchanges prints exchanges as a table.
 func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	processes := haveSeveralProcesses(lines)
 	t := term.Table{Rows: make([][]string, len(lines)), Legend: "(" + arrows + ")"}
+	if slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.Codec == mixedCodec }) {
+		t.Legend = "(↑ from the client, ↓ from the server; " + mixedCodec + ": messages with different codecs)"
+	}
 	for _, c := range listed {
 		switch {
 		case c.Name == "PROCESS" && !processes:
@@ -94,13 +100,13 @@ func httpText(version string) string {
 	return "HTTP/" + version
 }
 
-// statusText returns the HTTP status that the server sent: "none" if it sent no response, and "" if the exchange is
-// not HTTP.
-func statusText(l *contract.Exchange) string {
+// statusText returns the HTTP status that the server sent on a transport: "none" if it sent no response, and "" if
+// the exchange is not HTTP.
+func statusText(status int, transport captures.Transport) string {
 	switch {
-	case l.Status != 0:
-		return strconv.Itoa(l.Status)
-	case l.Transport == captures.HTTP:
+	case status != 0:
+		return strconv.Itoa(status)
+	case transport == captures.HTTP:
 		return "none"
 	}
 	return ""
@@ -111,7 +117,7 @@ const maxRelated = 4
 
 // answersVerb is the text for the relation of an upstream stream to the client requests that it answered.
 // It is printed once for several requests.
-const answersVerb = "answers "
+const answersVerb = "used to answer "
 
 // editedText returns "edited" for an exchange that a rewriting rule changed; "" for others.
 func editedText(l *contract.Exchange) string {
@@ -151,7 +157,7 @@ func relationText(id int64, r contract.Relation) string {
 	case r.Kind == captures.HandshakeOf:
 		return fmt.Sprintf("handshake of #%d", r.Exchange)
 	case r.Kind == captures.FrontEndOf && own:
-		return "answered by " + target
+		return "answer comes from " + target
 	case r.Kind == captures.FrontEndOf:
 		return fmt.Sprintf(answersVerb+"#%d", r.Exchange)
 	case own:
@@ -244,7 +250,7 @@ func joinedText(l *contract.Exchange) string {
 	case 0:
 		return ""
 	case l.ID:
-		return "split over " + app.Counted(len(l.Parts), "call")
+		return "consists of " + app.Counted(len(l.Parts), "exchange")
 	}
 	return fmt.Sprintf("part of exchange %d", l.Joined)
 }

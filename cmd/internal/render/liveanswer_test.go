@@ -39,7 +39,7 @@ func TestAnswerWriter(t *testing.T) {
 	if got, want := out.String(), "One\nTwo\n…  moreOther.\n"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
-	want := "#1 a.B/C\n#2 a.B/C\n#1 a.B/C\n\nunwire: the text above is not the answer. The answer is now:\n#1 ended in aborted: enough\n"
+	want := "#1 a.B/C\n#2 a.B/C\n#1 a.B/C\n\nunwire: the text above is not the answer. The answer is now:\n#1 ended with the code aborted: enough\n"
 	if got := talk.String(); got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}

@@ -2,10 +2,16 @@ package render
 
 import "strings"
 
-// Place returns the path of a difference in words: "server frame 3, field 1.2" for @down/3 1.2, "server frames,
-// field 1" for the joined text of several frames (@down 1), and "field 1.2" for a field of a message. Other paths,
-// such as "status", are unchanged.
-func Place(path string) string {
+// Place returns the path of a difference in words: "server frame 3, field 1.2" for @down/3 1.2, "several server
+// frames, field 1" for the joined text of several frames (@down 1), and "field 1.2" for a field of a message. Other
+// paths, such as "status", are unchanged.
+func Place(path string) string { return place(path, severalFrames) }
+
+// severalFrames precedes the name of frames whose text was joined.
+const severalFrames = "several "
+
+// place is Place with the text that precedes several frames.
+func place(path, several string) string {
 	frame, field, _ := strings.Cut(path, " ")
 	if !strings.HasPrefix(frame, "@") {
 		frame, field = "", path
@@ -17,7 +23,7 @@ func Place(path string) string {
 		return field
 	}
 	dir, number, single := strings.Cut(frame[1:], "/")
-	place := Sender(dir) + " frames"
+	place := several + Sender(dir) + " frames"
 	if single {
 		place = Sender(dir) + " frame " + number
 	}

@@ -29,7 +29,7 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 			examples[i] = shownValue(e, def, 40)
 		}
 		rows = append(rows, []string{
-			Place(v.Path), string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
+			place(v.Path, ""), string(v.Class), fmt.Sprintf("%d of %s", v.Present, app.Counted(v.Of, s.Unit)), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
 		})
 	}
 	if len(rows) == 0 {
@@ -51,6 +51,6 @@ func SeriesCount(s *query.Series) string {
 	for i := range s.Variations {
 		count[s.Variations[i].Class]++
 	}
-	return fmt.Sprintf("compared %d messages or exchanges, with %s (varying: %d, different in every run, like IDs and times: %d, constant: %d); --show-ignored lists those that are constant",
+	return fmt.Sprintf("compared %d messages or exchanges, with %s. Paths with varying values: %d; with IDs, times or tokens, which differ in every run: %d; with one constant value: %d (--show-ignored also lists these paths)",
 		s.Length, app.Counted(len(s.Variations), "field path"), count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

@@ -154,7 +154,7 @@ func summariseJSON(v jsontree.Value, depth int) string {
 		case len(items) == 1:
 			return "[" + summariseJSON(items[0], depth+1) + "]"
 		}
-		return fmt.Sprintf("[%d: … %s]", len(items), summariseJSON(items[len(items)-1], depth+1))
+		return fmt.Sprintf("[… %d more, %s]", len(items)-1, summariseJSON(items[len(items)-1], depth+1))
 	}
 	return string(v.Raw())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"unwire/captures"
@@ -22,6 +23,9 @@ const (
 	// maxShownResult is for arguments and results of tool calls.
 	maxShownResult = 600
 )
+
+// maxListedFrames is how many frame numbers are listed one by one.
+const maxListedFrames = 4
 
 // Transcript prints the conversation that was found in an exchange, and then the top candidates: the
 // texts that were considered, with their scores and roles.
@@ -61,7 +65,7 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 		fmt.Fprintf(w, "%s\n", out.Bold("Candidates: the texts of the exchange, best score first"))
 	}
 	if top > 0 && len(tr.Candidates) > 0 {
-		fmt.Fprint(w, out.Wrap("  "+out.Dim("The score, from 0 to 1, says how certain the role is. Each reason adds to the score (+) or reduces it (-).")+"\n"))
+		fmt.Fprint(w, out.Wrap("  "+out.Dim("The score, from 0 to 1, says how certain the role is. Each reason gives points for the role (+) or against it (-): many points mean a high score.")+"\n"))
 	}
 	for i, c := range tr.Candidates {
 		if i == top {
@@ -70,7 +74,7 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 		}
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  %2d. role %s, score %.2f, %s: %s\n", c.Rank, c.Role, c.Score, Source(c.Dir, c.Path, c.Frames),
 			term.Cut(`"`+term.Clean(c.Text)+`"`, 60))))
-		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      reasons: "+Reasons(c.Reasons, 4)+"\n"), "\n")))
+		fmt.Fprintln(w, out.Dim(strings.TrimSuffix(out.Wrap("      points for this role: "+Reasons(c.Reasons, 4)+"\n"), "\n")))
 	}
 	fmt.Fprintln(w)
 }
@@ -94,14 +98,17 @@ func endedText(code, message string) string {
 	if code == "" && message != "" {
 		return "with an error: " + failureText(code, message)
 	}
-	return "in " + failureText(code, message)
+	if code != "" {
+		return "with the code " + failureText(code, message)
+	}
+	return "with " + failureText(code, message)
 }
 
 // turnName returns the heading for a turn of a role, such as "Answer" for the assistant.
 func turnName(r transcript.Role) string {
 	switch r {
 	case transcript.User:
-		return "You"
+		return "Prompt"
 	case transcript.Thinking:
 		return "Thinking"
 	case transcript.Assistant:
@@ -112,14 +119,14 @@ func turnName(r transcript.Role) string {
 
 // turn prints one turn of a conversation: a text, or a tool call with its result.
 func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.Turn) {
-	place := out.Dim(Source(t.Dir, t.Path, t.Frames))
+	place := out.Dim("(" + Source(t.Dir, t.Path, t.Frames) + ")")
 	if t.Tool == 0 {
 		fmt.Fprintf(w, "%s  %s\n%s", out.Bold(turnName(t.Role)), place, out.Wrap(indent(shorten(t.Text, maxShownTurn), "  ")+"\n"))
 		return
 	}
 	tool := tools[t.Tool-1]
 	if len(tool.Frames) == 0 {
-		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result without a tool call"), out.Dim(Source(tool.ResultDir, tool.ResultPath, tool.ResultFrames)))
+		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result without a tool call"), out.Dim("("+Source(tool.ResultDir, tool.ResultPath, tool.ResultFrames)+")"))
 	} else {
 		name := ""
 		if tool.Name != "" {
@@ -135,7 +142,7 @@ func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.T
 		if tool.ResultExchange != 0 {
 			how += fmt.Sprintf(" in exchange %d", tool.ResultExchange)
 		}
-		fmt.Fprintf(w, "  %s\n%s\n", out.Dim(fmt.Sprintf("result%s  %s", how, Source(tool.ResultDir, tool.ResultPath, tool.ResultFrames))),
+		fmt.Fprintf(w, "  %s\n%s\n", out.Dim(fmt.Sprintf("result%s  (%s)", how, Source(tool.ResultDir, tool.ResultPath, tool.ResultFrames))),
 			indent(shorten(tool.Result, maxShownResult), "    "))
 	}
 }
@@ -155,7 +162,7 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	if !u.Named {
 		note = "\n  The traffic does not name these numbers: unwire recognized them by their position and size."
 	}
-	place := out.Dim(Source(captures.Down.String(), u.Path, []int{u.Frame}) + note)
+	place := out.Dim("(" + Source(captures.Down.String(), u.Path, []int{u.Frame}) + ")" + note)
 	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s  %s\n", out.Bold("Tokens used:"), strings.Join(parts, ", "), place)))
 }
 
@@ -168,7 +175,7 @@ func shorten(s string, n int) string {
 	return fmt.Sprintf("%s… (%d bytes)", string(r[:min(len(r), n)]), len(s))
 }
 
-// frameSpan names the frames with the given numbers in short: "frame 3" or "9 of the frames 3 to 17".
+// frameSpan names the frames with the given numbers in short: "frame 3", "frames 1, 3 and 5" or "frames 3 to 17 (9 of them)".
 func frameSpan(frames []int) string {
 	switch len(frames) {
 	case 0:
@@ -180,7 +187,19 @@ func frameSpan(frames []int) string {
 	if len(frames) == last-first+1 {
 		return fmt.Sprintf("frames %d to %d", first, last)
 	}
-	return fmt.Sprintf("%d of the frames %d to %d", len(frames), first, last)
+	if len(frames) <= maxListedFrames {
+		return fmt.Sprintf("frames %s and %d", joinedNumbers(frames[:len(frames)-1]), last)
+	}
+	return fmt.Sprintf("frames %d to %d (%d of them)", first, last, len(frames))
+}
+
+// joinedNumbers joins numbers with commas.
+func joinedNumbers(list []int) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // Reasons formats the first top reasons for a score on one line, each with its weight.
@@ -193,7 +212,7 @@ func Reasons(reasons []transcript.Reason, top int) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s %+.1f", featureText(r.Feature), r.Weight))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // indent puts by before each line of a text.

@@ -33,28 +33,33 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 			rows = append(rows, row)
 		}
 	}
-	return out.Table(term.Table{Columns: columns, Rows: rows})
+	return out.Table(term.Table{Columns: columns, Rows: rows, Legend: weightsLegend})
 }
+
+// weightsLegend explains the numbers of Weights.
+const weightsLegend = "(numbers: how strongly the feature of a text speaks for the role, or with a minus sign against it)"
 
 // WeightsFit returns one line about fitted weights: accuracy and loss, before, after and by
 // cross-validation.
 func WeightsFit(r *transcript.FitReport) string {
-	return fmt.Sprintf("%d labels of %d roles; accuracy: old weights %.3f, new weights %.3f, cross-validation %.3f (%d folds); loss: old weights %.3f, cross-validation %.3f",
-		r.Labels, r.Roles, r.Before, r.After, r.Held, r.Folds, r.LossBefore, r.LossHeld)
+	return fmt.Sprintf("%d labels of %d roles. Labelled texts that get the right role: %.1f%% with the old weights, %.1f%% with the new weights. For other texts, expect %.1f%% (cross-validation with %d folds). "+
+		"Loss (lower is better): %.3f with the old weights, %.3f in the cross-validation",
+		r.Labels, r.Roles, 100*r.Before, 100*r.After, 100*r.Held, r.Folds, r.LossBefore, r.LossHeld)
 }
 
 // featureTexts describe, for people, the features whose names are too short to be understood. The names
 // themselves are fixed, because weights files and labels files contain them.
 var featureTexts = map[string]string{
-	"prior":                          "starting weight of every text",
+	"prior":                          "how frequent the role is in general",
 	"deltas of one text":             "pieces that continue one text",
 	"growing snapshots":              "each piece extends the last one",
-	"separate values":                "pieces that are separate values",
+	"sent during the answer":         "sent by the client during the answer",
+	"separate values":                "several separate values",
 	"constant":                       "the same value in several frames",
 	"length":                         "length of the text",
 	"language-like":                  "natural language",
 	"prose":                          "long natural language",
-	"program word":                   "an identifier such as read_file",
+	"program word":                   "looks like an identifier",
 	"think tag":                      "begins with a <think> tag",
 	"asks":                           "questions by the server",
 	"status line":                    "a short line about progress",
@@ -68,10 +73,10 @@ var featureTexts = map[string]string{
 	"echo of the request":            "repeats a text of the client",
 	"precedes the answer":            "text before the answer",
 	"follows the thinking":           "text after the thinking",
-	"single beside a stream":         "one frame, next to a long stream",
+	"single beside a stream":         "one frame, next to a streamed text",
 	"headline":                       "one short line, like a title",
 	"longest text":                   "the server's longest text",
-	"pieces are lines":               "pieces that end lines",
+	"pieces are lines":               "each piece is a whole line",
 	"beside a file path":             "next to a file path",
 	"beside JSON":                    "next to JSON",
 	"beside an id":                   "next to an identifier",
@@ -79,6 +84,7 @@ var featureTexts = map[string]string{
 	"repeats a better candidate":     "part of a better candidate",
 	"JSON without a tool":            "JSON without a tool's name",
 	"in a stored message":            "inside an earlier, stored message",
+	"marked on the wire":             "the message itself names the role",
 	"named text":                     "field name suggests text",
 	"named assistant":                "field name suggests the assistant",
 	"named thinking":                 "field name suggests thinking",

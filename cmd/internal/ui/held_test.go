@@ -240,7 +240,7 @@ func TestHeldIsBounded(t *testing.T) {
 	t.Parallel()
 	base := serve(t, sample(t))
 	for body, want := range map[string]string{
-		`{"action":"release"}`: "holds frames for this capture",
+		`{"action":"release"}`: "is recording to this file",
 		`{"action":"drop`:      "malformed",
 		`{"edit":"1=x"}`:       "malformed",
 	} {

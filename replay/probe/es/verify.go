@@ -395,7 +395,7 @@ func (v *verifier) conclude(ctx context.Context) error {
 			c.decide(probe.Undecided, "the server parses the field as a varint, or as a message with fields of the same types as those of the message around it")
 		case c.as == asLen:
 			c.decide(probe.Confirmed, "the server parses the field as length-delimited")
-			c.Open = "whether it is string or bytes, and whether it is repeated"
+			c.Open = "whether the field is string or bytes, and whether it is repeated"
 		default:
 			c.decide(probe.Confirmed, "the server parses the field as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class))
 			c.Open = c.OpenType
@@ -450,7 +450,7 @@ const maxDeep = 8
 
 // concludeMessage decides a field that is declared as a message and was not contradicted.
 func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
-	c.Open = "whether it is repeated"
+	c.Open = "whether the field is repeated"
 	if c.Descriptor.IsMap() {
 		c.Open = "whether it is a map, and the types of its keys and values"
 	}
@@ -493,7 +493,7 @@ func (v *verifier) texts(ctx context.Context) error {
 			strict = true
 			c.Cite(v.server.Requests, "the server rejects invalid UTF-8 in the field: %s", a.Quoted())
 			c.decide(probe.Confirmed, "the server parses the field as string")
-			c.Open = "whether it is repeated"
+			c.Open = "whether the field is repeated"
 		case taken:
 			c.Cite(v.server.Requests, "the server accepts invalid UTF-8 in the field")
 			loose = append(loose, c)
@@ -525,7 +525,7 @@ func (v *verifier) bytes(ctx context.Context) error {
 		case taken:
 			c.Cite(v.server.Requests, "the server accepts invalid UTF-8 in the field")
 			c.decide(probe.Confirmed, "the server parses the field as bytes: it checks the UTF-8 of strings, but not of this field")
-			c.Open = "whether it is repeated"
+			c.Open = "whether the field is repeated"
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 		return err
 	}
 	r.server.noteEnd(res, r.poison)
-	res.Note("protobuf-go reports no errors in bytes fields and single numbers, so unwire can find these fields only by name, in JSON requests (--names)")
+	res.Note("protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated, so unwire can find such fields only by their names, in JSON requests (--names)")
 	return nil
 }
 

@@ -35,7 +35,7 @@ func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *prob
 		}
 	}
 	v.server.noteEnd(v.res, v.poison)
-	v.res.Note("protobuf-go reports no errors in bytes fields and single numbers, so unwire can only exclude types for these fields")
+	v.res.Note("protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated; for such fields, unwire can only exclude other types")
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (v *verifier) texts(ctx context.Context) error {
 		switch {
 		case c.IsText:
 			c.Decide(probe.Confirmed, "the server parses the field as string")
-			c.Open = "whether it is repeated"
+			c.Open = "whether the field is repeated"
 		default:
 			c.Decide(probe.Confirmed, "the server parses the field as a message with a string in field 1, like an entry of a map with string keys")
 			c.Open = "whether it is a map, and the types of its keys and values"
@@ -137,8 +137,8 @@ func (v *verifier) canEnd() bool { return v.poison != nil || v.server.end != nil
 func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
 		above.Cite(v.server.Requests, "answer to invalid UTF-8 in field %s: %s", path, a.Quoted())
-		above.Decide(probe.Confirmed, "the server parses the field as a message, because it checks a string inside")
-		above.Open = "whether it is repeated"
+		above.Decide(probe.Confirmed, "the server parses the field as a message: it rejects invalid UTF-8 in a string inside")
+		above.Open = "whether the field is repeated"
 	}
 }
 
@@ -214,7 +214,7 @@ func (v *verifier) messages(ctx context.Context) error {
 			continue
 		}
 		c.Decide(probe.Confirmed, "the server parses the field as a message: it rejects illegal tags inside")
-		c.Open = "whether it is repeated"
+		c.Open = "whether the field is repeated"
 		if c.Descriptor.IsMap() {
 			c.Open = "whether it is a map, and the types of its keys and values"
 		}
@@ -250,7 +250,7 @@ func contradict(c *probe.Expectation, f *probe.Field) {
 		case c.IsText:
 			kind = "text"
 		}
-		c.Decide(probe.Contradicted, "the server does not parse the field as a %s: the field is unknown, bytes or a single number", kind)
+		c.Decide(probe.Contradicted, "the server does not parse the field as a %s: the field is unknown, bytes, or a number that is not repeated", kind)
 		return
 	}
 	c.Said = append(c.Said, f.Evidence...)
@@ -357,11 +357,11 @@ func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []i
 	for _, n := range set {
 		c := by[n]
 		if said < len(fieldTests()) {
-			c.Decide(probe.Undecided, "protobuf-go reports no errors in bytes fields and single numbers")
+			c.Decide(probe.Undecided, "protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated")
 			continue
 		}
 		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: the server accepted a value that would be an error in a string, a message or repeated numbers", from, v.server.Requests))
-		c.Decide(probe.Undecided, "the field is not a string, a message or a repeated number; protobuf-go reports no errors in bytes fields and single numbers")
+		c.Decide(probe.Undecided, "the field is not a string, a message or a repeated number; protobuf-go reports no parse errors for bytes fields and for numbers that are not repeated")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestNotSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Reason != c.reason || r.Executed != 0 || !strings.HasPrefix(r.Stopped, "no answer: nothing was sent: ") || !strings.Contains(r.Stopped, c.says) {
+			if r.Reason != c.reason || r.Executed != 0 || !strings.HasPrefix(r.Stopped, "not sent: ") || !strings.Contains(r.Stopped, c.says) {
 				t.Errorf("%s: %s; %d executed", r.Reason, r.Stopped, r.Executed)
 			}
 		})

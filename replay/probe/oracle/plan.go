@@ -83,13 +83,13 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 		{probe.Unknown, "1 to 3", "the server's implementation, the protocol, and whether the method exists"},
 		{probe.ES1, esRequests, "the number and wire type of every field, which fields are repeated or maps, and the name of the request type"},
 		{probe.ES2, esRequests, "the number and wire type of every field, which numbers are repeated, and the name of the request type"},
-		{probe.ConnectGo, fmt.Sprintf("about %d for each field that can be found", bits(all.Numbers.Count())-2), "strings, messages and repeated numbers; bytes and single numbers cannot be found"},
-		{probe.GRPCGo, "the same as for connect-go", "as for connect-go"},
+		{probe.ConnectGo, fmt.Sprintf("about %d for each field that can be found", bits(all.Numbers.Count())-2), "strings, messages and repeated numbers, but neither bytes nor numbers that are not repeated"},
+		{probe.GRPCGo, "the same as for connect-go", "the same as for connect-go"},
 	}
 
 	// Names need JSON, whose parsers run the handler if they refuse nothing.
 	if len(all.Names) > 0 {
-		p.Steps = append(p.Steps, step{probe.Unknown, "1 for each name that exists, and up to 30", "names and types of fields, by JSON requests"})
+		p.Steps = append(p.Steps, step{probe.Unknown, "1 for each name that exists, and up to 30", "names and types of fields, with JSON requests"})
 		if len(all.Values) > 0 {
 			p.Steps = append(p.Steps, step{probe.Unknown, "about 10 for each enum value; 1 for each type in an Any field, at most 200", "names of enum values, mostly only of enums in repeated or map fields; types in Any fields"})
 		}
@@ -108,7 +108,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	// For streaming methods, the handler starts before the message is parsed.
 	switch allowed := !p.Live || all.AllowExecute; {
 	case all.ClientStreams && !allowed:
-		p.Effects = append(p.Effects, "none: each request would start the handler of this client-streaming method, so unwire sends nothing without --allow-execute")
+		p.Effects = append(p.Effects, "none: without --allow-execute, unwire sends no request for this client-streaming method, because each request would start its handler")
 		return p, nil
 	case all.ClientStreams:
 		p.Effects = append(p.Effects, "each request starts the handler of this client-streaming method, which gets no message")
@@ -122,7 +122,15 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 
 // AddReflection adds a first step, in which the server's reflection is used.
 func (p *Plan) AddReflection() {
-	p.Steps = append([]step{{probe.Unknown, "1 to 4", "the definition of the method by server reflection; unwire then sends nothing else"}}, p.Steps...)
+	p.Steps = append([]step{{probe.Unknown, "1 to 4", "the definition of the method, if the server offers server reflection; probe then sends no other requests"}}, p.Steps...)
+}
+
+// counted formats a number of things, such as "1 message" or "2 messages". name is the singular.
+func counted(n int, name string) string {
+	if n != 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", n, name)
 }
 
 // bits returns the number of binary digits of n.
@@ -146,7 +154,7 @@ func (p *Plan) Text() string {
 	}
 	about := fmt.Sprintf("probe would try the field numbers %s of %s", p.Numbers, of)
 	if len(p.Asks) > 0 {
-		about = fmt.Sprintf("probe would test %d ambiguous fields in %d messages", len(p.Asks), p.messages)
+		about = fmt.Sprintf("probe would test %s in %s", counted(len(p.Asks), "ambiguous field"), counted(p.messages, "message"))
 	}
 	if p.Names > 0 {
 		about += fmt.Sprintf(", and %d names", p.Names)
@@ -157,11 +165,11 @@ func (p *Plan) Text() string {
 	}
 	fmt.Fprintf(&b, "; the first request has %d bytes\n", len(p.Body))
 	for _, s := range p.Steps {
-		server := "if the server is " + string(s.Runtime)
-		if s.Runtime == probe.Unknown {
-			server = "from any server"
+		server := ""
+		if s.Runtime != probe.Unknown {
+			server = "if the server is " + string(s.Runtime) + ", "
 		}
-		fmt.Fprintf(&b, "%s, probe finds: %s\n  number of requests: %s\n", server, s.Tells, s.Requests)
+		fmt.Fprintf(&b, "%sprobe can find: %s\n  number of requests: %s\n", server, s.Tells, s.Requests)
 	}
 	for _, e := range p.Effects {
 		fmt.Fprintf(&b, "possible effect on the server: %s\n", e)

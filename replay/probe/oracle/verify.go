@@ -80,7 +80,7 @@ func newVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
 		Steps: []step{
 			{probe.ES1, esRequests, "the wire type of every field and whether it is repeated; with protobuf-es 2 also whether it is string or bytes"},
-			{probe.ConnectGo, "about 1 for each string and message, 5 for each repeated number, and 5 for each message with other fields", "strings, messages and repeated numbers; for bytes and single numbers only which types are excluded"},
+			{probe.ConnectGo, "about 1 for each string and message, 5 for each repeated number, and 5 for each message with other fields", "strings, messages and repeated numbers; for bytes and for numbers that are not repeated, only which types they do not have"},
 		},
 	}, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // nameNotAsked is the remark on a confirmed field whose name was not tested.
-const nameNotAsked = "its name, which unwire did not test"
+const nameNotAsked = "the field's name, which unwire did not test"
 
 // verifyNames verifies the names and types of confirmed fields by the errors of the server's JSON
 // parser, if VerifyOptions.AskNames is set. Otherwise it adds a remark that the names are unverified.
@@ -92,7 +92,7 @@ func judgeName(e *probe.Expectation, f *probe.Field) {
 	}
 	declared := e.Type
 	if e.Descriptor.IsMap() || f.Type == "" || !strings.Contains(f.Type, ".") && f.Type != "bool" && f.Type != "string" {
-		e.Settle(nameNotAsked, "a field with this name exists, but the server does not reveal its number")
+		e.Settle(nameNotAsked, "whether the field with this name has this number")
 		return
 	}
 	if f.Type != declared {

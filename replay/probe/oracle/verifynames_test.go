@@ -57,7 +57,7 @@ func TestVerifyNames(t *testing.T) {
 			o := probe.VerifyOptions{Options: probe.Options{To: server.url, Method: call, Depth: 2}}
 			v, _ := verify(t, o, is, is)
 			for _, c := range v.Claims {
-				if c.Verdict == probe.Confirmed && !strings.Contains(c.Open, "its name, which unwire did not test") {
+				if c.Verdict == probe.Confirmed && !strings.Contains(c.Open, "the field's name, which unwire did not test") {
 					t.Errorf("not asked: %+v", c)
 				}
 			}

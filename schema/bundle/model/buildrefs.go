@@ -199,7 +199,7 @@ func (b *builder) buildServices() {
 			if i > 0 {
 				name = fmt.Sprintf("%s_%d", full, i+1)
 				b.notes[name] = "Another shape of " + full + " in the same source."
-				b.unresolved(full, s.Place, "another definition with this name has other fields; extract named it "+name)
+				b.unresolved(full, s.Place, "another definition with this name has other fields, so extract named this one "+name)
 			}
 			f := b.file(name, b.packageSyntax(name))
 			f.Service = append(f.Service, b.service(name, s))

@@ -127,7 +127,7 @@ func (b *builder) name(d *Def, full string, taken map[string]bool) string {
 			name = fmt.Sprintf("%s_%d", full, n)
 		}
 		b.notes[name] = "Another shape of " + full + " in the same source."
-		b.unresolved(full, d.Place, "another definition with this name has other fields; extract named it "+name)
+		b.unresolved(full, d.Place, "another definition with this name has other fields, so extract named this one "+name)
 	}
 	taken[name] = true
 	b.renamed[d] = name

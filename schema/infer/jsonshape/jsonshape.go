@@ -213,10 +213,10 @@ func (d Doc) Set() (*Set, error) {
 			// The key of a group must be one that groupOf returns.
 			member, value, found := strings.Cut(group, "=")
 			if group != "" && (!found || !slices.Contains(discriminators, member) || !kindText.MatchString(value)) {
-				return nil, fmt.Errorf("the statistics of the group %.80q of JSON messages are malformed", group)
+				return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q are grouped by %.80q, but must be grouped by a member that names the type of a message, such as type=ping for messages with \"type\": \"ping\"", at, group)
 			}
 			if err := s.checkShape(sh, 0); err != nil {
-				return nil, fmt.Errorf("the statistics of the group %.80q of JSON messages at the path %.80q: %w", group, at, err)
+				return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q, group %.80q: %w", at, group, err)
 			}
 		}
 		s.places[at] = p

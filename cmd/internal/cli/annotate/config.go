@@ -48,7 +48,7 @@ the file has changed.`,
 		Args:    app.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the settings as one JSON object")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of unwire.yaml, for editors",
@@ -91,7 +91,7 @@ func showConfig(a *app.App, asJSON bool) error {
 	// A missing file would otherwise be reported only by the command that needs it.
 	for _, name := range append(slices.Clone(f.Definitions), f.Weights) {
 		if _, err := os.Stat(name); name != "" && err != nil {
-			return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", path, err), "paths are relative to the folder of the file")
+			return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", path, err), "correct the path in unwire.yaml; paths are relative to the folder of unwire.yaml")
 		}
 	}
 
@@ -108,9 +108,9 @@ func showConfig(a *app.App, asJSON bool) error {
 	add("profile", f.Profile)
 	add("weights", f.Weights)
 	add("secret headers", strings.Join(f.Secrets.Headers, ", "))
-	add("secret names", strings.Join(f.Secrets.Names, ", "))
+	add("secret parameters and JSON members", strings.Join(f.Secrets.Names, ", "))
 	for _, k := range f.Secrets.Keys {
-		add("secret keys", fmt.Sprintf("%s and %d or more letters and digits", k.Prefix, k.MinLength))
+		add("secret API keys", fmt.Sprintf("the prefix %s, followed by %d or more letters and digits", k.Prefix, k.MinLength))
 	}
 	add("secret fields", f.Secrets.Fields...)
 	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "SETTING"}, {Name: "VALUE", Shorten: term.Middle, Min: 20}}})

@@ -44,7 +44,10 @@ exchange 7, and 7/up/0/1.2 for field 1.2 of this message. Each address has at mo
 note and one mark; a new note replaces the old note, and a new mark the old mark.
 --remove removes the note and the mark of ADDRESS, --remove=note only the note,
 --remove=mark only the mark. 'unwire show' and 'unwire ls' print notes, and 'unwire
-grep' searches the notes. Everybody who gets the capture file can read its notes.`,
+grep' searches the notes. Everybody who gets the capture file can read its notes.
+
+While 'unwire capture' holds a message back for 'unwire intercept', the message has the
+mark held.`,
 		Example: `  unwire note F.uwc 7 'the login that fails'
   unwire note F.uwc 7/up/0/1.2 'a session id?'
   unwire note F.uwc 7 --mark star
@@ -57,7 +60,7 @@ grep' searches the notes. Everybody who gets the capture file can read its notes
 		},
 	}
 	cmd.Flags().StringVar(&f.mark, "mark", "", "store this mark for ADDRESS: a single word, such as star")
-	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both of ADDRESS (default: both)")
+	cmd.Flags().StringVar(&f.remove, "remove", "", "remove what is stored for ADDRESS; WHAT is note, mark or both (default: both)")
 	cmd.Flags().Lookup("remove").NoOptDefVal = removeBoth
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each note")
 	return cmd
@@ -174,7 +177,11 @@ func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Add
 		if what == removeBoth {
 			what = string(captures.TextNote)
 		}
-		a.Say("unwire: %s has no %s", term.Clean(at.String()), what)
+		name := at.String()
+		if place.Path != "" {
+			name += "/" + place.Path
+		}
+		a.Say("unwire: %s has no %s", term.Clean(name), what)
 	}
 	return nil
 }

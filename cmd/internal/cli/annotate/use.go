@@ -165,6 +165,10 @@ func sayCovered(a *app.App, covered, others []string) {
 	switch {
 	case all == 0:
 		a.Say("unwire: the capture contains no calls yet")
+	case all == 1 && len(covered) == 0:
+		a.Say("unwire: warning: the definitions do not cover the only method in the capture: %s", list(others))
+	case all == 1:
+		a.Say("unwire: the definitions cover the only method in the capture: %s", list(covered))
 	case len(covered) == 0:
 		a.Say("unwire: warning: the definitions cover none of the %s in the capture: %s", app.Counted(all, "method"), list(others))
 	case len(others) == 0:

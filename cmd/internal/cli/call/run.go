@@ -72,7 +72,7 @@ func runCall(ctx context.Context, a *app.App, method string, given bool, f *call
 		_, err := a.Out.Write(append(json, '\n'))
 		return err
 	}})
-	// A message that does not match its definition was never sent.
+	// A request that does not match its definition was never sent.
 	if err != nil {
 		if errors.Is(err, call.ErrMessage) {
 			return app.Fail(app.ExitInput, err, "'unwire schema print "+f.source+string(o.Method.Input().FullName())+"' shows the definition")
@@ -159,7 +159,7 @@ func hint(ctx context.Context, o *call.Options, r *call.Result) string {
 	case strings.HasPrefix(r.Message, "415 "), strings.HasPrefix(r.Message, "invalid content-type"):
 		return "the server does not serve this protocol: choose another with --protocol (connect, grpc, grpc-web)"
 	case r.Code == "unimplemented":
-		return "the server does not serve this method at this path, or not with this protocol: give the path before the service in --to, or another --protocol"
+		return "the server does not serve this method at this path, or not with this protocol: if the server's paths begin with a prefix, write --to URL/PREFIX; otherwise try another --protocol"
 	}
 	return ""
 }
@@ -172,7 +172,7 @@ func versionHint(o *call.Options, message string) string {
 	case message == outbound.OnlyHTTP2:
 		return "use --protocol grpc, or --http2"
 	case isBidirectional(o):
-		return "a bidirectional method needs HTTP/2: use a server with HTTP/2, with --to"
+		return "a bidirectional method needs HTTP/2: use --to with the URL of a server that supports HTTP/2"
 	}
 	return "use --protocol connect or grpc-web, which do not need HTTP/2"
 }

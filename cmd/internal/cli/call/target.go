@@ -191,7 +191,7 @@ func header(text string) (h call.Header, err error) {
 	if !slices.Contains([]string{"env", "file", "keyring"}, kind) {
 		if len(redact.New(redact.Options{}).FindHeaders(captures.Headers{{Name: name, Value: value}})) > 0 {
 			return h, app.Fail(app.ExitUsage, fmt.Errorf("--header: the value of %s is a secret, and other users can see the command line", name),
-				"refer to it: --header "+name+"=env:VARIABLE, file:FILE or keyring:SERVICE/ACCOUNT")
+				"give the place of the secret instead of its value: --header "+name+"=env:VARIABLE, "+name+"=file:FILE or "+name+"=keyring:SERVICE/ACCOUNT")
 		}
 		return call.Header{Name: name, Value: value}, nil
 	}
@@ -243,7 +243,7 @@ func (f *callFlags) define(ctx context.Context, a *app.App, o *call.Options, met
 		f.source = "--proto " + safetext.ShellFile(name) + " "
 		s, err = a.LoadSource(ctx, name)
 		if err != nil {
-			return nil, app.Fail(app.ExitInput, fmt.Errorf("cannot load the definitions of %s: %w", term.Clean(method), err), definitionsHint(err))
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("cannot get the definition of %s by server reflection: %w", term.Clean(method), err), definitionsHint(err))
 		}
 		if s.Method(service, rpc) == nil {
 			return nil, noMethod(s, service, rpc, o.To.Redacted()+" (by server reflection)")

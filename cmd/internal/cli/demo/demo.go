@@ -42,7 +42,7 @@ func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Show the main functions of unwire with a client of a local server",
+		Short:   "Show the main functions of unwire with a local client and server",
 		Example: "  unwire demo\n  unwire demo -o demo.uwc",
 		Long: `demo shows the main functions of unwire, and sends no data to other machines.
 demo starts a local server ('unwire standin') and a recording proxy, and runs a client
@@ -73,12 +73,12 @@ func runDemo(ctx context.Context, a *app.App, f demoFlags) error {
 		return err
 	}
 	defer a.Shutdown(s.server.Shutdown)
-	clients, err := recordDemo(ctx, a, s, f)
+	clients, note, err := recordDemo(ctx, a, s, f)
 	if err != nil {
 		return err
 	}
 	r := &demoReport{app: a, file: f.out, server: s}
-	return r.print(ctx, clients)
+	return r.print(ctx, clients, note)
 }
 
 // freeName returns name or, if that file exists, name with the first number that makes it unused.
@@ -127,46 +127,46 @@ func newDemoServer() (*demoServer, error) {
 	return s, nil
 }
 
-// recordDemo runs the demo's clients through a recording proxy, and returns the names of the clients that
-// ran, for the report.
-func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, err error) {
+// recordDemo runs the demo's clients through a recording proxy, and returns for the report the names of the
+// clients that ran, and a note about a client that did not run.
+func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, note string, err error) {
 	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile, UpstreamProxy: "none", Unsearched: new(record.UnsearchedLog)}, rand.Text())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, rec.Close(record.DrainTime(a))) }()
 
 	// The demo client is this program itself, so that the demo needs no other tool.
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	env := []string{credential.EnvToken + "=" + s.token}
 	if err := runDemoClient(ctx, a, rec, []string{self, "demo-client", "--url", s.url}, env); err != nil {
-		return nil, fmt.Errorf("the connect-go client failed: %w", err)
+		return nil, "", fmt.Errorf("the connect-go client failed: %w", err)
 	}
 	clients = append(clients, "connect-go")
 	if f.nodeClient == "" {
-		return append(clients, "without a Node client (--node-client DIR adds one)"), nil
+		return clients, "To record a Node client, too, use --node-client DIR", nil
 	}
 
 	// The Node client is optional: without Node, the demo continues.
 	temp, err := os.MkdirTemp("", "unwire-demo-")
 	if err != nil {
-		return clients, err
+		return clients, "", err
 	}
 	defer os.RemoveAll(temp) //nolint:errcheck // a temporary folder
 	argv, env, err := demo.NodeCommand(f.nodeClient, temp, demo.ClientOptions{URL: s.url, Token: s.token})
 	if errors.Is(err, demo.ErrNoNode) {
-		return append(clients, "("+err.Error()+")"), nil
+		return clients, "No Node client was recorded: " + app.PlainText(err), nil
 	}
 	if err != nil {
-		return clients, err
+		return clients, "", err
 	}
 	if err := runDemoClient(ctx, a, rec, argv, env); err != nil {
-		return clients, fmt.Errorf("the Node client failed: %w", err)
+		return clients, "", fmt.Errorf("the Node client failed: %w", err)
 	}
-	return append(clients, "connect-es on Node "+nodeVersion(argv[0])), nil
+	return append(clients, "connect-es on Node "+nodeVersion(argv[0])), "", nil
 }
 
 // runDemoClient runs one client through the proxy, as 'unwire capture -- CMD' does. argv is its command

@@ -58,8 +58,9 @@ type demoReport struct {
 	stream *decode.Exchange
 }
 
-// print prints all sections. clients are the names of the clients that were recorded.
-func (r *demoReport) print(ctx context.Context, clients []string) error {
+// print prints all sections. clients are the names of the clients that were recorded, and note says why
+// another client was not; "" for none.
+func (r *demoReport) print(ctx context.Context, clients []string, note string) error {
 	var err error
 	if r.store, err = r.app.OpenCapture(r.file); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 	r.app.Out.Sayf("unwire demo runs real clients, a recording proxy and a local server that imitates an API.\n" +
 		"All of them run on this machine. unwire did not contact the live API.\n")
 	for _, section := range []func(context.Context) error{
-		func(ctx context.Context) error { return r.recorded(ctx, clients) },
+		func(ctx context.Context) error { return r.recorded(ctx, clients, note) },
 		r.decoded, r.extracted, r.inferred, r.checked, r.replayed,
 	} {
 		if err := section(ctx); err != nil {
@@ -109,8 +110,12 @@ func (r *demoReport) paragraph(s string) {
 }
 
 // recorded prints the list of recorded exchanges, and sets stream.
-func (r *demoReport) recorded(ctx context.Context, clients []string) error {
-	r.title("1 RECORDED", "in the capture %s: the calls of %s", r.file, strings.Join(clients, ", "))
+func (r *demoReport) recorded(ctx context.Context, clients []string, note string) error {
+	text := fmt.Sprintf("the calls of the client %s, in the capture %s", strings.Join(clients, " and the client "), r.file)
+	if note != "" {
+		text += ". " + note
+	}
+	r.title("1 RECORDED", "%s", text)
 	list, err := r.store.List(ctx)
 	if err != nil {
 		return err
@@ -125,7 +130,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 			fmt.Sprintf("%d sent, %d received", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp + l.BytesDown),
 		}
 	}
-	err = r.table([]term.Column{
+	err = r.table(true, []term.Column{
 		{Name: "ID"},
 		{Name: "CALL", Shorten: term.Name, Min: 24},
 		{Name: "PROTOCOL", Drop: 1},
@@ -153,11 +158,11 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	return nil
 }
 
-// table prints aligned rows without a header, even if stdout is not a terminal.
-func (r *demoReport) table(columns []term.Column, rows [][]string) error {
+// table prints aligned rows, with a header if header is set, even if stdout is not a terminal.
+func (r *demoReport) table(header bool, columns []term.Column, rows [][]string) error {
 	out := *r.app.Out
 	out.TTY, out.Width = true, r.width()
-	return out.Table(term.Table{Columns: columns, Rows: rows, Indent: "  ", NoHeader: true})
+	return out.Table(term.Table{Columns: columns, Rows: rows, Indent: "  ", NoHeader: !header})
 }
 
 // mostGroups is the largest number of groups of similar frames that the demo lists; lastGroups of them
@@ -260,7 +265,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	}
 	result := agreement.Of(pairs...)
 	r.title("4 INFERRED", "field types. Left: what unwire inferred from the traffic alone; right: the definitions in proto/. %s", result)
-	err = r.table([]term.Column{
+	err = r.table(false, []term.Column{
 		{Name: "PATH"},
 		{Name: "INFERRED", Shorten: term.End, Min: 20},
 		{Name: "COMPARISON"},
@@ -376,14 +381,14 @@ func (r *demoReport) changes(changes []diff.Change) {
 	sides := render.DiffOptions{A: "recording", B: "replay"}
 	shown, ignored := 0, 0
 	// The old and the new value share what the other columns leave of the line.
-	value := min(28, (r.width()-len("  ")-17-len("  ")-28-len("  ")-len(" > "))/2)
+	value := min(28, (r.width()-len("  ")-17-len("  ")-34-len("  ")-len(" > "))/2)
 	for _, c := range changes {
 		if c.Ignored != "" {
 			ignored++
 			continue
 		}
 		if shown++; shown <= most {
-			r.line(r.app.Out, fmt.Sprintf("%-17s  %-28s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), value), render.CutLine(orNone(c.New), value)))
+			r.line(r.app.Out, fmt.Sprintf("%-17s  %-34s  %s → %s", sides.OpText(c.Op), render.Place(c.Path), render.CutLine(orNone(c.Old), value), render.CutLine(orNone(c.New), value)))
 		}
 	}
 	if shown > most {

@@ -71,16 +71,17 @@ type decodeFlags struct {
 const decodeLong = `decode prints protobuf bytes as text or JSON, without a schema. 'unwire encode'
 converts the output back to the same bytes, also if the bytes are not valid protobuf.
 The input is a message of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument).
-A file contains raw bytes, hex or base64. decode also reads the output of a hex dump, a
-byte array or a string of source code, and a data: URL. The bytes can be one message,
-several messages that each follow their length, or gRPC frames, which begin with a
-5-byte header. The bytes may be compressed with gzip or zstd.
+A file contains raw bytes, hex or base64. decode also reads the output of hexdump
+and xxd, a byte array or a string literal from source code, and a data: URL. The bytes
+can be one message, several messages with a length before each, or gRPC frames, which
+begin with a 5-byte header. The bytes may be compressed with gzip or zstd.
 
 If the value of a field is itself in another format (hex, base64, gzip, JSON, gRPC
 frames), decode also prints the content of the value. The lines with this content are
-below the value, and begin with #|. You can edit the value, or the lines with its
-content; encode then builds the value from the edited lines. If the input is truncated
-or malformed, decode reports the offset and the reason, and decodes the other bytes.
+below the value, and begin with #|. The first of these lines ends with a checksum of the
+value. You can edit the value, or the lines with its content; encode then builds the
+value from the edited lines. If the input is truncated or malformed, decode reports the
+offset and the reason, and decodes the other bytes.
 
 If decode knows the type of the message, it prints the names of fields as comments. For
 a message of a capture, decode finds the type in the .proto definition of the method.
@@ -224,8 +225,11 @@ func (f decodeFlags) check(framing string, chosen bool) error {
 	if f.plain && (chosen || f.hex || f.format != "text" || f.explain != "" || f.follow) {
 		return app.Usagef("--plain cannot be used with --as PATH:TYPE, --hex, --json, --format json, --explain or --follow")
 	}
-	if f.hex && f.format != "text" || f.full && !f.hex {
-		return app.Usagef("--hex cannot be used with --json or --format json, and --full requires --hex")
+	if f.hex && f.format != "text" {
+		return app.Usagef("--hex cannot be used with --json or --format json")
+	}
+	if f.full && !f.hex {
+		return app.Usagef("--full requires --hex")
 	}
 	return nil
 }
@@ -287,7 +291,7 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 			return decodedInput{}, by, fixedLengthError(whole)
 		}
 		if f.once {
-			return decodedInput{}, by, app.Usagef("--once requires a frame of a capture: nothing is stored for a file")
+			return decodedInput{}, by, app.Usagef("--once can be used only for a message of a capture: for a file, decode stores no types")
 		}
 		var err error
 		if by.Choices, err = plainChoices(chosen); err != nil {

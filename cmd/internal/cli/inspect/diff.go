@@ -66,7 +66,7 @@ func diffCommand(a *app.App) *cobra.Command {
 		Short: "Compare the fields of two messages, exchanges or captures",
 		Long: `diff decodes messages, and compares the fields that have the same path, such as
 1.2. A and B are two messages (frames), two exchanges (requests with their answers), two
-captures (files with recorded traffic), or two other files. Another file than a capture
+captures (files with recorded traffic), or two other files. A file that is not a capture
 contains JSON, or protobuf as raw bytes, hex, base64 or gzip. If a file contains several
 messages, diff calls them client frame 0, client frame 1, and so on. For two captures,
 diff compares each exchange of A with the exchange of B that has the same method and is
@@ -288,7 +288,7 @@ func diffFailure(err error) error {
 	case query.Unlike:
 		return app.Fail(app.ExitUsage, err, "compare two captures (F.uwc), two exchanges (F.uwc#7) or two messages (files, or F.uwc#7/up/0 for the first one that the client sent)")
 	case query.NoMethod:
-		return app.Fail(app.ExitUsage, err, "name the method with --method, or name single exchanges, such as "+e.At.File+"#1")
+		return app.Fail(app.ExitUsage, err, "give --method METHOD to compare all calls of one method, or name single exchanges, such as "+e.At.File+"#1")
 	case query.NoExchange:
 		return app.Fail(app.ExitInput, err, "'unwire ls F.uwc' lists the methods")
 	case query.SeveralMessages:

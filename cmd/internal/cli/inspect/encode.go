@@ -24,10 +24,12 @@ func encodeCommand(a *app.App) *cobra.Command {
 		Short: "Encode the text or JSON of 'unwire decode' back to bytes",
 		Long: `encode reads the output of 'unwire decode', also after you edited it, or
 Protoscope text. encode writes the bytes in the encoding of the original input (raw,
-hex, base64, gzip), and computes the lengths of edited fields. The lines that begin with
-#| show the content of a value in another format. If you edit these lines, encode builds
-the value from them. If the value is compressed (gzip or zstd), its new bytes can differ
-from the original bytes, also in parts that you did not edit.
+hex, base64, gzip), and computes the lengths of edited fields.
+
+If a value is itself hex, base64, gzip, JSON or gRPC frames, decode also prints the
+content of the value, in lines that begin with #|. If you edit these lines, encode
+builds the value from them. If the value is compressed (gzip or zstd), its new bytes can
+differ from the original bytes, also in parts that you did not edit.
 
 With --in protojson or --in prototext, encode reads the output of 'unwire show
 --format'. encode then needs the .proto definitions of the message type. The first line

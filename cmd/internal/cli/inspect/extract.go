@@ -117,9 +117,9 @@ capture as ./fit.`,
 	options.Alias(cmd.Flags(), "all", "empty")
 	cmd.Flags().IntVar(&f.top, "top", 8, "number of texts with their scores to print for each exchange; --json prints all texts")
 	cmd.Flags().StringVar(&f.weights, "weights", "", "file with the weights by which chat estimates roles, written by 'unwire chat fit' (default: the file that unwire.yaml names, else the built-in weights)")
-	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: write to the file of --labels that the text in the field PATH has this true role: "+transcript.RoleList())
+	cmd.Flags().StringArrayVar(&f.label, "label", nil, "correct the role of the text in the field PATH, such as 1.2=user; up/1.2=user corrects only a text that the client sent, and F.uwc#7=1.2=user also names the exchange; chat appends the correction to the file of --labels; the roles are "+transcript.RoleList())
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "file to which --label appends the true roles of texts")
-	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which chat takes field names; with the word none, chat prints only field numbers (default: chat prints names only in error details, and takes them from the definitions in the capture, else from the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which chat takes field names; with the word none, chat prints only field numbers (default: field numbers; but for the details of errors, field names from the definitions in the capture, else from the built-in definitions)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }
@@ -202,7 +202,7 @@ func (e *extraction) extract(ctx context.Context, at query.Address) error {
 func (e *extraction) whereToLook(file string) string {
 	word := safetext.ShellFile(file)
 	if e.empty {
-		return fmt.Sprintf("if a candidate is an answer, name it: 'unwire chat %s ID --label PATH=assistant'; 'unwire show %s ID' prints the messages", word, word)
+		return fmt.Sprintf("if one of these texts is an answer, give the path of its field: 'unwire chat %s ID --label PATH=assistant'; 'unwire show %s ID' prints the messages", word, word)
 	}
 	return fmt.Sprintf("'unwire chat --empty %s' lists the texts, 'unwire show %s ID' prints the messages", word, word)
 }
@@ -341,7 +341,7 @@ func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int
 	defer c.Close()
 	lines, n, err := c.LabelLines(ctx, l, e.options)
 	if err == nil && n == 0 {
-		err = app.Fail(app.ExitInput, fmt.Errorf("%s: chat found no text at the path %q, so it cannot be labelled", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the candidates", safetext.ShellFile(l.At.File), l.At.Exchange))
+		err = app.Fail(app.ExitInput, fmt.Errorf("%s: cannot label the path %q: chat found no text there", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the texts with their paths", safetext.ShellFile(l.At.File), l.At.Exchange))
 	}
 	return lines, n, err
 }

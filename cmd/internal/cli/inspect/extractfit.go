@@ -22,16 +22,16 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	var hold float64
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
-		Short: "Compute weights for 'unwire chat' from a labels file",
+		Short: "Improve how 'unwire chat' assigns roles to texts, from your corrections",
 		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by a
-weighted sum of the text's features. 'unwire chat --label' stores true roles of texts in
-a labels file. fit computes new weights from this file by multinomial logistic
-regression. The weights begin with the built-in weights, or with those of --start, and
-change only where the labels give a reason. For example, the weights of a feature do not
-change if no text in the labels file has this feature. fit prints the number of texts
-whose role is right with the old weights, and the number with the new weights. fit also
-prints the result of a cross-validation, which is the accuracy that you can expect for
-similar captures.`,
+weighted sum of the text's features. If a role is wrong, 'unwire chat --label' stores the
+true role in a labels file. fit computes new weights from this file by multinomial
+logistic regression. The weights begin with the built-in weights, or with those of
+--start, and change only where the labels give a reason. For example, the weights of a
+feature do not change if no text in the labels file has this feature. fit prints how
+many percent of the labelled texts get the right role with the old and with the new
+weights. fit also prints the result of a cross-validation, which is the accuracy that
+you can expect for similar captures.`,
 		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
 		Args:    app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,7 +49,7 @@ similar captures.`,
 			}
 			w, report, err := transcript.Fit(labels, o)
 			if err != nil {
-				return app.Fail(app.ExitInput, err, "label more candidates: 'unwire chat F.uwc ID --label PATH=ROLE'")
+				return app.Fail(app.ExitInput, err, "label more texts: 'unwire chat F.uwc ID --label PATH=ROLE'")
 			}
 			if err := writeWeights(a, w, out); err != nil {
 				return err
@@ -64,8 +64,8 @@ similar captures.`,
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "file to which fit writes the new weights (default: stdout)")
 	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "file with the weights from which fit starts (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "how much a start weight counts against the labels: as much as this number of labelled texts")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report about correct roles on stderr as JSON")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "how much the old weights count, compared with the labels: as much as this number of labelled texts")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the accuracy of the old and the new weights on stderr, as JSON")
 	return cmd
 }
 

@@ -15,7 +15,7 @@ func extractWeightsCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "weights [FILE]",
-		Short: "Print the built-in weights of 'unwire chat', or how a weights file differs from them",
+		Short: "Print the weights by which 'unwire chat' assigns roles, or compare a file with them",
 		Long: `'unwire chat' estimates the role of a text, such as answer or thinking, by the
 text's features. weights prints a table of the built-in weights: how much each feature
 adds to the log odds of each role (a higher value makes the role more probable). With

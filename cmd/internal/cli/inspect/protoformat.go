@@ -62,7 +62,11 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		}
 		printed++
 		if len(p.Lost) > 0 {
-			a.Say("unwire: %s: the output does not show these fields, because the definition of %s lacks them: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
+			fields, them := "field", "this field"
+			if len(p.Lost) > 1 {
+				fields, them = "fields", "these fields"
+			}
+			a.Say("unwire: %s: the output lacks the %s %s, because the definition of %s does not contain %s", term.Clean(place.String()), fields, strings.Join(p.Lost, ", "), md.FullName(), them)
 		}
 	}
 

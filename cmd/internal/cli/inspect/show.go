@@ -84,8 +84,8 @@ func showCommand(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of each field, in hex; show truncates long values")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each message when it is recorded, until the exchange ends; without an ID, print the messages of all exchanges")
-	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; if 'unwire serve' recorded the capture, also print the messages of the exchanges that belong to this one")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field as this type: PATH:TYPE, such as 1.2:string, or down:1.2:string for messages of the server; or for connections without HTTP: how to divide the bytes into messages: "+app.SplittingNames)
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; for an exchange that 'unwire serve' recorded, also print the messages that serve exchanged with its upstream server for this exchange")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string, reads the field PATH as this type (down:1.2:string: only in messages of the server). For connections without HTTP, --as instead selects how to divide the bytes into messages: "+app.SplittingNames)
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types of fields that you chose with --as, and that the capture stores")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain how unwire inferred the type of this field, such as 1.2, or down:1.2 for messages of the server")
@@ -165,8 +165,11 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 	case f.explain != "" && (f.hex || f.follow):
 		return app.Usagef("--explain cannot be used with --hex or --follow")
 	case f.follow:
-		if addr.Frame >= 0 || f.hex && f.json {
-			return app.Usagef("--follow requires a capture or an exchange, not a frame; --hex and --json cannot be used together")
+		if addr.Frame >= 0 {
+			return app.Usagef("--follow requires a capture or an exchange, not a frame")
+		}
+		if f.hex && f.json {
+			return app.Usagef("--hex and --json cannot be used together")
 		}
 		return followShow(ctx, a, addr, f)
 	case f.timeline:
@@ -297,6 +300,7 @@ func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at con
 		return w.Flush()
 	}
 	options := o.frameOptions()
+	options.Sender = !head
 	for i := range frames {
 		// The pager may have ended.
 		if err := ctx.Err(); err != nil {

@@ -225,7 +225,7 @@ func configure(a *app.App, f installFlags, c clientconfig.Client, env clientconf
 	// parsed.
 	text, err := c.Edit(old, s)
 	if err != nil {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %s: %w", c.Title, path, err), "the file was not changed; correct it, or add the server by hand: "+s.Command+" "+strings.Join(s.Args, " "))
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %s: %w", c.Title, path, err), "unwire did not change the file: correct it, or add an MCP server to it yourself; the command of the server is "+s.Command+" "+strings.Join(s.Args, " "))
 	}
 	if bytes.Equal(old, text) {
 		a.Say("%s: %s is up to date", c.Title, term.Clean(path))
@@ -233,7 +233,7 @@ func configure(a *app.App, f installFlags, c clientconfig.Client, env clientconf
 	}
 
 	// Show the change before asking, because the file belongs to another program.
-	a.Say("%s: %s", c.Title, term.Clean(path))
+	a.Say("%s: changes to %s:", c.Title, term.Clean(path))
 	writeChange(a.Out, old, text)
 	if f.dryRun {
 		return nil

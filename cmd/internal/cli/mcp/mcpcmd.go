@@ -105,7 +105,7 @@ func mcpCommand(a *app.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", ".proto definitions, from which mcp takes field names, and with which the tool check compares messages; the word none means no definitions (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, unwire.yaml, and the built-in definitions)")
+	flags.StringVar(&f.proto, "proto", "", ".proto definitions, from which mcp takes field names, and with which the tool named check compares messages; the word none means no definitions (default: the first that exists of UNWIRE_PROTO, the definitions in the capture, unwire.yaml, and the built-in definitions)")
 	flags.StringVar(&f.listen, "listen", "", "serve over HTTP at this loopback address, such as 127.0.0.1:8080, or only its port, such as 8080 (default: serve on stdin and stdout)")
 	flags.BoolVar(&f.json, "json", false, "with --listen: print the address at which the server listens, as a JSON object on stdout")
 	flags.BoolVar(&f.allowSend, "allow-send", false, "offer agents the tool replay_send, which sends recorded requests again")

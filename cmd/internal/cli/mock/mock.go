@@ -61,8 +61,8 @@ requests are equally similar, mock prefers those that contain the same identifie
 several calls are still equally good, mock uses them one after the other, in the order
 of their recording. In a stream, mock sends a message only when the client has sent all
 messages that preceded it in the recording. If a recorded answer contains an identifier
-that the client had generated, mock sends the identifier in the client's present request
-instead. If a rule (capture --rules) changed an answer during the recording, mock sends
+that the client generated, mock replaces it by the identifier in the client's new
+request. If a rule (capture --rules) changed an answer during the recording, mock sends
 the changed answer, which the client received.
 
 If no recorded call matches a request, mock answers with the error unimplemented, and
@@ -88,8 +88,8 @@ func mockCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
-	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how to answer a request when mock has already used all recorded calls that are equally similar to it: cycle (start again with the first call), last (use the last call again) or never (answer with an error)")
-	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "answer with an error if no recorded request is at least this similar to the request; from 0 to 1, and 1 means equal")
+	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how to answer further requests after mock has used each of the most similar recorded calls once: cycle (start again with the first of them), last (use the last of them again) or never (answer with an error)")
+	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "answer a request with an error if all recorded requests are less similar to it than N; N is from 0 to 1, and 1 means equal")
 	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "in a stream, wait at most this time for the next message of the client")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print a line for each request")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each event on stdout; the events are listening, answered, refused and ended")

@@ -64,7 +64,7 @@ with those of a run with unedited answers. The result for a field is one of thes
 
   required   if the field is missing, CMD fails: its exit status is different, or it does not end
   read       if the field is missing or has another value, CMD does something else
-  not read   CMD does the same after each change of the field
+  not read   CMD does the same if the field is missing or has another value
   untested   probe-client reached the maximum number of runs (--budget) before this field
 
 probe-client first runs CMD several times with unedited answers (--repeats), and later
@@ -82,9 +82,9 @@ these variables then reaches real servers; probe-client reports this. In ARGS, t
 CMD has a new home folder in each run, and its stdin is empty.
 
 Some servers ask their clients to run shell commands. If CMD is such a client, CMD runs
-the commands in the recorded answers, again in each run. For the agent API whose
-definitions are built into unwire, probe-client does not change messages that contain
-commands, unless you give --allow-execute.
+the commands in the recorded answers, again in each run. unwire contains the definitions
+of one such API, the API of an AI coding agent. In answers of this API, probe-client
+does not change messages that contain commands, unless you give --allow-execute.
 
 With --dry-run, probe-client does not run CMD, but prints the fields that it would
 change, and the number of runs. With --journal FILE, probe-client writes the result of
@@ -183,7 +183,7 @@ func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.P
 	if err != nil {
 		return explainPlan(err)
 	}
-	a.Say("probe-client ran CMD %d times with unedited answers: CMD ended with exit status %d, and the mock answered %s. Next, probe-client edits %s in %s of CMD", baseline.Runs(), baseline.Exit(), app.Counted(baseline.Answered, "request"), app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
+	a.Say("probe-client ran CMD %d times with unedited answers, and answered %s; the exit status of CMD was %d. Next, probe-client edits %s in %s of CMD", baseline.Runs(), app.Counted(baseline.Answered, "request"), baseline.Exit(), app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
 	if !client.isolated {
 		a.Say("unwire: warning: CMD is not isolated: %s. Programs that ignore proxy variables reach real servers", client.reason)
 	}
@@ -233,7 +233,7 @@ func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
-	a.Say("for all recorded calls, probe-client would edit %s in %s of CMD, or in at most %d if runs must be repeated; --dry-run ran nothing", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
+	a.Say("probe-client would edit %s in %s of CMD, if CMD makes all recorded calls, and would repeat each run in which an edit has an effect; it runs CMD at most %d times in total. Because of --dry-run, it did not run CMD", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
 	saySkipped(a, plan.Skipped, plan.Warnings)
 	return nil
 }
@@ -246,15 +246,22 @@ func sayResult(a *app.App, f probeFlags, argv []string, isolated bool, r *client
 	}
 	t := term.Table{Columns: []term.Column{{Name: "VERDICT"}, {Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 8}, {Name: "KIND", Drop: 2}, {Name: "VALUE", Shorten: term.End, Min: 10, Drop: 1}, {Name: "EVIDENCE", Shorten: term.End, Min: 24}}}
 	counts := map[clientprobe.Verdict]int{}
+	typed := 0 // fields that are not read, but parsed
 	for i := range r.Fields {
 		x := &r.Fields[i]
 		counts[x.Verdict]++
+		if x.Typed {
+			typed++
+		}
 		t.Rows = append(t.Rows, []string{string(x.Verdict), x.Method, x.Path, x.Kind, x.Value, evidence(x)})
 	}
 	if err := a.Out.Table(t); err != nil {
 		return err
 	}
 	a.Say("%s required by CMD, %d read, %d not read, %d untested; probe-client ran CMD %s", app.Counted(counts[clientprobe.Required], "field"), counts[clientprobe.Read], counts[clientprobe.NotRead], counts[clientprobe.Untested], app.Counted(r.Runs, "time"))
+	if typed > 0 {
+		a.Say("CMD parses %s without using the value: only a value of another type (retype) has an effect", app.Counted(typed, "field"))
+	}
 	if b := r.Baseline; len(b.Volatile) > 0 {
 		a.Say("the unedited runs differed in %s, which probe-client ignored in all runs; --json lists them", app.Counted(len(b.Volatile), "detail"))
 	}
@@ -279,7 +286,7 @@ func evidence(f *clientprobe.Field) string {
 		e := &f.Evidence[i]
 		switch texts := e.Texts(); {
 		case e.Messages == 0:
-			parts = append(parts, string(e.Change)+": the mock sent no message with this field")
+			parts = append(parts, string(e.Change)+": probe-client sent no message with this field")
 		case len(texts) == 0:
 			parts = append(parts, string(e.Change)+": no effect")
 		default:
@@ -296,7 +303,11 @@ func evidence(f *clientprobe.Field) string {
 // saySkipped prints the fields that were not edited, each with the reason, and warnings.
 func saySkipped(a *app.App, skipped []clientprobe.SkippedField, warnings []string) {
 	for _, s := range skipped {
-		a.Say("%s: field %s was not edited: %s", term.Clean(s.Method), term.Clean(s.Path), s.Reason)
+		what := "field " + term.Clean(s.Path) + " is"
+		if s.Path == "" {
+			what = "some fields are"
+		}
+		a.Say("%s: %s not edited: %s", term.Clean(s.Method), what, s.Reason)
 	}
 	for _, w := range warnings {
 		a.Say("unwire: warning: %s", w)

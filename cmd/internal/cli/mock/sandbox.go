@@ -178,9 +178,9 @@ func environment(home string) []string {
 func (s *sandbox) explain(err error) error {
 	switch {
 	case errors.Is(err, clientprobe.ErrBaseline) && !s.isolated:
-		return app.Fail(app.ExitInput, err, fmt.Sprintf("CMD is not isolated (%s), and may ignore proxy variables: pass it the URL of the mock as {url} or {https}", s.reason))
+		return app.Fail(app.ExitInput, err, fmt.Sprintf("CMD is not isolated (%s), and may ignore proxy variables: write {url} or {https} into ARGS, which stand for the URL at which probe-client answers", s.reason))
 	case errors.Is(err, clientprobe.ErrBaseline):
-		return app.Fail(app.ExitInput, err, "run CMD with 'unwire capture' first; each run has an empty home folder: pass credentials in environment variables")
+		return app.Fail(app.ExitInput, err, "run 'unwire capture -- CMD' to check that CMD sends requests; probe-client runs CMD in an empty home folder, so pass credentials in environment variables")
 	}
 	return err
 }

@@ -204,11 +204,11 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.path, "path", "", "find the fields of the nested message at this path, such as 1.2 (default: the fields of the request itself)")
 	flags.StringVar(&f.fields, "fields", "1-1100", "field numbers that probe tries: ranges separated by commas, such as 1-20,100-120")
 	flags.IntVar(&f.depth, "depth", 0, "also find the fields of nested messages, down to this level; 0 finds only the fields of the request itself")
-	flags.StringArrayVar(&f.names, "names", nil, "source of the field names that probe tries: a file with one name per line, - for stdin, a capture with JSON messages, .proto definitions, the code of a client, or builtin for the names in --proto")
-	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of the names of enum values that probe tries, as in --names; from definitions, probe also takes the message types that it tries in fields of type Any")
+	flags.StringArrayVar(&f.names, "names", nil, "source of the field names that probe tries: a file with one name per line, - for stdin, a capture with JSON messages, .proto definitions, the code of a client, or builtin (see --proto)")
+	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of the names of enum values that probe tries, such as a file (see --names); if the source is .proto definitions, probe also tries their message types in fields of type Any")
 	flags.StringArrayVar(&f.settle, "settle", nil, "test only fields whose type is not certain: those that are ambiguous in this evidence file of 'schema infer'; or give --settle twice, with two definitions, to test the fields in which they differ")
-	flags.StringVar(&f.typ, "type", "", "full name that the type of the request has in the files of --settle (default: the name in the definition of the method)")
-	flags.StringSliceVar(&f.known, "known", nil, "names, as in JSON, of fields that the request certainly has, and that are not float or double")
+	flags.StringVar(&f.typ, "type", "", "with --settle: full name of the type of the request, as in the files of --settle (default: the request type of the method)")
+	flags.StringSliceVar(&f.known, "known", nil, "with --names: JSON names of fields that certainly exist (no float or double fields); probe puts a wrong value into such a field, so that the server rejects the request instead of executing the method")
 	flags.BoolVar(&f.refine, "refine", false, "also find whether a field is string or bytes, with one more request for each field; this works if the server checks the UTF-8 of strings")
 	flags.StringVar(&f.proto, "proto", "", "with --names=builtin: .proto files with the field names that probe tries (default: the definitions in the capture of --like, else the built-in definitions)")
 }
@@ -224,7 +224,7 @@ func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "wait at most this time for the answer to each request")
 	flags.BoolVar(&f.live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to other machines, and to methods of Go servers that accept any bytes in string fields")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method; probe needs this for some methods on other machines, and for Go servers that accept any bytes in string fields")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not first ask the server for the definition of the method by server reflection")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials, such as tokens, with the requests")
@@ -306,7 +306,7 @@ func typeOfDefinitions(ctx context.Context, a *app.App, res *probe.Result, folde
 	}
 	if m := s.Method(service, rpc); m != nil {
 		res.RequestType = string(m.Input().FullName())
-		res.Notes = append(res.Notes, "the server does not name the request's type; the definitions name it "+res.RequestType)
+		res.Notes = append(res.Notes, "the server does not reveal the name of the request type; in the .proto definitions, its name is "+res.RequestType)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func requestOf(s *schema.Schema, method, typ string) protoreflect.MessageDescrip
 func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 	name := f.settle[0]
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return app.Usagef("there is only one --settle with definitions, %s. A comparison needs two: use --settle twice, as in --settle OLD --settle NEW", name)
+		return app.Usagef("--settle %s: the folder has only one version of the definitions, but probe compares two: use --settle twice, as in --settle OLD --settle NEW", name)
 	}
 	data, err := a.ReadInput(name)
 	if err != nil {
@@ -72,7 +72,7 @@ func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.typ, o.Method)
 	switch {
 	case errors.Is(err, probe.ErrNoRoot):
-		return app.Fail(app.ExitUsage, err, "name the request's type, as the evidence names it, with --type")
+		return app.Fail(app.ExitUsage, err, "give the full name of the request type, as in the evidence file, with --type")
 	case err != nil:
 		return err
 	case len(o.Questions) == 0:

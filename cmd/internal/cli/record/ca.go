@@ -30,8 +30,8 @@ func caCommand(a *app.App) *cobra.Command {
 		Example: "  unwire ca\n  unwire ca install --dry-run\n  unwire ca export -o unwire-ca.pem",
 		Long: `unwire has a local certificate authority (CA), which signs the certificates of
 unwire's proxy. ca prints the path of the CA's certificate. unwire creates the CA when
-it first needs it. The CA's private key never leaves the CA's folder, which only you can
-read.
+a command first needs the CA. The CA's private key never leaves the CA's folder, which
+only you can read.
 
 A command that 'unwire capture' runs trusts the CA, because capture sets environment
 variables for it. Other programs trust the CA only if you add its certificate to a trust
@@ -39,7 +39,7 @@ store with 'unwire ca install'.`,
 		Args: app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error { return showCA(a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print path, hash and last day of the certificate as one JSON object")
 	cmd.AddCommand(caStoreCommand(a, false), caStoreCommand(a, true), caExportCommand(a), caNewCommand(a))
 	return cmd
 }
@@ -110,7 +110,7 @@ forwards the traffic of all other hosts without decrypting it.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "create a CA that can sign certificates only for these hosts and their subdomains; separate several hosts by commas")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print path, hash and last day of the certificate as one JSON object")
 	return cmd
 }
 
@@ -175,10 +175,10 @@ the CA only if a program cannot trust it in another way, and afterwards remove i
 the system's store, you need administrator rights. --dry-run prints the steps without
 executing them.
 
-The store system is the trust store of the operating system (Debian, Fedora, Arch, SUSE,
-macOS, Windows). The store nss is the one of Firefox and Chrome; it needs the program
-certutil from the package libnss3-tools. The store java is the one of the Java
-installation in JAVA_HOME or PATH.`,
+--store system means the trust store of the operating system (Debian, Fedora, Arch,
+SUSE, macOS, Windows). --store nss means the trust stores of Firefox and Chrome, and
+needs the program certutil from the package libnss3-tools. --store java means the trust
+store of the Java installation in JAVA_HOME or PATH.`,
 		Example: "  unwire ca install --dry-run\n  unwire ca install --store nss\n  unwire ca install --store system,java --yes",
 		Args:    app.ExactArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return changeStores(cmd.Context(), a, f) },
@@ -190,7 +190,7 @@ installation in JAVA_HOME or PATH.`,
 	}
 	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "trust store to change: system, nss or java; separate several by commas")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print which files would be written and which commands would be run, without doing it")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print which files would be written and which commands would be run, but change nothing")
 	return cmd
 }
 
@@ -234,6 +234,7 @@ func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	}
 
 	// Show the steps before asking for a confirmation.
+	a.Say("unwire: steps that change the trust stores:")
 	for _, s := range steps {
 		fmt.Fprintln(a.Out, s)
 	}

@@ -253,7 +253,7 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	opts.Share, opts.RefusedUser = f.share, func(u access.User) { sayRefusedUser(a, u, f.json) }
 	opts.RouteConflict = func(c mitm.RouteConflict) { sayRouteConflict(a, c, f.json) }
 	if f.upstreamInsecure {
-		a.Say("unwire: warning: servers' certificates are not verified: any machine that answers is recorded as the server")
+		a.Say("unwire: warning: capture does not verify the certificates of servers, so another machine can pretend to be a server")
 	}
 
 	// In reverse mode the listener accepts requests for a single server.
@@ -435,7 +435,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 // sayRouteConflict warns that a second process claimed to know the destination of a connection. The hook
 // announces each destination once, so another process has the token.
 func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
-	a.Say("unwire: warning: the connection from local port %d goes to %s, but another process\nclaimed that it goes to %s. unwire ignored the claim. Only CMD and its child processes know the token for such claims: check which programs CMD runs", c.Port, c.To, c.Refused)
+	a.Say("unwire: warning: the connection from local port %d goes to %s, but another process\nreported that it goes to %s. unwire ignored this report. Only CMD and its child processes get the secret token for such reports: check which programs CMD runs", c.Port, c.To, c.Refused)
 	if json {
 		// stdout may be gone: the traffic goes on
 		_ = a.Print(&contract.RouteConflict{Event: "route-conflict", Port: c.Port, To: c.To, Refused: c.Refused})

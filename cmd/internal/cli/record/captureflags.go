@@ -28,9 +28,9 @@ in a separate network namespace, and records all TCP connections of CMD. capture
 forwards UDP packets, such as DNS queries, but does not record them. capture rejects UDP
 packets to port 443, so that HTTP/3 clients use TCP instead. capture forwards QUIC
 packets to other ports, and reports that they were not recorded; with --block-quic,
-capture rejects these packets, too. capture rejects protocols other than TCP and UDP. If
-CMD connects to a loopback address, such as 127.0.0.1:8080, it reaches the server of
-this machine that listens there, unless CMD itself listens there.
+capture rejects these packets, too. capture rejects protocols other than TCP and UDP.
+CMD can connect to servers on this machine at their loopback addresses, such as
+127.0.0.1:8080. If CMD itself listens at this address, CMD connects to itself instead.
 
 --browser URL starts Chromium, Chrome or Edge with the page at URL, in a temporary
 profile. This browser uses the proxy, trusts unwire's CA, does not use QUIC, and sends
@@ -262,7 +262,7 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 // upstreamFlags adds the flags about connections to servers.
 func (f *CaptureFlags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "connect to servers through this proxy, and ignore proxy variables: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; with the word none, connect to servers directly")
+	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "URL of the proxy through which capture connects to servers: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; the word none means no proxy (default: the proxy variables)")
 	flags.StringArrayVar(&f.clientCerts, "client-cert", nil, "client certificate: a PEM file, which capture presents to servers that request a certificate; with HOST=PEM only to servers that match HOST")
 	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "private key: a PEM file (file mode 0600) with the key of --client-cert; HOST=PEM has the key of the --client-cert with the same HOST")
 }

@@ -19,7 +19,7 @@ import (
 	"unwire/proto"
 )
 
-// sayEnded prints a summary of the exchanges in files that were recorded since began, followed by remark,
+// sayEnded prints a summary of the exchanges in files that were recorded since began, with remark,
 // and returns their number. Older exchanges in the files are counted separately.
 func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, began time.Time, remark string) (int, error) {
 	t, err := countExchanges(ctx, files, began)
@@ -36,14 +36,18 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
 		})
 	}
+	// The first files may have been uploaded or deleted.
 	where := f.Out
-	if len(files) > 1 {
+	switch {
+	case len(files) == 1:
+		where = files[0]
+	case len(files) > 1:
 		where = fmt.Sprintf("%s, %s to %s", app.Counted(len(files), "file"), files[0], files[len(files)-1])
 	}
 	if t.earlier == 0 {
-		a.Say("unwire: recorded %s in %s%s%s", app.Counted(t.all, "exchange"), where, t.withoutEnd(), remark)
+		a.Say("unwire: recorded %s in %s%s%s", app.Counted(t.all, "exchange"), where, remark, t.withoutEnd())
 	} else {
-		a.Say("unwire: added %s to %s, which now has %s%s%s", app.Counted(n, "exchange"), where, app.Counted(t.all, "exchange"), t.withoutEnd(), remark)
+		a.Say("unwire: added %s to %s, which now has %s%s%s", app.Counted(n, "exchange"), where, app.Counted(t.all, "exchange"), remark, t.withoutEnd())
 	}
 	if n > 0 {
 		a.Say("unwire: how the calls ended: %s", t.counts)
@@ -99,7 +103,14 @@ func (t *tally) withoutEnd() string {
 	if t.incomplete == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d of them without a complete answer", t.incomplete)
+	if t.all == 1 {
+		return ", without a complete answer"
+	}
+	have := "have"
+	if t.incomplete == 1 {
+		have = "has"
+	}
+	return fmt.Sprintf("; %d %s no complete answer", t.incomplete, have)
 }
 
 // countExchanges counts the exchanges in the capture files of a recording that began at the given time.

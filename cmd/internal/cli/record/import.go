@@ -67,8 +67,8 @@ amount and the reason. import cannot decode QUIC; it reports the number of QUIC 
 FILE can also be a HAR 1.2 file, a flow file of mitmproxy, or the JSON Lines of 'unwire
 export'. import reads the HTTP exchanges, the WebSocket messages and the TCP flows in
 these files. import reads WebSocket messages in a HAR file only if these messages are in
-the format that Chrome writes. import lists each entry of FILE that it cannot read, or
-of which data is missing.`,
+the format that Chrome writes. import lists each entry of FILE that it cannot read, and
+each entry with missing data.`,
 		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
 		Args:    app.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -31,9 +31,9 @@ message in your editor ($VISUAL or $EDITOR), and forwards the edited message. --
 --add, --del and --retype change fields of the message, as in 'unwire replay', and forward
 the message. --data forwards other data instead of the message.
 
-If you write the word first instead of a number as ID, intercept selects the message that
-capture has held for the longest time. If you make no decision about a message, capture
-forwards it unchanged after the time in capture's flag --hold-time, or when capture ends.`
+ID is the number of a message, or the word "first" for the message that capture has held
+for the longest time. If you make no decision about a message, capture forwards it
+unchanged after the time in capture's flag --hold-time, or when capture ends.`
 
 const interceptExamples = `  unwire intercept cli.uwc
   unwire intercept cli.uwc --wait 1m
@@ -89,9 +89,9 @@ func interceptCommand(a *app.App) *cobra.Command {
 	flags.BoolVar(&f.edit, "edit", false, "open the held message in $VISUAL or $EDITOR, and forward the edited message")
 	for _, op := range []struct{ name, what string }{
 		{"set", "set a field of the held message (PATH=VALUE)"},
-		{"add", "add a field to the held message (PATH:TYPE=VALUE)"},
+		{"add", "add a field to the held message (PATH:KIND=VALUE)"},
 		{"del", "delete a field of the held message (PATH)"},
-		{"retype", "change the type of a field of the held message (PATH:TYPE)"},
+		{"retype", "change the type of a field of the held message (PATH:KIND)"},
 		{"set-raw", "replace the bytes of a field of the held message (PATH=HEX)"},
 	} {
 		flags.Var(&editFlag{&f.edits, op.name}, op.name, op.what+", and forward the message; 'unwire replay --help' explains edits")
@@ -146,7 +146,7 @@ func runIntercept(ctx context.Context, a *app.App, f interceptFlags, args []stri
 	case n > 1:
 		return app.Usagef("give only one decision: --release, --drop, --edit, --data, or edits such as --set")
 	case n > 0 && len(args) < 2:
-		return app.Usagef("name the frame by its ID, or use first")
+		return app.Usagef("the ID of the frame is missing: give the number of a held frame, or the word first")
 	case f.releaseAll && (n > 0 || len(args) > 1):
 		return app.Usagef("--release-all releases all frames: leave out the ID and other decisions")
 	}
@@ -204,9 +204,30 @@ func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
 	if d.Action == "release-all" {
 		a.Say("released %s", app.Counted(d.Frames, "frame"))
 	} else {
-		a.Say("frame %d: %s", d.ID, d.Action)
+		a.Say("frame %d: %s", d.ID, decidedText(d.Action))
 	}
 	return nil
+}
+
+// decidedText says what capture does with a frame after a decision.
+func decidedText(action string) string {
+	switch action {
+	case "release":
+		return "forwarded unchanged"
+	case "drop":
+		return "discarded"
+	case "replace":
+		return "changed and forwarded"
+	}
+	return action
+}
+
+// holder says why capture holds a frame: because of the named rule, or of the flag --intercept.
+func holder(rule string) string {
+	if rule == "intercept" {
+		return "capture because of --intercept"
+	}
+	return "capture because of the rule " + rule
 }
 
 // findHeld returns the held frame with an ID or, if id is "first", the one that has waited longest.
@@ -219,7 +240,7 @@ func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: use a number, or first", id)
+		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: give the number of a held frame, or the word first", id)
 	}
 	for _, f := range frames {
 		if f.ID == n {
@@ -243,7 +264,7 @@ func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
 			name = h.URL
 		}
 		left := time.Until(h.Until).Round(time.Second)
-		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s; capture forwards the frame unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), h.Rule, left); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d, %s frame %d  %s  %s  held by %s; capture forwards the frame unchanged in %s\n", h.ID, h.Exchange, render.Sender(h.Dir), h.Number, name, app.Counted(len(h.Data), "byte"), holder(h.Rule), left); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ func openKeyLog(a *app.App, path string) (*keyLog, error) {
 		return nil, nil
 	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("--write-keylog %s is not a regular file", path), "")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("--write-keylog: %s is not a regular file", path), "")
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

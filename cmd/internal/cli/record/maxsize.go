@@ -17,10 +17,10 @@ func parseMaxSize(value, file string) (int64, error) {
 	case err != nil:
 		return 0, app.Usagef("--max-size: %v", err)
 	case size < series.MinTotal:
-		return 0, app.Usagef("--max-size %s is too small: the minimum is %d bytes", value, series.MinTotal)
+		return 0, app.Usagef("--max-size %s is too small: the minimum is %dMiB", value, series.MinTotal>>20)
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return 0, app.Usagef("--max-size would delete the existing file %s as the oldest one: choose a new file with -o", file)
+		return 0, app.Usagef("--max-size deletes the oldest files, so it could delete %s, which exists already: choose a new file with -o", file)
 	}
 	return size, nil
 }

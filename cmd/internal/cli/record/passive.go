@@ -141,7 +141,11 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return app.Usagef("--passive cannot be used with %s, because --passive uses no proxy", strings.Join(wrong, ", "))
+		flags := "this flag needs"
+		if len(wrong) > 1 {
+			flags = "these flags need"
+		}
+		return app.Usagef("--passive cannot be used with %s, because %s the recording proxy, which --passive does not start", strings.Join(wrong, ", "), flags)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (f *rewriteFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of the files for --rules, and exit")
 	flags.StringVar(&f.intercept, "intercept", "", "hold back messages that match this filter, until you release them with 'unwire intercept'")
 	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "with --intercept: forward a held message unchanged if you do not release it within this time")
-	flags.StringVar(&f.hook, "hook", "", "run this command, which can change messages: it reads each message from stdin, as one JSON object, and prints what to do with the message on stdout")
+	flags.StringVar(&f.hook, "hook", "", "run this command, which can change messages: the command reads each message from stdin, as one JSON object, and prints on stdout what capture does with the message")
 	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: pass only messages that match this filter to the command, and forward all other messages unchanged")
 	flags.StringVar(&f.throttle, "throttle", "", "slow the traffic down: limit the bandwidth of each direction (64KB/s), add a delay (200ms), or both (64KB/s,200ms)")
 }

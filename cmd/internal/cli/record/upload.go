@@ -137,7 +137,7 @@ func auditSegment(ctx context.Context, a *app.App, s *store.Store, rules *secret
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("%w: 'unwire audit %s' reports %s", upload.ErrUnfit, s.Path, app.Counted(len(found), "finding"))
+		return fmt.Errorf("%w: 'unwire audit %s' reports %s", upload.ErrUnfit, s.Path, app.Counted(len(found), "possible secret"))
 	}
 	return nil
 }
@@ -172,11 +172,11 @@ func (u *uploading) report(r upload.Result) {
 		}
 		return
 	}
-	next := "; it stays on this machine"
+	next := "; the file stays on this machine"
 	if r.Again > 0 {
 		next = fmt.Sprintf("; next attempt in %s", r.Again.Round(100*time.Millisecond))
 	}
-	u.a.Say("unwire: warning: not uploaded: %s: %v%s", r.File, r.Err, next)
+	u.a.Say("unwire: warning: %s was not uploaded: %v%s", r.File, r.Err, next)
 	if u.json {
 		_ = u.a.Print(&contract.NotUploaded{Event: "not-uploaded", File: r.File, Error: r.Err.Error(), RetrySeconds: r.Again.Seconds()})
 	}
@@ -196,6 +196,10 @@ func (u *uploading) finish(ctx context.Context) {
 	}
 	left := u.uploader.Close(wait)
 	if len(left) > 0 {
-		u.a.Say("unwire: warning: %s not uploaded, such as %s: the next 'unwire capture' with the same -o and --upload tries again", app.Counted(len(left), "file"), left[0])
+		which := left[0] + " was not uploaded"
+		if len(left) > 1 {
+			which = fmt.Sprintf("%d files were not uploaded, for example %s", len(left), left[0])
+		}
+		u.a.Say("unwire: warning: %s: the next 'unwire capture' with the same -o and --upload tries again", which)
 	}
 }

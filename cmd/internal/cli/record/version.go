@@ -24,6 +24,6 @@ func versionCommand(a *app.App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same information as one JSON object")
 	return cmd
 }

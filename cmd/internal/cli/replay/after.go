@@ -40,7 +40,7 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		if err != nil {
 			return nil, fmt.Errorf("cannot send exchange %d, which --after names: %w", n, err)
 		}
-		a.Say("exchange %d, sent first because of --after: %s", n, replaytext.Comparison(result))
+		a.Say("exchange %d (first because of --after): %s", n, replaytext.Comparison(result))
 		if !result.Comparison.Answered() {
 			sayHint(a, result, shown.URL)
 			if f.json {

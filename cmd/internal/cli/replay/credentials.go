@@ -42,10 +42,11 @@ one of:
   FILE, file:FILE           a file with lines such as authorization: Bearer TOKEN (file mode 0600)
 
 Without REFERENCE, credentials checks the environment variables UNWIRE_TOKEN and
-UNWIRE_API_KEY. With --profile NAME, credentials also checks the secrets that the client
-of this service stored on this machine. If a token expires within a minute, credentials
-reports it as expiring, and unwire does not send it. The exit status is 4 if a token is
-expired or expiring, or if credentials finds no secret for REFERENCE.`,
+UNWIRE_API_KEY. A profile describes one service, such as ` + proto.Profile().Name + `. With --profile
+NAME, credentials also checks the secrets that the service's client stored on this
+machine. If a token expires within a minute, credentials reports it as expiring, and
+unwire does not send it. The exit status is 4 if a token is expired or expiring, or if
+credentials finds no secret for REFERENCE.`,
 		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return credentials(a, args, asJSON)

@@ -26,7 +26,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.proto, "proto", "", ".proto definitions with the field names that you use in PATH (default: the definitions in the capture, else the built-in definitions)")
 	flags.StringVar(&f.codec, "codec", "", "send the request as json or proto; replay converts the captured messages with the .proto definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: send the JSON message in this file; for requests that no definitions describe")
-	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: set the field at the first PATH of a client message to the value, such as an ID, that the server now sends in the field at the second PATH")
+	flags.Var(&answerFlag{&f.answers}, "answer", "copy a value, such as an ID, from the server's new answer into the request: the first PATH is a field of the request, the second a field of the answer; to select messages by number, write '@FRAME PATH=@down/FRAME/PATH'")
 	flags.Var(&patchFlag{&f.edits}, "patch", "apply the edits in this file; each line is one edit, such as 'set 1.2=x'")
 	flags.StringVar(&f.edit, "edit", "", "open the first message of the client as text in $VISUAL or $EDITOR, and send the edited message; with --edit=@N, open the message N of the client instead (the first is 0)")
 	flags.Lookup("edit").NoOptDefVal = "first"
@@ -38,7 +38,7 @@ func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.after, "after", nil, "first send these exchanges (their numbers, such as 1,2) again, and use the IDs in their new answers in this request; with auto, replay finds the exchanges that issued the IDs")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice; then ignore differences in all fields in which the two answers differ")
 	flags.BoolVar(&f.refresh, "refresh", false, "first send a request that exchanges the API key for a token; the API key is in "+credential.EnvAPIKey+" or comes from --credentials")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "for the built-in agent API, which has one host for each privacy mode: send the request to the host of the privacy mode that the request's headers name")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "choose the server by the privacy setting in the request's headers; only for the AI agent API whose definitions are built into unwire, which has one host for users with privacy mode and one for other users")
 }
 
 // credentialFlags adds the flags that choose the source of credentials.
@@ -63,7 +63,7 @@ func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 
 // headerFlag adds --header-from, which computes the value of a header.
 func (f *replayFlags) headerFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: run COMMAND, and send its output as the value of the header NAME; COMMAND reads the captured value from stdin; NAME= sends the captured value")
+	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "run COMMAND, and send its output as the value of the header NAME; COMMAND reads the captured value from stdin; if COMMAND is empty (NAME=), send the captured value")
 }
 
 // trustFlags adds the flags about the verification of the server's certificate.

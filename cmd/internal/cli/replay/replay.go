@@ -179,7 +179,7 @@ func replayCommand(a *app.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
 	app.SplittingFlag(flags, &f.as)
-	flags.BoolVar(&f.forwarded, "forwarded", false, "send the request as unwire forwarded it to the server, after rules changed it (default: as the client sent it)")
+	flags.BoolVar(&f.forwarded, "forwarded", false, "if unwire changed the request during the recording (capture --rules, intercept): send the changed request (default: the request that the client sent)")
 	f.editFlags(cmd)
 	f.firstFlags(cmd)
 	f.liveFlags(cmd)

@@ -55,11 +55,28 @@ The built-in script answers differently if the prompt contains certain words. Fo
 demo", it asks the client to run three shell commands one after the other, and then
 three at once. For "builtin tools", it calls each tool that runs on the client's
 machine. For "queries demo", it asks the user questions. For "image demo", it lists the
-images in the prompt. For fault:NAME, the answer contains the fault NAME: error, reset,
-drop-end, slow, drift, rate-limit, outdated, login, model, too-long, thinking,
-no-turn-end, no-end, parked, kv, hang or abort. While the stream of a conversation is
-open, standin rejects a second stream of this conversation, unless the script contains
-"second_run": "allow".
+images in the prompt. For the words in this list, the answer contains a fault:
+
+  fault:error          an error after the beginning of the answer
+  fault:rate-limit     an error: too many requests
+  fault:outdated       an error: the version of the client is too old
+  fault:login          an error: the user is not signed in
+  fault:model          an error: the model does not exist
+  fault:too-long       an error: the conversation is too long
+  fault:reset          standin resets the stream during the answer
+  fault:drop-end       the end-of-stream message is missing
+  fault:no-turn-end    the message turn_ended is missing
+  fault:no-end         both are missing
+  fault:slow           the answer begins after 6 seconds
+  fault:parked         3 minutes without an answer between two tool calls
+  fault:hang           the answer begins, but never ends
+  fault:drift          the answer contains a field that the definitions lack
+  fault:thinking       the model thinks, but does not answer
+  fault:kv             standin asks the client for values that were never stored
+  fault:abort          standin cancels a tool call that it has requested
+
+While the stream of a conversation is open, standin rejects a second stream of this
+conversation, unless the script contains "second_run": "allow".
 
 A GET request for /standin/stats returns the numbers of streams, tool calls, key-value
 requests and heartbeats as JSON. When standin ends, it prints these numbers.

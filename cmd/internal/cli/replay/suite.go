@@ -49,7 +49,7 @@ func suiteCommand(a *app.App) *cobra.Command {
 	var f suiteFlags
 	cmd := &cobra.Command{
 		Use:   "suite DIR",
-		Short: "Send the recorded requests that files describe, and check the answers",
+		Short: "Run tests: send recorded requests, and check the answers of the server",
 		Long: `suite runs experiments. Each experiment is a file that names a captured request,
 edits of the request, and the expected answer. suite runs all files in DIR with the extension ` + suite.Suffix + `, in the
 order of their names. This is an example of such a file:
@@ -75,9 +75,9 @@ does not answer, 'expect differs', 'expect same' and 'expect value' fail.
 With --learn, suite first sends each unedited request twice, unless the request could
 have side effects. suite then ignores the fields in which the two answers differ.
 
-With --standin, suite starts the stand-in (a local server that imitates the built-in agent
-API, see 'unwire standin'), and sends all requests to it. If the file DIR/` + suiteScript + ` exists, the
-stand-in uses this file as its script. The exit status is 1 if an expectation fails.`,
+With --standin, suite starts the stand-in, and sends all requests to it. The stand-in is a
+local server that imitates the API of an AI coding agent (see 'unwire standin'). If the
+file DIR/` + suiteScript + ` exists, the stand-in takes its answers from this file. The exit status is 1 if an expectation fails.`,
 		Example: `  unwire replay suite experiments --standin
   unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay suite experiments --standin --format junit > report.xml`,
@@ -86,7 +86,7 @@ stand-in uses this file as its script. The exit status is 1 if an expectation fa
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the local server of 'unwire standin', and send all requests to it")
-	flags.StringVar(&f.capture, "default-capture", "", "capture for those experiments in which the line 'capture F.uwc' is missing")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for the experiments whose file has no line 'capture F.uwc'")
 	options.Alias(flags, "capture", "default-capture")
 	flags.StringVar(&f.format, "format", "tap", "format of the report: tap, table or junit")
 	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")

@@ -101,7 +101,7 @@ func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify F.uwc [ID]",
-		Short: "Test the definitions of requests with the parse errors of a server",
+		Short: "Check with a server whether .proto definitions of requests are right",
 		Long:  verifyHelp,
 		Example: `  unwire replay verify --proto proto/ F.uwc
   unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
@@ -142,10 +142,10 @@ func verifyCommand(a *app.App) *cobra.Command {
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.names, "ask-names", false, "also test the names of fields, with JSON requests; for servers written with connect-es, also give --known")
-	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: names, as in JSON, of fields that the request certainly has, and that are not float or double")
+	flags.StringSliceVar(&f.known, "known", nil, "with --ask-names: JSON names of fields that certainly exist (no float or double fields); verify puts a wrong value into such a field, so that the server rejects the request instead of executing the method")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method: to streaming methods on other machines, and to methods of Go servers that accept any bytes in string fields")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that can make the server execute the method; verify needs this for streaming methods on other machines, and for Go servers that accept any bytes in string fields")
 	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests for all methods together (default: 2000; with --live: 200)")
 	flags.Float64Var(&f.rate, "rate", 0, "send at most this many requests per second (default: 1 for other machines, no limit for this machine)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
@@ -255,7 +255,7 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 	}
 	switch {
 	case addr.Exchange != 0 && methods.Exchanges == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", safetext.ShellFile(addr.File)))
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists the exchanges", safetext.ShellFile(addr.File)))
 	case methods.Len() == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("the definitions contain none of the methods in %s", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "name the definitions with --proto"))
 	}

@@ -58,9 +58,9 @@ as in .proto files (snake_case).
 
 With --descriptor-set, align writes the found fields as a descriptor set, which the
 commands of 'unwire schema' can read. The names of message types come from --proto or
-from the definitions in the capture. If neither contains a type, align makes its name
-from the method and the field numbers, like 'unwire schema infer'. The exit status is 3
-if align found no pair.`,
+from the definitions in the capture. For a type that neither contains, align makes a
+name from the method and the field numbers, like 'unwire schema infer'. The exit status
+is 3 if align found no pair.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -70,7 +70,7 @@ if align found no pair.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runAlign(cmd.Context(), a, args, f) },
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each field with a name, and for each ambiguous name")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each field whose name align found, and for each group of ambiguous names")
 	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list the calls that were recorded only in protobuf or only in JSON")
 	options.Alias(cmd.Flags(), "all", "unmatched")
 	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which align takes the names of message types; the word "+app.NoDefinitions+" means no definitions (default: the definitions in the capture)")
@@ -121,10 +121,10 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return err
 	}
 	for _, s := range report.Skipped {
-		a.Say("skipped: %s", s)
+		a.Say("align did not compare the messages %s", s)
 	}
 	for _, s := range report.Differ {
-		a.Say("the two calls contain different data, so align uses only unambiguous matches: %s", s)
+		a.Say("the messages %s contain different data: align matches two of their fields only if both have the same value, and no other field has this value", s)
 	}
 	reportUnpaired(a, unpaired, f.unmatched)
 	a.Say("%s", schematext.AlignmentSummary(report))

@@ -217,7 +217,7 @@ func readAllowance(a *app.App, name string) (*check.Allowance, error) {
 	}
 	known, err := check.ReadAllowance(bytes.NewReader(data))
 	if err != nil {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "write MESSAGE FIELD on each line, or give the output of 'unwire schema check --json'")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "write one finding on each line, or give the output of 'unwire schema check --json'")
 	}
 	return known, nil
 }

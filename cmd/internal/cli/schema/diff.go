@@ -47,7 +47,7 @@ func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.format, "format", "text", "output format: text, md (Markdown) or json")
 	flags.StringArrayVar(&f.captures, "traffic", nil, "for each change, also list the exchanges of this capture that contain the changed field or method; can be repeated")
 	flags.StringVar(&f.suite, "suite", "", "for each change, also list the experiments of 'unwire replay suite' in this folder that use the changed field or method")
-	flags.StringVar(&f.capture, "default-capture", "", "with --suite: capture for those experiments in which the line 'capture F.uwc' is missing")
+	flags.StringVar(&f.capture, "default-capture", "", "with --suite: capture for the experiments whose file has no line 'capture F.uwc'")
 	options.Alias(flags, "captures", "traffic")
 	options.Alias(flags, "capture", "default-capture")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -168,7 +169,7 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	}
 	if x.total == 0 {
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
-			"unwire searched for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for protobuf descriptors in "+formatNames())
+			"unwire searched for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for protobuf descriptors in files of these types: "+formatNames())
 	}
 
 	// Another input may declare the type that a reference of one input names, so report only the references that are
@@ -236,7 +237,12 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 // the JSON output lists these elements.
 func (x *extraction) reportUnresolved(u model.Unresolved) {
 	if !x.asJSON {
-		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
+		text := fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)
+		// The element of a file that was not read is the file.
+		if reason, ok := strings.CutPrefix(u.Reason, "not read: "); ok && u.Element == path.Base(u.Place.File) {
+			text = fmt.Sprintf("skipped %s: %s", u.Place, reason)
+		}
+		x.Say("unwire: %s", term.Clean(text))
 	}
 }
 
@@ -247,7 +253,7 @@ func nothingLookedAt(src *extract.Source) error {
 	}
 	switch src.Skipped {
 	case 0:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s contains no files", src.Input), "give files, or a folder or archive of files")
+		return app.Fail(app.ExitInput, fmt.Errorf("the input %s contains no files", src.Input), "give files, or a folder or archive of files")
 	case 1:
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: unsupported file type", src.Input), "supported types: "+formatNames()+"; 'unwire schema extract --help' describes them")
 	default:
@@ -281,7 +287,7 @@ func writeExtracted(a *app.App, set *extract.Set, f extractFlags) error {
 		if err := app.WholeFile(f.set, app.ForAll, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 			return err
 		}
-		a.Say("%s", f.set)
+		a.Say("wrote %s", f.set)
 	}
 	if f.out == "" {
 		return nil

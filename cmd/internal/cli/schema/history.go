@@ -32,7 +32,7 @@ func historyCommand(a *app.App) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
 		Use:   "history EVIDENCE…",
-		Short: "List the changes between versions of a client in their recorded traffic",
+		Short: "List the methods and fields that changed between versions of a client",
 		Long: `history reads evidence files (*.pb). An evidence file contains statistics about
 the fields in recorded traffic; the separate program unwire-pipeline writes such files.
 EVIDENCE is a file, a folder (its name must end with a slash), a pattern such as

@@ -74,7 +74,7 @@ names of packages come from the URLs of the calls. With --raw, each INPUT is not
 capture, but a file with one serialized message, and all messages have the same type. An
 INPUT @LIST means all files whose names are in the file LIST, one on each line.
 
-infer calls field 7 field_7. If the values suggest a name, infer uses this name instead,
+infer names a field after its number: field_7 is the field 7. If the values suggest a name, infer uses this name instead,
 such as url, and marks it with a comment; with --numbered, infer does not suggest names.
 The comment of a field says how often the field occurred. If several types are possible,
 the comment lists them. With --verbose, the comment also contains the probability of the
@@ -235,7 +235,7 @@ func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlag
 		return err
 	}
 	if n := naming.Fields(in, known); n > 0 {
-		a.Say("unwire: named %s as in the existing definitions (--proto none turns this off)", app.Counted(n, "field"))
+		a.Say("unwire: took the names of %s from your definitions (--proto, UNWIRE_PROTO, the capture or unwire.yaml); --proto none turns this off", app.Counted(n, "field"))
 	}
 	return nil
 }
@@ -244,9 +244,9 @@ func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlag
 func (f *inferFlags) checkStdout() error {
 	switch {
 	case f.evidence == "-" && f.out == "-":
-		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+		return app.Usagef("--evidence - and -o - both write to stdout: write one of them to a file")
 	case f.evidence == "-" && f.json:
-		return app.Usagef("--evidence - and --json both write to stdout: give the evidence a file")
+		return app.Usagef("--evidence - and --json both write to stdout: name a file with --evidence")
 	}
 	return nil
 }

@@ -159,6 +159,9 @@ const jsonCallsHint = "JSON contains no field numbers. If calls were recorded in
 
 // jsonCallsText returns a phrase with the number of calls in JSON, which the inference ignores.
 func (g *inferInputs) jsonCallsText() string {
+	if g.inference.JSONCalls == 1 {
+		return fmt.Sprintf("1 call in JSON (%s)", g.inference.FirstJSONCall)
+	}
 	return fmt.Sprintf("%s in JSON, such as %s", app.Counted(g.inference.JSONCalls, "call"), g.inference.FirstJSONCall)
 }
 
@@ -180,17 +183,17 @@ func (g *inferInputs) reportMessages() {
 		g.a.Say("unwire: skipped %s of WebSockets and other connections without HTTP, because they are neither protobuf nor a JSON object", app.Counted(m.Others, "message"))
 	}
 	if m.Raw > 0 {
-		g.a.Say("unwire: skipped %s without HTTP; if their messages are delimited, name the framing with --as", app.Counted(m.Raw, "connection"))
+		g.a.Say("unwire: skipped %s without HTTP, because it is unknown where each message begins. If a length precedes each message, give the form of the length with --as, such as --as delimited", app.Counted(m.Raw, "connection"))
 	}
 }
 
 // nothingInferred returns the error for inputs without any message.
 func (g *inferInputs) nothingInferred() error {
 	if g.inference.JSONCalls > 0 {
-		return app.Fail(app.ExitInput, fmt.Errorf("the input contains no protobuf RPC message, but %s", g.jsonCallsText()), jsonCallsHint)
+		return app.Fail(app.ExitInput, fmt.Errorf("the input contains no protobuf RPC message, only %s", g.jsonCallsText()), jsonCallsHint)
 	}
 	if g.inference.Messages.Raw > 0 {
-		return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message, only connections without HTTP"), "if the connections carry protobuf messages with a length prefix, name the framing with --as: "+strings.Join(decode.Splittings(), ", "))
+		return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message, only connections without HTTP"), "if a length precedes each protobuf message, give the form of the length with --as: "+strings.Join(decode.Splittings(), ", "))
 	}
 	return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message"), "'unwire ls F.uwc' shows each exchange's codec")
 }

@@ -53,10 +53,10 @@ func matchCommand(a *app.App) *cobra.Command {
 		Short: "Find the message types that fit a message of unknown type",
 		Long: `match compares recorded messages of an unknown type with all message types in
 .proto definitions, and prints the types that fit best. The messages come from a capture
-F.uwc (a file with recorded traffic). match ranks the types by description length: the
-fewer bits are needed to describe the messages with a type, the better the type fits.
-Types that fit equally well have the same rank. If a type cannot be the type of the
-messages, match prints the reason.
+F.uwc (a file with recorded traffic). match ranks the types by their cost: the number of
+bits that are needed to describe the messages with a type. The type with the lowest cost
+fits best. Types that fit equally well have the same rank. If a type cannot be the type
+of the messages, match prints the reason.
 
 With PATH, such as 1.2, match examines the messages in this field. Without PATH, match
 examines all messages whose type the definitions do not contain: the messages of unknown
@@ -82,10 +82,10 @@ The exit status is 1 if no type fits.`,
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions with the message types that match tries (default: the definitions in the capture, else the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions; match compares the messages with the types in these definitions (default: the definitions in the capture, else the built-in definitions)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each path")
-	cmd.Flags().IntVar(&f.top, "top", 10, "print at most this many types; match always prints all types that fit as well as the best one")
+	cmd.Flags().IntVar(&f.top, "top", 10, "print at most this many types; --json also prints all further types of rank 1")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "examine only messages from the client (up) or only messages from the server (down)")
 	cmd.Flags().StringVar(&f.path, "path", "", "examine the messages in this field, such as 1.2; the same as the argument PATH")
 	app.SplittingFlag(cmd.Flags(), &f.as)
@@ -186,7 +186,7 @@ func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	case ts.Trees == 0 && ts.Others == 0:
 		a.Say("nothing to match: the input contains no message")
 	case ts.Trees == 0:
-		a.Say("nothing to match: the input contains no protobuf message, but %s in JSON or another format without field numbers", app.Counted(ts.Others, "frame"))
+		a.Say("nothing to match: the input contains no protobuf message, only %s in JSON or another format without field numbers", app.Counted(ts.Others, "frame"))
 	default:
 		a.Say("nothing to match: every message has a definition already")
 		return nil
@@ -211,7 +211,7 @@ func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targe
 		first = false
 		a.Say("%s", schematext.MatchSummary(t, r))
 		for _, text := range r.Settle {
-			a.Say("  would decide: %s", text)
+			a.Say("  %s", text)
 		}
 		if err := schematext.Match(a.Out, r, f.top); err != nil {
 			return err

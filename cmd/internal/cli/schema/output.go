@@ -44,7 +44,7 @@ func writeFolder(a *app.App, dir string, texts map[string]string) error {
 		if err := app.WholeFile(file, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, texts[name]); return err }); err != nil {
 			return err
 		}
-		a.Say("%s", file)
+		a.Say("wrote %s", file)
 	}
 	return nil
 }

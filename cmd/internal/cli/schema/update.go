@@ -72,8 +72,8 @@ If a field or a message in your files has a placeholder name (field_7, unknown7,
 Unknown3), update replaces it by the name in SOURCE. update replaces other names only
 with --take-names. If a field has another type in SOURCE, with the same wire format,
 update replaces the type only with --take-types, or if a comment in your file marks the
-type as a guess. update reports each other contradiction between your files and SOURCE
-as a conflict, and does not change this element.
+type as a guess. If an element differs in any other way, update reports a conflict, and
+does not change the element.
 
 update never removes an element. If SOURCE lacks an element of your files, update marks
 the element with the comment "last seen". Captures and the output of 'unwire probe'

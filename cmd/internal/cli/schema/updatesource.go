@@ -69,7 +69,7 @@ func formHint(e *source.FormError) string {
 	case e.Form == source.Joins:
 		return "'unwire align --json' writes such files"
 	case errors.Is(e, extract.ErrNothing):
-		return "a source is definitions, a descriptor set, a capture, evidence, the JSON output of 'unwire probe', or code that 'unwire schema extract' reads"
+		return "--from needs .proto files, a descriptor set, a capture, an evidence file, the JSON output of 'unwire align' or 'unwire probe', or code in which 'unwire schema extract' finds definitions"
 	}
 	return ""
 }

@@ -218,7 +218,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.Credentials, "credentials", "", "source of the token that serve sends to the upstream: FILE, env:NAME, keyring:SERVICE/ACCOUNT or the name of a profile")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file with the certificates of additional CAs that serve trusts when it connects to the server of --to")
 	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "version of the client that serve reports to the upstream")
-	flags.BoolVar(&f.privacy, "privacy", false, "use the privacy mode of the upstream, which has another host for this mode")
+	flags.BoolVar(&f.privacy, "privacy", false, "turn on the privacy mode of the upstream's service, with a header; if the service has a separate host for this mode, serve uses it")
 	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the upstream to tools of the client")
 	flags.BoolVar(&f.Live, "live", false, "allow requests to other machines; --allow-host must name each machine")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "with --live: a host, HOST or HOST:PORT, to which unwire may send requests")

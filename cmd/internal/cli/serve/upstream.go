@@ -84,7 +84,7 @@ func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 			return nil, err
 		}
 		if o.ToolMap, err = agent.ParseToolMap(data); err != nil {
-			return nil, app.Fail(app.ExitInput, err, "")
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", f.toolMap, err), "'unwire serve --print-tool-map' prints a valid tool map")
 		}
 	}
 
@@ -149,6 +149,9 @@ func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
 		options.Script = script
 	}
 	srv, err := standin.New(options)
+	if err != nil && f.script != "" {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", f.script, err), "'unwire standin --print-script' prints a valid script")
+	}
 	if err != nil {
 		return app.Fail(app.ExitInput, err, "")
 	}

@@ -26,13 +26,18 @@ and cookies. audit recognizes secrets by the same rules as 'unwire capture'. aud
 searches headers, URLs, notes and decoded messages; it also reports each protobuf field
 that is known to contain a secret. For each secret, audit prints its place in the
 capture and the rule by which audit recognized it. audit never prints the value of a
-secret. The exit status is 1 if audit found a secret. 'unwire redact' makes a copy of
-the capture without the secrets. redact cannot remove a secret that the output of --json
+secret. The rule "seen" means that the value is one of your additional secrets, or that
+audit recognized the same value elsewhere by another rule. F.uwc#7/up/0 is the first
+message that the client sent in exchange 7, and down is for messages of the server. In
+F.uwc#7/part/up/0, part means that exchange 7 is one of several calls of a conversation.
+
+The exit status is 1 if audit found a secret. 'unwire redact' makes a copy of the
+capture without the secrets. redact cannot remove a secret that the output of --json
 marks with "removable":false.
 
 audit cannot search some data: data after a protocol upgrade, bodies with an unknown
 Content-Encoding, and compressed data that is damaged or truncated. audit reports this
-data with the rule not-searched, and the exit status is then also 1.`,
+data with the rule "not-searched", and the exit status is then also 1.`,
 		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

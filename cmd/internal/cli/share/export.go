@@ -81,8 +81,8 @@ If a rule (capture --rules) or 'unwire intercept' changed an exchange during the
 recording, export writes the data that unwire received from the client and the server.
 With --forwarded, export writes the data that unwire forwarded. For such an exchange,
 the output also contains the names of the rules, and the word received or forwarded. In
-har, jsonl and raw, this information is in the member "rewritten"; in parquet, it is in
-the columns with the names rules and shown; in pcapng, it is in comments.
+har, jsonl and raw, both are in the member "rewritten". In parquet, the names are in the
+column "rules", and the word is in the column "shown". In pcapng, both are in comments.
 
 By default, export replaces secrets by placeholders, like 'unwire redact': in headers,
 URLs and bodies, and in protobuf fields that are known to contain secrets. export also
@@ -283,7 +283,7 @@ func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out
 			return err
 		})
 		if many := (*raw.TooManyError)(nil); errors.As(err, &many) {
-			return done, app.Fail(app.ExitUsage, err, fmt.Sprintf("--max-files %d allows them; --format jsonl writes a single file, and F.uwc#7 selects exchange 7", 2*(many.Before+many.Frames)))
+			return done, app.Fail(app.ExitUsage, err, fmt.Sprintf("allow more files, such as --max-files %d; or write a single file with --format jsonl; or export only one exchange, such as F.uwc#7", 2*(many.Before+many.Frames)))
 		}
 		return done, err
 	case out == "" || out == "-":

@@ -38,7 +38,7 @@ type secretFlags struct {
 func (f *secretFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "name of an environment variable; its value is an additional secret that unwire looks for")
 	cmd.Flags().StringVar(&f.file, "secret-file", "", "file with additional secrets that unwire looks for, one on each line (file mode 0600)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, from which unwire knows which protobuf fields contain secrets; with the word none, unwire knows no such fields (default: the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", ".proto definitions, by which unwire recognizes protobuf fields that contain secrets; the word none means no definitions (default: the built-in definitions)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the result as JSON, one object per line")
 }
 

@@ -29,13 +29,13 @@ give redact a secret that unwire did not recognize (--secret-env, --secret-file)
 recognizes secrets by the same rules as 'unwire capture'. redact also decodes protobuf
 messages, and replaces the fields that are known to contain secrets. In the copy,
 exchanges have the same numbers, times and results. redact also copies notes,
-definitions and the field types that you chose; it replaces secrets in notes. At the
-end, redact searches the copy for secrets, like 'unwire audit'. The exit status is 1 if
-the copy still contains secrets.
+definitions and the field types that you chose with 'unwire show --as'; it replaces
+secrets in notes. At the end, redact searches the copy for secrets, like 'unwire audit'.
+The exit status is 1 if the copy still contains secrets.
 
 redact cannot search some data for secrets; 'unwire audit' lists this data. redact does
-not copy it. In the copy, the error text of the exchange says how many bytes are
-missing. With --keep-unsearched, redact copies this data, too.`,
+not copy it. If the copy of an exchange lacks data, 'unwire show' prints how many bytes
+are missing. With --keep-unsearched, redact copies this data, too.`,
 		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
 		Args:    app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,7 +100,11 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 			return err
 		}
 	} else {
-		a.Say("unwire: copied %s to %s, and replaced the secrets in the copy. Among them are %s of protobuf fields that are known to contain secrets", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
+		also := ""
+		if values > 0 {
+			also = ", including " + app.Counted(values, "value") + " of protobuf fields that are known to contain secrets"
+		}
+		a.Say("unwire: copied %s to %s, and replaced the secrets in the copy%s", app.Counted(exchanges, "exchange"), out, also)
 		sayOmitted(a, omitted)
 	}
 	if n > 0 {

@@ -57,19 +57,19 @@ func Commands(a *app.App, run Runner) []*cobra.Command { return []*cobra.Command
 
 const long = `ui shows captures in a browser: exchanges (requests with their answers),
 messages with their fields and bytes, inferred types with the reasons for them,
-conversations, .proto definitions and differences. F.uwc can be a folder of captures;
-without F.uwc, ui shows the captures in the working folder. ui also shows captures that
-are being recorded. 'unwire capture --ui' records a capture, and shows it at the same
-time.
+conversations, .proto definitions, and the differences between two exchanges. F.uwc can
+be a folder of captures; without F.uwc, ui shows the captures in the working folder. ui
+also shows captures that are being recorded. 'unwire capture --ui' records a capture,
+and shows it at the same time.
 
 ui listens on a loopback address, and opens the page in your browser. The URL of the
 page contains a random token. ui rejects requests without this token, requests from
-other web sites, and, on Linux, requests from other users of this machine. ui stores
-your notes, your marks and the field types that you choose in the captures. For a secret
-that was replaced during the recording, the page shows only the placeholder. From the
-page, you can send recorded requests again ('unwire replay'), and probe servers ('unwire
-probe'). The page sends requests only to servers on this machine, unless you start ui
-with --live and --allow-host.
+other web sites, and, on Linux, requests from other users of this machine. In the
+captures, ui stores your notes, your marks, and the field types that you choose. For a
+secret that was replaced during the recording, the page shows only the placeholder. From
+the page, you can send recorded requests again ('unwire replay'), and probe servers
+('unwire probe'). The page sends requests only to servers on this machine, unless you
+start ui with --live and --allow-host.
 
 Each view of the page has its own URL, which you can bookmark. Press ? in the page for a
 list of keys.`
@@ -154,11 +154,11 @@ func (f *flags) check() error {
 // working folder if names is empty. Each capture is opened once, so that a wrong name is an error on the command line
 // and not on the page. Files of a folder that cannot be opened are left out, with a warning.
 func capturesToShow(a *app.App, names []string) ([]string, error) {
-	folder := "this folder"
+	folder := "working folder"
 	if len(names) == 0 {
 		names = []string{"."}
 	} else {
-		folder = strings.Join(names, ", ")
+		folder = "folder " + strings.Join(names, ", ")
 	}
 	var list []string
 	for _, name := range names {
@@ -183,7 +183,7 @@ func capturesToShow(a *app.App, names []string) ([]string, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, app.Fail(app.ExitUsage, fmt.Errorf("unwire ui: the folder %s contains no capture", folder), "name a capture, or record one with 'unwire capture --ui'")
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("unwire ui: the %s contains no capture", folder), "name a capture, or record one with 'unwire capture --ui'")
 	}
 	return list, nil
 }

@@ -100,7 +100,7 @@ class Client {
     const messageType = this.registry.findMessage("agent.v1.AgentClientMessage");
     const up = queue();
     const send = (form) => up.push(messageType.fromJson(form));
-    say(`agent   asked: ${prompt}`);
+    say(`agent   prompt: ${prompt}`);
     send({
       runRequest: {
         conversationState: {},
@@ -160,7 +160,7 @@ class Client {
   // execute answers a tool call and closes it, as the CLI does.
   async execute({ id, execId, message }, send) {
     if (message.case !== "readArgs") {
-      say(`agent   tool call ${id}: not one that this client knows`);
+      say(`agent   tool call ${id}: not supported by this client`);
       send({ execClientControlMessage: { throw: { id, error: "the demo's client only reads files" } } });
       return;
     }
@@ -192,12 +192,12 @@ class Client {
     const key = Buffer.from(message.value.blobId).toString("hex");
     if (message.case === "setBlobArgs") {
       state.blobs.set(key, message.value.blobData);
-      say(`agent   key-value store: stored ${message.value.blobData.length} bytes under the key ${key.slice(0, 8)}…`);
+      say(`agent   stored ${message.value.blobData.length} bytes for the server under the key ${key.slice(0, 8)}…`);
       send({ kvClientMessage: { id, setBlobResult: {} } });
       return;
     }
     const data = state.blobs.get(key);
-    say(`agent   key-value store: returned ${data?.length ?? 0} bytes`);
+    say(`agent   returned ${data?.length ?? 0} stored bytes to the server`);
     const getBlobResult = data ? { blobData: Buffer.from(data).toString("base64") } : {};
     send({ kvClientMessage: { id, getBlobResult } });
   }
@@ -214,7 +214,7 @@ class Client {
       isChat: true,
       conversationId: this.id.uuid(),
     });
-    say(`chat    asked: ${this.scenario.chat_prompt}`);
+    say(`chat    prompt: ${this.scenario.chat_prompt}`);
     let said = "";
     let refusal;
     try {

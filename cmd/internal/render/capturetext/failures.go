@@ -35,7 +35,7 @@ func (c *Counts) Add(o captures.Outcome, code string) {
 	name := string(o)
 	switch {
 	case o == captures.Complete:
-		name = cmp.Or(code, "complete")
+		name = cmp.Or(code, "without a status code")
 	case o == captures.InFlight:
 		name = "in flight"
 	}
@@ -97,7 +97,17 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	if c.Kind == string(failure.Status) {
 		reason += fmt.Sprintf("; 'unwire show %s %d' prints details", safetext.ShellFile(c.File), c.Exchange)
 	}
-	out.Sayf("unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
+	switch {
+	case c.Kind == string(failure.Shortened):
+		// The call itself did not fail, and each exchange lacks another number of bytes.
+		others := ""
+		if c.Count > 1 {
+			others = "; bytes are also missing in " + app.Counted(c.Count-1, "other exchange")
+		}
+		out.Sayf("unwire: %s exchange %d: %s%s\n", out.Red("incomplete:"), c.Exchange, reason, others)
+	default:
+		out.Sayf("unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
+	}
 	switch {
 	case c.Kind == string(failure.CertificateRefused):
 		// What the program needs was said when it refused.

@@ -2,6 +2,7 @@ package capturetext
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"unwire/captures/redact"
@@ -31,17 +32,24 @@ func Findings(out *term.Output, list []FileFindings) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	legend := ""
+	if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == string(redact.RuleSeen) }) {
+		legend = seenLegend
+	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RULE"},
 		{Name: "ADDRESS", Shorten: term.Middle, Min: 12},
 		{Name: "FOUND IN", Shorten: term.End, Min: 12},
 		{Name: "NAME", Shorten: term.Name, Min: 10, Drop: 1},
 		{Name: "PATH", Shorten: term.Middle, Min: 12, Drop: 2},
-		{Name: "OFFSET", Right: true, Drop: 5},
-		{Name: "LENGTH", Right: true, Drop: 4},
-		{Name: "COUNT", Right: true, Drop: 3},
-	}})
+		{Name: "BYTE OFFSET", Right: true, Drop: 5},
+		{Name: "BYTES", Right: true, Drop: 4},
+		{Name: "TIMES FOUND", Right: true, Drop: 3},
+	}, Legend: legend})
 }
+
+// seenLegend explains the rule seen.
+const seenLegend = "(seen: the value is one of your secrets, or was found as a secret elsewhere)"
 
 // findingRow returns the table row for one secret in a file.
 func findingRow(file string, f *secret.Finding) []string {

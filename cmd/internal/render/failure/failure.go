@@ -20,8 +20,9 @@ const (
 	unknownHost        Kind = "unknown-host"
 	timeout            Kind = "timeout"
 	request            Kind = "request"
-	shortened          Kind = "shortened"
 	other              Kind = "other"
+	// Shortened means that --max-body limited the number of stored bytes.
+	Shortened Kind = "shortened"
 	// Status is the error status of a server.
 	Status Kind = "status"
 )
@@ -51,8 +52,9 @@ var kinds = []struct {
 	remedy string
 }{
 	{refusal.Prefix, CertificateRefused, pinning},
-	{"is not trusted", serverCertificate, "if you trust the server, name its CA with --upstream-ca PEM"},
-	{"failed to verify certificate", serverCertificate, "if you trust the server, name its CA with --upstream-ca PEM"},
+	{"is not trusted", serverCertificate, "if you trust the server, repeat the recording or the request with --upstream-ca PEM (a file with the server's CA)"},
+	{"failed to verify certificate", serverCertificate, "if you trust the server, repeat the recording or the request with --upstream-ca PEM (a file with the server's CA)"},
+	{"the proxy cannot be reached", unreachable, ""}, // the reason has the advice
 	{"connection refused", unreachable, "check that the server is running, and check the port"},
 	{"no route to host", unreachable, "check the server's address and the network"},
 	{"network is unreachable", unreachable, "check the server's address and the network"},
@@ -61,7 +63,7 @@ var kinds = []struct {
 	{"deadline exceeded", timeout, "check the server's address, and whether a firewall drops the connection"},
 	{"unwire refused the request: ", request, "the request is malformed: correct the client"},
 	{"refused: ", request, "the request is malformed: correct the client"},
-	{"were not stored: the limit is", shortened, "change the limit with --max-body"},
+	{"were not stored: the limit is", Shortened, "to store more, repeat the recording with a larger --max-body"},
 }
 
 // Of classifies the error text of an exchange. ok is false if the text is "".

@@ -25,7 +25,7 @@ func Hint(reason outbound.Reason, message, url string) string {
 	case outbound.NotTLS:
 		return "if the server speaks plain HTTP, use --to http://…"
 	case outbound.NoHTTP2:
-		return "this call needs HTTP/2: use a server with HTTP/2, with --to"
+		return "this call needs HTTP/2: use --to with the URL of a server that supports HTTP/2"
 	case outbound.HandshakeFailed:
 		return "check that the server uses HTTPS; replay supports TLS 1.2 and 1.3, without client certificates"
 	case outbound.ConnectTimeout:

@@ -19,7 +19,11 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 	if p.HTTP == "" {
 		fmt.Fprintf(out, "%s, without HTTP\n", p.Protocol)
 	} else {
-		fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+		codec := p.Codec
+		if codec == "mixed" {
+			codec = "messages in several formats"
+		}
+		fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(codec), p.HTTP)
 	}
 	for _, h := range p.Headers {
 		fmt.Fprintf(out, "header %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))

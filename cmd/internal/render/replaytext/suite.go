@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/replay/suite"
@@ -31,7 +32,7 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 			{Name: "VERDICT"},
 			{Name: "DURATION", Right: true, Drop: 1},
 			{Name: "DETAILS", Shorten: term.End, Min: 20},
-		}, Detail: func(i int) bool { return !lines[i].OK }})
+		}, Detail: func(i int) bool { return !lines[i].OK }, Legend: suiteLegend})
 	case "junit":
 		return junit(out, lines)
 	}
@@ -51,6 +52,9 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 	return nil
 }
 
+// suiteLegend explains the columns RESULT and VERDICT.
+const suiteLegend = "(VERDICT: the new answer compared with the captured one; ok: as expected)"
+
 // Failures describes the expectations of an experiment that were not met, or why the experiment did not
 // run; empty if it succeeded.
 func Failures(o *suite.Outcome) []string {
@@ -58,7 +62,7 @@ func Failures(o *suite.Outcome) []string {
 		return []string{fmt.Sprintf("exchange %d, sent before the experiment: %s", first.Exchange, Comparison(first.Result))}
 	}
 	if o.Err != nil {
-		return []string{o.Err.Error()}
+		return []string{app.PlainText(o.Err)}
 	}
 	return append([]string{}, o.Failed...)
 }

@@ -87,7 +87,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		}
 		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
 		if c.Open != "" {
-			concluded += "; unwire does not know: " + c.Open
+			concluded += "; still unknown: " + c.Open
 		}
 		if c.Label == "map" {
 			label = ""
@@ -102,8 +102,12 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified prints a summary of a verification.
 func Verified(out *term.Output, v *probe.Verification) {
-	out.Sayf("%s (RPC library of the server: %s): %s confirmed, %d contradicted, %d undecided; unwire sent %s (%s), of which %s\n", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), app.Counted(v.Confirmed, "field"), v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), executed(v.Executed))
+	sent := "unwire sent"
+	if v.Reason.Unsent() {
+		sent = "unwire tried to send"
+	}
+	out.Sayf("%s (RPC library of the server: %s): %s confirmed, %d contradicted, %d undecided; %s %s (%s), of which %s\n", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), app.Counted(v.Confirmed, "field"), v.Contradicted, v.Undecided, sent, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), executed(v.Executed))
 	for _, n := range v.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}

@@ -37,13 +37,13 @@ func Alignment(out *term.Output, r *align.Report) error {
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "MESSAGE", Shorten: term.Name, Min: 22},
-		{Name: "NUMBER", Shorten: term.End, Min: 6},
+		{Name: "FIELD NUMBER", Shorten: term.End, Min: 6},
 		{Name: "NAME", Shorten: term.Middle, Min: 16},
 		{Name: "JSON NAME", Shorten: term.Middle, Min: 12, Drop: 4},
 		{Name: "TYPE", Shorten: term.Start, Min: 22},
-		{Name: "OTHER TYPES, OR WHAT WOULD DECIDE", Shorten: term.End, Min: 12, Drop: 3},
+		{Name: "OTHER POSSIBLE TYPES, OR WHAT TO RECORD", Shorten: term.End, Min: 12, Drop: 3},
 		{Name: "ENUM VALUES", Shorten: term.End, Min: 12, Drop: 2},
-		{Name: "PAIRS OF MESSAGES", Right: true, Drop: 1},
+		{Name: "COMPARED PAIRS", Right: true, Drop: 1},
 	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }
 

@@ -164,6 +164,9 @@ func breaksWords(b compare.Break) string {
 	if b == compare.BreaksJSON {
 		return "JSON"
 	}
+	if b == compare.BreaksSource {
+		return "source code"
+	}
 	return string(b)
 }
 
@@ -191,7 +194,7 @@ func OutdatedSummary(changes []contract.SchemaChange) string {
 		}
 	}
 	if n == 0 {
-		return "the definitions of --proto are not affected: none of them describes the old version of a changed element"
+		return "the definitions of --proto need no update for these changes"
 	}
 	return fmt.Sprintf("the definitions of --proto still describe the old version of %s; 'unwire schema update' updates the definitions", app.Counted(n, "changed element"))
 }

@@ -42,8 +42,8 @@ func Check(out *term.Output, r *check.Report) error {
 	fmt.Fprintln(out)
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FINDING"},
-		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
-		{Name: "FIELD", Shorten: term.Name, Min: 12},
+		{Name: "MESSAGE OR SERVICE", Shorten: term.Name, Min: 20},
+		{Name: "FIELD OR METHOD", Shorten: term.Name, Min: 12},
 		{Name: "DETAILS", Shorten: term.End, Min: 12, Drop: 1},
 		{Name: "SEEN", Right: true, Drop: 3},
 		{Name: "FRAMES", Shorten: term.End, Min: 18, Drop: 2},
@@ -61,10 +61,18 @@ func methodRows(r *check.Report) [][]string {
 		}
 		rows[i] = []string{
 			m.Service + "/" + m.RPC, render.Sender(m.Dir), typ,
-			fmt.Sprintf("%d of %s", m.Decoded, app.Counted(m.Frames, "frame")), percent(m.BytesExplained, m.Bytes) + " of bytes",
+			fmt.Sprintf("%d of %s", m.Decoded, app.Counted(m.Frames, "frame")), share(m.BytesExplained, m.Bytes),
 		}
 	}
 	return rows
+}
+
+// share formats the part of some bytes that the definitions describe.
+func share(explained, all int64) string {
+	if all == 0 {
+		return "no bytes"
+	}
+	return percent(explained, all) + " of bytes"
 }
 
 // typeRows returns the table rows about message types: how often each was seen, and which fields never.
@@ -107,8 +115,14 @@ func kindWithP(u *check.UnknownField) string {
 
 // CheckSummary formats the result of checking definitions against captures in one line.
 func CheckSummary(r *check.Report) string {
-	s := fmt.Sprintf("decoded %d of %s; the definitions describe %s of %s; %s of the definitions occurred in the traffic, %d did not; %s, %s",
-		r.Decoded, app.Counted(r.Frames, "frame"), percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen,
+	s := fmt.Sprintf("decoded %d of %s", r.Decoded, app.Counted(r.Frames, "frame"))
+	switch {
+	case r.Bytes > 0:
+		s += fmt.Sprintf("; the definitions describe %s of %s", percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"))
+	case r.Frames > 0:
+		s += ", which contain no bytes"
+	}
+	s += fmt.Sprintf("; %s of the definitions occurred in the traffic, %d did not; %s, %s", app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen,
 		app.Counted(len(r.Unknown), "unknown field"), app.Counted(len(r.Contradicted), "contradiction"))
 	if n := len(r.UnknownMethods); n > 0 {
 		s += ", " + app.Counted(n, "unknown method")

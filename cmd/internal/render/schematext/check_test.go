@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 	}
 	const want = "METHOD\tSENT BY\tMESSAGE TYPE\tDECODED\tDESCRIBED\n" +
 		"a.B/C\tclient\t(unknown method)\t2 of 3 frames\t99.9 % of bytes\n\n" +
-		"FINDING\tMESSAGE\tFIELD\tDETAILS\tSEEN\tFRAMES\n" +
+		"FINDING\tMESSAGE OR SERVICE\tFIELD OR METHOD\tDETAILS\tSEEN\tFRAMES\n" +
 		"unknown\ta.M\t7\tvarint (probability 0.50)\t2 times\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
 		"(accepted) contradicted\ta.M\ta.M\ttruncated\t1 time\t\n" +
 		"unknown method\ta.B\tD\t\t1 message\t\n"

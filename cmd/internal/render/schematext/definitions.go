@@ -1,6 +1,7 @@
 package schematext
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,12 +27,12 @@ func Contents(out *term.Output, list []compare.Listing) error {
 	rows := make([][]string, len(list))
 	for i, l := range list {
 		size, request, response := strconv.Itoa(l.Size), "", ""
-		contains := size
+		contains := cmp.Or(l.Type, size)
 		if unit := partsOf[string(l.Kind)]; unit != "" {
 			size = app.Counted(l.Size, unit)
 		}
 		if l.Type != "" {
-			size, contains = "", l.Type
+			size = ""
 			request, response, _ = strings.Cut(withoutPackages(l.Type), " -> ")
 		}
 		rows[i] = []string{string(l.Kind), l.Element, size, request, response, contains, l.File}

@@ -1,9 +1,12 @@
 package schematext
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/schema/history"
 )
@@ -14,8 +17,8 @@ func History(out *term.Output, changes []history.Change) error {
 	for i, c := range changes {
 		what := strings.TrimPrefix(c.Old+" -> "+c.New, " -> ")
 		rows[i] = []string{
-			c.FirstSeen, c.From, c.To, c.Method, c.Direction, c.Path, strings.ReplaceAll(string(c.Change), "_", " "),
-			strings.TrimSuffix(what, " -> "), strconv.FormatFloat(c.P, 'f', 2, 64), strconv.FormatInt(c.Seen, 10) + "/" + strconv.FormatInt(c.Messages, 10),
+			c.FirstSeen, c.From, c.To, c.Method, historySender(c.Direction), c.Path, strings.ReplaceAll(string(c.Change), "_", " "),
+			strings.TrimSuffix(what, " -> "), strconv.FormatFloat(c.P, 'f', 2, 64), seenIn(&c),
 		}
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
@@ -28,6 +31,24 @@ func History(out *term.Output, changes []history.Change) error {
 		{Name: "CHANGE"},
 		{Name: "TYPE", Shorten: term.End, Min: 8},
 		{Name: "PROBABILITY", Right: true, Drop: 3},
-		{Name: "TIMES SEEN", Right: true, Drop: 1},
+		{Name: "SEEN IN", Right: true, Drop: 1},
 	}})
+}
+
+// historySender returns who sends the messages of a direction; "" for a change of a method.
+func historySender(direction string) string {
+	if direction == "" {
+		return ""
+	}
+	return render.Sender(direction)
+}
+
+// seenIn formats in how many messages of the new version a field occurred. If it occurred in none, the number of
+// messages of the old version with the field follows.
+func seenIn(c *history.Change) string {
+	of := app.Counted(c.Messages, "message")
+	if c.Change == "not_seen" {
+		return fmt.Sprintf("0 of %s (old version: %d)", of, c.Seen)
+	}
+	return fmt.Sprintf("%d of %s", c.Seen, of)
 }

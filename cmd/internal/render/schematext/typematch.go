@@ -16,7 +16,7 @@ import (
 // MatchSummary returns one line about the search for the type of a message or field: the number of
 // messages, and the conclusion.
 func MatchSummary(t *match.Target, r *match.Result) string {
-	where := cmp.Or(t.In, "the input")
+	where := cmp.Or(t.In, "messages of the input")
 	if method, dir, ok := strings.Cut(where, ":"); ok && (dir == captures.Up.String() || dir == captures.Down.String()) {
 		where = fmt.Sprintf("messages that the %s sends in %s", render.Sender(dir), method)
 	}
@@ -60,15 +60,18 @@ func Match(out *term.Output, r *match.Result, most int) error {
 	for _, c := range r.Vetoed {
 		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), vetoText(c.Vetoes, short)})
 	}
-	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+	return out.Table(term.Table{Rows: rows, Legend: matchLegend, Columns: []term.Column{
 		{Name: "RANK", Right: true},
 		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
 		{Name: "PROBABILITY", Right: true},
-		{Name: "BITS NEEDED", Right: true, Drop: 3},
+		{Name: "COST (BITS)", Right: true, Drop: 3},
 		{Name: "BYTES EXPLAINED", Right: true, Drop: 2},
 		{Name: "REMARK", Shorten: term.End, Min: 16, Drop: 1},
 	}})
 }
+
+// matchLegend explains the column with the cost.
+const matchLegend = "(COST: bits that describe the messages with this type; the lowest is best)"
 
 // wideRemarks is the width of a terminal, in columns, from which on the remarks name reasons.
 const wideRemarks = 150

@@ -41,7 +41,7 @@ func Conflict(c update.Change) string {
 	case c.Old != "":
 		s += fmt.Sprintf(": the file has %q, but the source (%s) has %q", c.Old, c.Source, c.New)
 	case c.New != "":
-		s += fmt.Sprintf(": the file lacks this element, and the source (%s) has %q", c.Source, c.New)
+		s += fmt.Sprintf(": the source (%s) has this element (%s), but update does not add it", c.Source, c.New)
 	}
 	if c.Note != "" {
 		s += ": " + c.Note
@@ -55,11 +55,11 @@ func SourceRemark(r source.Remark) string {
 	case r.Rejected != nil:
 		return fmt.Sprintf("%s#%d: %v", r.Source, r.Exchange, r.Rejected)
 	case r.Left != "":
-		return fmt.Sprintf("%s: update skipped this source: %s", r.Source, term.CleanText(r.Left))
+		return fmt.Sprintf("%s: update skipped %s", r.Source, term.CleanText(r.Left))
 	case r.Unresolved != nil:
 		return fmt.Sprintf("%s: %s: %s", r.Unresolved.Place, r.Unresolved.Element, r.Unresolved.Reason)
 	}
-	return r.Source + ": the .proto files contain none of its messages; name the messages with 'unwire align --proto DIR', where DIR has these .proto files"
+	return r.Source + ": the .proto files contain none of the messages that this source names. Run 'unwire align' again with --proto and the folder of these .proto files; its output then contains their message names"
 }
 
 // UpdateSummary returns one line with the number of changes, .proto files and conflicts of an update. The
