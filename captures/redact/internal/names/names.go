@@ -38,6 +38,12 @@ const (
 	// code means that the value is a secret if it looks like a code of digits or capital letters.
 	code
 
+	// digits means that the value is a secret if it consists of digits, as a PIN does.
+	digits
+
+	// randomKey means that the value is a secret if it looks like a random key, in a URL, too.
+	randomKey
+
 	// keyParameter means that the value is a secret in a URL if it looks like a random key.
 	keyParameter
 
@@ -51,10 +57,12 @@ func (k Kind) Fits(value []byte) bool {
 	case Secret:
 		return len(value) > 0 && !isStandIn(value)
 	case Perhaps:
-		return charset.LooksRandom(value) && !charset.IsIdentifier(value)
+		return charset.LooksToken(value) && !charset.IsIdentifier(value)
 	case code:
 		return charset.LooksCode(value)
-	case perhapsKey, parameterOrKey:
+	case digits:
+		return charset.LooksPIN(value)
+	case perhapsKey, parameterOrKey, randomKey:
 		return charset.LooksKey(value)
 	}
 	return false
@@ -62,7 +70,11 @@ func (k Kind) Fits(value []byte) bool {
 
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
-	return k == Secret || k == Perhaps || k == perhapsKey || k == parameterOrKey || k == code
+	switch k {
+	case Secret, Perhaps, perhapsKey, parameterOrKey, randomKey, code, digits:
+		return true
+	}
+	return false
 }
 
 // FitsParameter reports whether the value of a URL parameter is a secret. k is the kind of the parameter's
@@ -168,6 +180,9 @@ func New(headers, added []string) *Names {
 	for _, word := range hashWords {
 		n.addAfter(word)
 	}
+	for _, word := range valueWords {
+		n.addEnd(word)
+	}
 	for _, start := range codeFamily {
 		n.addEnd(start + "code")
 	}
@@ -227,7 +242,7 @@ func endWord(name []byte) string {
 		return ""
 	}
 	switch name[n-1] | 0x20 {
-	case 's', 'd', 'p', 'k', 'c', 'v':
+	case 's', 'd', 'p', 'k', 'c', 'v', 'w', 'n':
 	default:
 		return ""
 	}
@@ -266,7 +281,11 @@ func (n *Names) Kind(name []byte) Kind {
 	if kind != Other || len(normal) < 4 {
 		return kind
 	}
-	if endWord(name) != "" {
+	switch endWord(name) {
+	case "":
+	case pinWord:
+		return digits
+	default:
 		return Secret
 	}
 	for i := len(normal) - 1; i >= 0; i-- {
@@ -293,6 +312,11 @@ func (n *Names) whole(name string) Kind {
 	}
 	if kind := byAfterWord(name); kind != Other {
 		return kind
+	}
+	for _, word := range valueWords {
+		if start, ok := strings.CutSuffix(name, word); ok && len(start) > 2 {
+			return n.whole(start)
+		}
 	}
 	if keys, ok := strings.CutSuffix(name, "keys"); ok {
 		name = keys + "key"
