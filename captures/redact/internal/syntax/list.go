@@ -12,8 +12,11 @@ import (
 // isOwnedName reports whether a member's name is so generic, such as "value", that another name describes its
 // content: that of the enclosing object, or the value of its member "name".
 func isOwnedName(name []byte) bool {
+	if isValueName(name) {
+		return true
+	}
 	switch string(name) {
-	case "value", "Value", "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher":
+	case "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher":
 		return true
 	}
 	return false
@@ -40,7 +43,7 @@ func inAuthMessage(b []byte, i int) bool {
 // object or pair.
 func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	if isValueName(name) {
-		if kind := f.headerKind(siblingName(b, i)); kind != names.Other {
+		if kind, _ := f.siblingKind(b, i); kind != names.Other {
 			return kind
 		}
 	}
@@ -63,10 +66,19 @@ func (f *Finder) headerKind(name []byte) names.Kind {
 		return names.Other
 	}
 	kind := f.names.Kind(name)
-	if kind == names.Other && f.names.CarriesSecret(string(bytes.ToLower(name))) {
+	if kind == names.Other && (f.names.CarriesSecret(string(bytes.ToLower(name))) || isSecretType(name)) {
 		return names.Secret
 	}
 	return kind
+}
+
+// isSecretType reports whether a name is the type of a value that must be kept secret.
+func isSecretType(name []byte) bool {
+	switch string(bytes.ToLower(name)) {
+	case "securestring", "secretstring", "sensitive", "encrypted", "secret_text", "secrettext":
+		return true
+	}
+	return false
 }
 
 // nameOf returns the name of the JSON member whose value begins after b.
