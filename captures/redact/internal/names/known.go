@@ -148,3 +148,14 @@ func byEnding(name string) Kind {
 	}
 	return Other
 }
+
+// issuedNames are names of members in the bodies of calls that issue secrets. Elsewhere they denote other things.
+var issuedNames = setOf("value result return response data key keys code token session ticket encoded payload plaintext signature jwt")
+
+// maxIssued is the greatest length of the value of such a name, in bytes; longer ones are documents or images.
+const maxIssued = 1 << 10
+
+// isIssued reports whether a normalized name is one of issuedNames, or ends as the name of a call's result does.
+func isIssued(name string) bool {
+	return issuedNames[name] || strings.HasSuffix(name, "result") || strings.HasSuffix(name, "return")
+}

@@ -44,6 +44,9 @@ const (
 	// randomKey means that the value is a secret if it looks like a random key, in a URL, too.
 	randomKey
 
+	// issued means that the value is a secret if it looks like a token or like a code of at least six digits.
+	issued
+
 	// keyParameter means that the value is a secret in a URL if it looks like a random key.
 	keyParameter
 
@@ -62,6 +65,8 @@ func (k Kind) Fits(value []byte) bool {
 		return charset.LooksCode(value)
 	case digits:
 		return charset.LooksPIN(value)
+	case issued:
+		return len(value) <= maxIssued && (charset.LooksToken(value) || charset.LooksPIN(value) && len(value) >= 6 && len(value) <= 8)
 	case perhapsKey, parameterOrKey, randomKey:
 		return charset.LooksKey(value)
 	}
@@ -71,7 +76,7 @@ func (k Kind) Fits(value []byte) bool {
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
 	switch k {
-	case Secret, Perhaps, perhapsKey, parameterOrKey, randomKey, code, digits:
+	case Secret, Perhaps, perhapsKey, parameterOrKey, randomKey, code, digits, issued:
 		return true
 	}
 	return false
@@ -148,6 +153,8 @@ type Names struct {
 	headers map[string]bool
 	// added are the additional names of parameters and JSON members that denote secrets, normalized.
 	added map[string]bool
+	// issuing means that the names are in the bodies of a call that issues secrets.
+	issuing bool
 
 	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
 	// secret.
@@ -193,6 +200,20 @@ func New(headers, added []string) *Names {
 	}
 	return n
 }
+
+// Issuing returns a copy of n for the bodies of a call that issues secrets, in which some general names denote secrets if
+// the value looks like one.
+func (n *Names) Issuing() *Names {
+	c := *n
+	c.issuing = true
+	for name := range issuedNames {
+		c.addEnd(name)
+	}
+	return &c
+}
+
+// AreIssuing reports whether n is the result of Issuing.
+func (n *Names) AreIssuing() bool { return n.issuing }
 
 // addAfter adds the ends of names that a word of afterWords or hashWords follows to the filter ends.
 func (n *Names) addAfter(word string) {
@@ -278,6 +299,9 @@ func (n *Names) Kind(name []byte) Kind {
 	var buf [MaxLen + 1]byte
 	normal := appendNormal(buf[:0], name)
 	kind := n.whole(string(normal))
+	if n.issuing && kind != Secret && isIssued(string(normal)) {
+		return issued
+	}
 	if kind != Other || len(normal) < 4 {
 		return kind
 	}
