@@ -21,7 +21,7 @@ var headerWords = setOf("token secret password passwd passcode passphrase pwd cr
 var anywhereWords = setOf("signature hmac macaroon sig password secret")
 
 // proofWords are words that denote a secret in the name of a header field if its value looks random.
-var proofWords = setOf("captcha recaptcha hcaptcha turnstile proof attestation token apikey jwt credential credentials ticket auth " +
+var proofWords = setOf("captcha recaptcha hcaptcha turnstile proof attestation token apikey jwt credential credentials auth " +
 	"authentication authorization authcode passcode otp")
 
 // aboutWords end the names of header fields that describe a secret, such as when it expires.
@@ -93,7 +93,7 @@ func (n *Names) HeaderKind(name string) Kind {
 		if !hasSuffixOf(strings.TrimSuffix(last, "token"), notBefore) {
 			return Secret
 		}
-	case kind == Perhaps, slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
+	case kind == Perhaps, kind == perhapsKey, kind == parameterOrKey, slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
 		return Perhaps
 	}
 	return Other

@@ -11,13 +11,13 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
 		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
-	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword",
+	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue",
 	perhapsKey:     "key1 key2 keysbase64 seed",
 	randomKey:      "ak sk at rt sgn sessionname",
 	code:           "pin tan",
-	parameterOrKey: "key",
+	parameterOrKey: "key accesskey",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"accesskey samlart ticket",
+		"samlart ticket",
 	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k sn appid",
 })
@@ -111,6 +111,7 @@ var endings = [...]struct {
 }{
 	{"token", Perhaps},
 	{"signature", Perhaps},
+	{"securehash", Perhaps},
 	{"session", Perhaps},
 	{"sessionid", Perhaps},
 	{"credential", Perhaps},

@@ -17,7 +17,7 @@ var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_c
 	"amount orderId order_id orderCode order_code access_token accessToken instance_url appid app_id mid requestType request_token")
 
 // paySiblings are names beside which a hash authenticates a payment. Elsewhere a hash names content.
-var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount")
+var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount orderId order_id transactionId transaction_id terminalId")
 
 // cardSiblings are names beside which a number is that of a payment card.
 var cardSiblings = namesOf("cvc cvv cvv2 cvn exp_month expMonth expiryMonth expirationMonth expiry_month expiration_month expiry expirationDate expiration_date expiryDate expiry_date securityCode security_code verification_value")
@@ -34,11 +34,11 @@ func namesOf(list string) [][]byte { return bytes.Fields([]byte(list)) }
 // siblingsOf returns the names that decide about a value with such a name; nil if none do.
 func siblingsOf(name []byte) [][]byte {
 	switch string(name) {
-	case "signature", "sign", "sig", "Signature", "signatureHash", "checksum", "checkSum", "CHECKSUMHASH":
+	case "signature", "sign", "sig", "Signature", "Sign", "SIGN", "signatureHash", "checksum", "checkSum", "CHECKSUMHASH":
 		return keySiblings
 	case "number", "cardNo", "pan":
 		return cardSiblings
-	case "hash", "hashExtended", "Hash", "mac":
+	case "hash", "hashExtended", "Hash", "HASH", "mac":
 		return paySiblings
 	case "code":
 		return personSiblings
@@ -85,8 +85,9 @@ func mayHaveSiblings(name, value []byte) bool {
 	return len(value) >= 32 && charset.LooksRandom(value)
 }
 
-// hasName reports whether a piece of JSON or of a form has a member or parameter of a name.
+// hasName reports whether a piece of JSON or of a form has a member or parameter of a name, in any case.
 func hasName(b, name []byte) bool {
+	b, name = bytes.ToLower(b), bytes.ToLower(name)
 	for {
 		i := bytes.Index(b, name)
 		if i < 0 {

@@ -26,8 +26,8 @@ const (
 )
 
 // Starts returns fixed texts with which a secret may begin: those before a URL's user information, in a
-// private key, in an entry of .netrc, and in a constant of PHP.
-func Starts() []string { return []string{"://", "-----BEGIN ", "machine ", "define("} }
+// private key, in an entry of .netrc, in a constant of PHP, and in JSON within a form.
+func Starts() []string { return []string{"://", "-----BEGIN ", "machine ", "define(", encodedQuote} }
 
 // Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
 // byte that may precede it, and after with each byte that may follow it. Callers build a filter from this; most
@@ -168,6 +168,8 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 		consider(netrcAt(b, i, final))
 	case 'd':
 		consider(f.defineAt(b, i, final))
+	case '%':
+		consider(f.encodedMember(b, i, final))
 	}
 }
 
