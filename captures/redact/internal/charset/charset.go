@@ -91,8 +91,11 @@ func LooksRandom(v []byte) bool {
 }
 
 // LooksToken reports whether a value with the name of a token looks like one: it looks random, as a whole or after a
-// word such as "Bearer", or it is shorter and mixes letters and digits as words do not.
+// word such as "Bearer", or it is shorter and mixes letters and digits as words do not. A time is no token.
 func LooksToken(v []byte) bool {
+	if len(v) >= 10 && v[4] == '-' && v[7] == '-' && len(bytes.Trim(v[:4], digits)) == 0 && len(bytes.Trim(v[8:10], digits)) == 0 {
+		return false
+	}
 	if LooksRandom(v) || len(v) >= leastMixed && len(v) < leastRandom && looksMixed(v, 1) {
 		return true
 	}
@@ -129,7 +132,7 @@ func looksMixed(v []byte, runs int) bool {
 		}
 		last = class
 	}
-	return upper && lower && runs <= 0 && 5*changes >= 2*len(v)
+	return upper && lower && runs <= 0 && 5*changes > 2*len(v)
 }
 
 // LooksPIN reports whether a value consists of 4 to 12 digits.
@@ -140,9 +143,18 @@ func LooksPIN(v []byte) bool {
 // LooksKey reports whether a value looks like a random key: at least 32 hexadecimal digits, or at least 20
 // letters and digits that alternate as often as random ones do, or 16 if they alternate more often.
 func LooksKey(v []byte) bool {
-	if len(v) < 20 || len(v) > 4<<10 {
-		return len(v) >= leastRandom && len(v) < 20 && looksMixed(v, 2)
+	if len(v) < leastKey {
+		return len(v) >= leastRandom && looksMixed(v, 2)
 	}
+	return len(v) <= 4<<10 && alternates(v)
+}
+
+// leastKey is the smallest length of a value of which LooksKey expects as few changes as in random text, in bytes.
+const leastKey = 20
+
+// alternates reports whether a value consists of hexadecimal digits, or of letters and digits that alternate as often as
+// random ones do.
+func alternates(v []byte) bool {
 	changes, digit, hex := 0, false, len(v) >= 32
 	last := byte(0)
 	for _, c := range v {

@@ -61,11 +61,8 @@ func (n *Names) HeaderKind(name string) Kind {
 	if headerNames[name] {
 		return Secret
 	}
-	kind := n.Kind([]byte(name))
-	if kind != Secret {
-		kind = n.Kind([]byte(strings.TrimPrefix(name, "x-")))
-	}
-	if kind == Secret || kind == code {
+	kind := n.memberKind(name)
+	if kind == Secret {
 		return Secret
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
@@ -73,12 +70,12 @@ func (n *Names) HeaderKind(name string) Kind {
 	for end > 1 && fixedEnds[words[end-1]] {
 		end--
 	}
-	if end == 0 || aboutWords[words[end-1]] {
-		if end > 1 && kind == Perhaps {
-			// The whole name denotes a secret: vmware-api-session-id.
-			return Perhaps
-		}
+	switch {
+	case end == 0, aboutWords[words[end-1]] && kind != Perhaps:
 		return Other
+	case aboutWords[words[end-1]]:
+		// The whole name denotes a secret: vmware-api-session-id.
+		return Perhaps
 	}
 	last, start := words[end-1], strings.Join(words[:end-1], "")
 	switch {
@@ -93,8 +90,27 @@ func (n *Names) HeaderKind(name string) Kind {
 		if !hasSuffixOf(strings.TrimSuffix(last, "token"), notBefore) {
 			return Secret
 		}
-	case kind == Perhaps, kind == perhapsKey, kind == parameterOrKey, slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
+	case kind == Perhaps, slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
 		return Perhaps
+	}
+	return Other
+}
+
+// memberKind classifies the name of a header field as that of a member, without "x-": Secret, Perhaps or Other.
+func (n *Names) memberKind(name string) Kind {
+	kind := n.Kind([]byte(name))
+	if kind != Secret {
+		kind = n.Kind([]byte(strings.TrimPrefix(name, "x-")))
+	}
+	switch kind {
+	case Secret, code:
+		return Secret
+	case Perhaps:
+		return Perhaps
+	case perhapsKey, parameterOrKey:
+		if !strings.HasSuffix(name, "id") {
+			return Perhaps
+		}
 	}
 	return Other
 }
