@@ -66,7 +66,7 @@ func (f *Finder) headerKind(name []byte) names.Kind {
 		return names.Other
 	}
 	kind := f.names.Kind(name)
-	if kind == names.Other && (f.names.CarriesSecret(string(bytes.ToLower(name))) || isSecretType(name)) {
+	if isSecretType(name) || kind == names.Other && f.names.CarriesSecret(string(bytes.ToLower(name))) {
 		return names.Secret
 	}
 	return kind
