@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/redact/internal/syntax"
 	"unwire/decode/envelope"
 )
 
@@ -137,10 +138,17 @@ type Edit struct {
 }
 
 // NewBodyFilter returns the filter for a body. h are the headers of its request or response, of which the
-// content type and the content encoding matter.
-func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
+// content type and the content encoding matter. u is the URL of the call, which may say that the call issues secrets;
+// "" if it is not known.
+func NewBodyFilter(r *Redactor, h captures.Headers, u string) *BodyFilter {
+	return newBodyFilter(r, h, r.finderFor(u))
+}
+
+// newBodyFilter implements NewBodyFilter with a Finder.
+func newBodyFilter(r *Redactor, h captures.Headers, finder *syntax.Finder) *BodyFilter {
 	media := mediaType(h)
 	b := r.newFilter()
+	b.scan.syntax = finder
 	b.events = media == "text/event-stream"
 	switch {
 	case strings.HasPrefix(media, "application/connect+"):
@@ -168,7 +176,7 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 // NewMessageFilter returns the filter for one direction of a WebSocket. Each message is searched on its own; a
 // secret that spans several fragments of a message is found.
 func NewMessageFilter(r *Redactor) *BodyFilter {
-	b := NewBodyFilter(r, nil)
+	b := NewBodyFilter(r, nil, "")
 	b.messages = true
 	return b
 }

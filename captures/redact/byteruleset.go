@@ -332,7 +332,7 @@ func (f *ruleset) beginsAt(b []byte, i int) bool {
 }
 
 // at compares the literal with rest, the searched bytes from index i on. final and flush are as for
-// Redactor.at.
+// scanner.at.
 func (l literal) at(rest []byte, i int, final, flush bool) (match.Match, match.State) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {

@@ -64,6 +64,7 @@ type section struct {
 // newSection returns the section that begins at position start of the body of b.
 func newSection(b *BodyFilter, start int64) *section {
 	s := &section{b: b, start: start, at: start, written: start, scan: newScanner(b.r, false)}
+	s.scan.syntax = b.scan.syntax
 	s.scan.hit = func(int64, int64, string) { s.found = true }
 	s.inflater = newInflater(&b.codecs, b.encoding, func(p []byte) bool {
 		s.inflated += int64(len(p))
@@ -75,7 +76,9 @@ func newSection(b *BodyFilter, start int64) *section {
 
 // nest makes the section treat its decompressed data as a body with the headers h, which may be encoded
 // further.
-func (s *section) nest(h captures.Headers) { s.inner, s.headers = NewBodyFilter(s.b.r, h), h }
+func (s *section) nest(h captures.Headers) {
+	s.inner, s.headers = newBodyFilter(s.b.r, h, s.b.scan.syntax), h
+}
 
 // search searches the next decompressed bytes of the section.
 func (s *section) search(p []byte) {
@@ -207,6 +210,7 @@ func (s *section) unsearched(reason string) {
 func (s *section) searchPlain(p []byte, at int64) {
 	if s.plain == nil {
 		s.plain = newScanner(s.b.r, false)
+		s.plain.syntax = s.b.scan.syntax
 		s.plain.base = at
 		s.plain.hit = s.b.replace
 	}
@@ -222,7 +226,7 @@ func (s *section) rewrite() ([]byte, error) {
 	}
 
 	// Search again: the first search only determined whether there is a secret.
-	b := NewBodyFilter(s.b.r, s.headers)
+	b := newBodyFilter(s.b.r, s.headers, s.b.scan.syntax)
 	pass := func() {
 		for _, c := range b.Ready() {
 			if err == nil {

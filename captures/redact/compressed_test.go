@@ -112,7 +112,7 @@ func TestCompressedFrames(t *testing.T) {
 
 // What precedes a compressed message in its chunk does not wait for its end.
 func TestFrameBeforeCompressedOne(t *testing.T) {
-	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-type", Value: "application/connect+proto"}})
+	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-type", Value: "application/connect+proto"}}, "")
 	first := enveloped(0, []byte("hello"))
 	b.Write(&captures.Chunk{Data: append(first, 1, 0, 0, 1, 0, 'x')})
 	second := b.Split()
@@ -132,7 +132,7 @@ func TestLongSection(t *testing.T) {
 	for i := 0; i < len(in); i += 64 << 10 {
 		cuts = append(cuts, i)
 	}
-	b := NewBodyFilter(New(Options{}), h)
+	b := NewBodyFilter(New(Options{}), h, "")
 	released := 0
 	at := 0
 	var out []byte
@@ -158,7 +158,7 @@ func TestLongSection(t *testing.T) {
 
 func TestInflationBomb(t *testing.T) {
 	in := require.Value(envelope.Compress("gzip", make([]byte, maxInflated+16<<20)))(t)
-	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-encoding", Value: "gzip"}})
+	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-encoding", Value: "gzip"}}, "")
 	b.Write(&captures.Chunk{Data: bytes.Clone(in)})
 	if b.section.inflated > maxInflated+1<<20 {
 		t.Errorf("%d bytes were inflated", b.section.inflated)

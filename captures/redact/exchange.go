@@ -41,7 +41,7 @@ func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *Exc
 	case p.messages:
 		p.bodies = [2]*BodyFilter{NewMessageFilter(r), NewMessageFilter(r)}
 	default:
-		p.bodies = [2]*BodyFilter{NewBodyFilter(r, ex.RequestHeaders), NewBodyFilter(r, ex.ResponseHeaders)}
+		p.bodies = [2]*BodyFilter{NewBodyFilter(r, ex.RequestHeaders, ex.URL), NewBodyFilter(r, ex.ResponseHeaders, ex.URL)}
 		if to := ex.ChangedProtocol(); to != "" {
 			p.bodies[captures.Up].ChangeProtocol(captures.Up, to)
 			p.bodies[captures.Down].ChangeProtocol(captures.Down, to)

@@ -7,12 +7,14 @@ import (
 )
 
 // Find returns, in order, the secrets in p that Bytes would replace, and learns them. form means that p
-// is a URL-encoded form, so that a parameter may begin at the first byte.
+// is a URL-encoded form, so that a parameter may begin at the first byte. u is the URL of the call whose body p is, as for
+// NewBodyFilter.
 //
 // Limits: placeholders are not reported, even if they were truncated to the length of a short secret.
-func (r *Redactor) Find(p []byte, form bool) []Hit {
+func (r *Redactor) Find(p []byte, form bool, u string) []Hit {
 	var hits []Hit
 	sc := newScanner(r, form)
+	sc.syntax = r.finderFor(u)
 	sc.see = reporter(func(h Hit) { hits = append(hits, h) }).match(0)
 	sc.hit = func(int64, int64, string) {}
 	sc.feed(p)

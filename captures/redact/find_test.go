@@ -26,11 +26,11 @@ func TestFind(t *testing.T) {
 		{`{"password":"[redacted:0a1b2c3d]","apiKey":"redacted-0a1b2c3d....","secret":"redacted-0a"}`, nil},
 		{"nothing", nil},
 	} {
-		if got := r.Find([]byte(c.in), false); fmt.Sprint(got) != fmt.Sprint(c.want) {
+		if got := r.Find([]byte(c.in), false, ""); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %v, want %v", c.in, got, c.want)
 		}
 	}
-	if got := r.Find([]byte("token_type=x&password=abc"), true); fmt.Sprint(got) != "[{parameter password  22 3}]" {
+	if got := r.Find([]byte("token_type=x&password=abc"), true, ""); fmt.Sprint(got) != "[{parameter password  22 3}]" {
 		t.Errorf("a form: %v", got)
 	}
 }
@@ -72,7 +72,7 @@ func TestFindHeaders(t *testing.T) {
 func TestFindAgreesWithBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, _ := secretBody(t)
-		hits := New(Options{}).Find(p, false)
+		hits := New(Options{}).Find(p, false, "")
 		r := New(Options{})
 		clean := r.Bytes(p)
 		if found, changed := len(hits) > 0, string(clean) != string(p); found != changed {
@@ -85,7 +85,7 @@ func TestFindAgreesWithBytes(t *testing.T) {
 			}
 			last = h.Off + h.Len
 		}
-		if left := r.Find(clean, false); len(left) > 0 {
+		if left := r.Find(clean, false, ""); len(left) > 0 {
 			t.Fatalf("%v is left in %q", left, clean)
 		}
 	})

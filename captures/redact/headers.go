@@ -83,8 +83,23 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 	if strings.HasSuffix(name, "-bin") {
 		return r.binary(value, report)
 	}
+	if scheme, rest, ok := strings.Cut(value, " "); ok && isKeyScheme(scheme) && charset.LooksRandom([]byte(lastWord(rest))) {
+		return scheme + " " + r.secret(rest, len(scheme)+1, report)
+	}
 	return r.prose(value, bracketed, report)
 }
+
+// isKeyScheme reports whether a word announces credentials in a header field of any name, as "APPKey" does.
+func isKeyScheme(s string) bool {
+	if len(s) > maxScheme || !isWordOf(s, charset.Alnum) {
+		return false
+	}
+	s = strings.ToLower(s)
+	return s == "basic" || slices.ContainsFunc([]string{"key", "token", "bearer", "secret", "auth", "signature"}, func(end string) bool { return strings.HasSuffix(s, end) })
+}
+
+// lastWord returns the part of a text after its last space.
+func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
 
 // secret learns and reports v, which begins at offset at of its header field, and returns its placeholder.
 func (r *Redactor) secret(v string, at int, report reporter) string {

@@ -25,7 +25,7 @@ func TestRepeatedNames(t *testing.T) {
 				want++
 			}
 		}
-		if got := len(r.Find([]byte(body.String()), false)); got != want {
+		if got := len(r.Find([]byte(body.String()), false, "")); got != want {
 			t.Fatalf("%d secrets, not %d, in %s", got, want, body.String())
 		}
 	})

@@ -58,7 +58,7 @@ func checkMasked(t *testing.T, dir string, least int, is func(name string) bool)
 			n = bytes.Count(p, []byte("\n")) + 1
 		}
 		values += n
-		for _, h := range New(Options{}).Find(p, false) {
+		for _, h := range New(Options{}).Find(p, false, "") {
 			masked++
 			t.Logf("%s: %s %s: %.40q", filepath.Base(path), h.Rule, h.Name, p[h.Off:h.Off+h.Len])
 		}

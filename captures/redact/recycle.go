@@ -5,7 +5,7 @@ func (r *Redactor) newFilter() *BodyFilter {
 	if b, ok := r.filters.Get().(*BodyFilter); ok {
 		return b
 	}
-	b := &BodyFilter{r: r, scan: scanner{r: r}}
+	b := &BodyFilter{r: r, scan: scanner{r: r, syntax: r.syntax}}
 	b.scan.hit = b.replace
 	b.scan.split = b.scan.hit
 	return b
@@ -21,7 +21,7 @@ const (
 // Recycle lets the Redactor use the filter's memory for further filters. The filter must have been closed, and
 // nobody may use it afterwards. Small exchanges would otherwise spend more on this memory than on the search.
 func (b *BodyFilter) Recycle() {
-	empty := BodyFilter{r: b.r, scan: scanner{r: b.r, hit: b.scan.hit, split: b.scan.split}}
+	empty := BodyFilter{r: b.r, scan: scanner{r: b.r, syntax: b.r.syntax, hit: b.scan.hit, split: b.scan.split}}
 	if cap(b.scan.buf) <= maxRecycledBuffer {
 		empty.scan.buf = b.scan.buf[:0]
 	}

@@ -43,15 +43,15 @@ func TestRecycle(t *testing.T) {
 	for i, before := range bodies {
 		for j, c := range bodies {
 			r := New(Options{})
-			used := NewBodyFilter(r, before.header)
+			used := NewBodyFilter(r, before.header, "")
 			pass(used, before.data)
 			used.Recycle()
 
 			// The copy has the same secrets and no filter to reuse.
 			fresh := r.WithKey(r.key)
 			fresh.shortKey = r.shortKey
-			want := pass(NewBodyFilter(fresh, c.header), c.data)
-			if got := pass(NewBodyFilter(r, c.header), c.data); got != want {
+			want := pass(NewBodyFilter(fresh, c.header, ""), c.data)
+			if got := pass(NewBodyFilter(r, c.header, ""), c.data); got != want {
 				t.Errorf("body %d after body %d:\ngot  %.300s\nwant %.300s", j, i, got, want)
 			}
 		}

@@ -2,7 +2,7 @@
 //
 //	r := redact.New(redact.Options{})
 //	clean := r.Exchange(exchange)                           // headers, URL and texts
-//	b := redact.NewBodyFilter(r, exchange.ResponseHeaders) // one direction of the body
+//	b := redact.NewBodyFilter(r, exchange.ResponseHeaders, exchange.URL) // one direction of the body
 //	b.Write(chunk)
 //	ready := b.Ready()                                      // the chunks that can be stored
 //
@@ -101,6 +101,8 @@ type Redactor struct {
 	names *names.Names
 	// syntax finds secrets in text by the names before them, for instance in JSON and URLs.
 	syntax *syntax.Finder
+	// issuing is like syntax for the bodies of calls that issue secrets, in which more names denote secrets.
+	issuing *syntax.Finder
 
 	// key is the HMAC key from which placeholders are computed.
 	key []byte
@@ -143,6 +145,7 @@ func New(o Options) *Redactor {
 	}
 	r.names = names.New(o.Headers, o.Names)
 	r.syntax = syntax.New(r.names)
+	r.issuing = syntax.New(r.names.Issuing())
 	r.base = newRuleset(keys)
 	r.rules.Store(r.base)
 	for _, s := range o.Secrets {
@@ -162,7 +165,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{names: r.names, syntax: r.syntax, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
+	c := &Redactor{names: r.names, syntax: r.syntax, issuing: r.issuing, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())

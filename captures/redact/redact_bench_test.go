@@ -30,7 +30,7 @@ func BenchmarkRedact(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(p)))
-			body := NewBodyFilter(r, nil)
+			body := NewBodyFilter(r, nil, "")
 			for range b.N {
 				body.Write(&captures.Chunk{Data: p})
 				body.Ready()
@@ -45,7 +45,7 @@ func BenchmarkRedactCompressed(b *testing.B) {
 		b.Run(encoding, func(b *testing.B) {
 			p := enveloped(1, require.Value(envelope.Compress(encoding, textFrame(200)))(b))
 			h := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: encoding}}
-			body := NewBodyFilter(New(Options{}), h)
+			body := NewBodyFilter(New(Options{}), h, "")
 			b.ReportAllocs()
 			for range b.N {
 				body.Write(&captures.Chunk{Data: p})

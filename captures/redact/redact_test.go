@@ -78,7 +78,7 @@ func TestURL(t *testing.T) {
 
 // redactBody passes p through a body in chunks that end where cuts say.
 func redactBody(r *Redactor, h captures.Headers, p []byte, cuts ...int) (out []*captures.Chunk) {
-	b := NewBodyFilter(r, h)
+	b := NewBodyFilter(r, h, "")
 	at := 0
 	for i, cut := range append(cuts, len(p)) {
 		if cut = min(cut, len(p)); cut <= at {
@@ -303,7 +303,7 @@ func TestHurry(t *testing.T) {
 	} {
 		for cut := 12; cut < len(c.secret); cut++ {
 			r := New(Options{Secrets: []string{"made/up+token of=mine"}})
-			b := NewBodyFilter(r, nil)
+			b := NewBodyFilter(r, nil, "")
 			b.Write(&captures.Chunk{Data: []byte(c.before + c.secret[:cut])})
 			out := b.Ready()
 			b.FlushHeld()

@@ -11,6 +11,8 @@ import (
 type scanner struct {
 	// r contains the rules for recognising secrets.
 	r *Redactor
+	// syntax finds secrets by the names before them.
+	syntax *syntax.Finder
 	// hit is called with the position of each secret in the body. An empty secret means that the bytes continue
 	// the previous secret.
 	hit func(start, end int64, secret string)
@@ -48,7 +50,7 @@ type scanner struct {
 const scanContext = syntax.Context
 
 // newScanner returns a scanner with the rules of r. form means that the body is a URL-encoded form.
-func newScanner(r *Redactor, form bool) *scanner { return &scanner{r: r, form: form} }
+func newScanner(r *Redactor, form bool) *scanner { return &scanner{r: r, syntax: r.syntax, form: form} }
 
 // decided returns the number of bytes of the body that were searched completely.
 func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
@@ -56,7 +58,7 @@ func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 // feed searches the next bytes of the body.
 func (s *scanner) feed(p []byte) {
 	s.drop()
-	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 {
+	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 && !(s.pos == 0 && s.syntax.IsIssuing()) {
 		// Where nothing is awaited and nothing begins soon, p needs no context.
 		if from := s.r.rules.Load().next(p, 0); from >= scanContext {
 			s.feedInPlace(p, from)
@@ -126,7 +128,7 @@ func (s *scanner) notNeeded() int {
 }
 
 // run searches from pos on, until a match needs more bytes or all bytes are decided. final and flush are as for
-// Redactor.at.
+// scanner.at.
 func (s *scanner) run(final, flush bool) {
 	f := s.r.rules.Load()
 	for s.pos < len(s.buf) {
@@ -137,7 +139,10 @@ func (s *scanner) run(final, flush bool) {
 		var m match.Match
 		var v match.State
 		if s.form && s.decided() == 0 {
-			m, v = s.r.syntax.Parameter(s.buf, 0, final, flush)
+			m, v = s.syntax.Parameter(s.buf, 0, final, flush)
+		}
+		if v == match.Nothing && s.pos == 0 {
+			m, v = s.syntax.Whole(s.buf, final)
 		}
 		// Skip bytes with which no rule can match; strings that cannot contain a secret are skipped
 		// as a whole.
@@ -153,7 +158,7 @@ func (s *scanner) run(final, flush bool) {
 			if s.pos == len(s.buf) {
 				return
 			}
-			m, v = s.r.at(f, s.buf, s.pos, final, flush)
+			m, v = s.at(f, s.buf, s.pos, final, flush)
 		}
 		switch v {
 		case match.Undecided:
@@ -190,14 +195,14 @@ func (s *scanner) uncover() {
 
 // at searches for a secret that begins at index i of b. final means that no bytes follow b; flush that the
 // caller cannot wait for more, so that the visible beginning of a secret counts as the secret.
-func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.Match, v match.State) {
+func (s *scanner) at(f *ruleset, b []byte, i int, final, flush bool) (m match.Match, v match.State) {
 	consider := func(m2 match.Match, v2 match.State) {
 		// Prefer the longest match, and wait if a longer one is possible.
 		if v2 == match.Undecided || v2 == match.Found && v != match.Undecided && m2.End > m.End {
 			m, v = m2, v2
 		}
 	}
-	r.syntax.At(b, i, final, flush, consider)
+	s.syntax.At(b, i, final, flush, consider)
 	rest := b[i:]
 	if len(rest) < 3 {
 		if final {
@@ -223,8 +228,8 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.M
 	if !f.base.admits(rest) {
 		return m, v
 	}
-	for s := range f.shapes[k] {
-		consider(f.shapes[k][s].At(b, i, final, flush))
+	for n := range f.shapes[k] {
+		consider(f.shapes[k][n].At(b, i, final, flush))
 	}
 	return m, v
 }

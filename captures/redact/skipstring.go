@@ -83,7 +83,7 @@ func (s *scanner) skipString(f *ruleset) int {
 	str, slot, n := s.slotOf(f, b, i)
 	if slot == nil || *slot != str {
 		whole := n
-		if n = s.r.syntax.Quoted(b, i); n == 0 {
+		if n = s.syntax.Quoted(b, i); n == 0 {
 			return 0
 		}
 		for at := i + 1; at+3 < i+n; at++ {

@@ -48,7 +48,7 @@ func sameAsSlow(t fataler, p []byte, cuts ...int) {
 		from, to := max(0, i-60), min(len(p), i+60)
 		t.Fatalf("cut at %v: at %d of %d bytes:\n%q\nslowly:\n%q\nof\n%q", cuts, i, len(p), got[from:to], want[from:to], p[from:to])
 	}
-	hits, slowHits = r.Find(p, false), slow.Find(p, false)
+	hits, slowHits = r.Find(p, false, ""), slow.Find(p, false, "")
 	if !slices.Equal(hits, slowHits) {
 		t.Fatalf("%v\nslowly:\n%v\nof\n%q", hits, slowHits, p)
 	}

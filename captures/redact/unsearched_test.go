@@ -96,7 +96,7 @@ func TestAnyFlags(t *testing.T) {
 // missedOf passes p through a body in pieces, and returns what comes out and
 // what was not searched.
 func missedOf(r *Redactor, h captures.Headers, p []byte, size int) ([]byte, []Unsearched) {
-	b := NewBodyFilter(r, h)
+	b := NewBodyFilter(r, h, "")
 	var out []*captures.Chunk
 	for part := range slices.Chunk(p, size) {
 		b.Write(&captures.Chunk{Data: bytes.Clone(part)})

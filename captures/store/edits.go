@@ -43,7 +43,7 @@ func (r *recording) redactEdit(e *captures.Edit) {
 		if e.Dir == captures.Down {
 			h = r.ex.ResponseHeaders
 		}
-		filter = redact.NewBodyFilter(r.store.Redactor, h)
+		filter = redact.NewBodyFilter(r.store.Redactor, h, r.ex.URL)
 	}
 	filter.Write(&captures.Chunk{Dir: e.Dir, Data: e.Data})
 	filter.Close(false)

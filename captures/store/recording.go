@@ -155,7 +155,7 @@ func (r *recording) Response(status int, h captures.Headers) {
 	}
 	r.ex.Status, r.ex.ResponseHeaders = status, r.storedSection(h)
 	if r.store.Redactor != nil && r.bodies[captures.Down] == nil {
-		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.Redactor, h)
+		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.Redactor, h, r.ex.URL)
 	}
 	r.changeProtocol()
 
@@ -259,7 +259,7 @@ func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	b := r.bodies[dir]
 	// The response headers have not arrived: nothing is known about the body.
 	if b == nil {
-		b = redact.NewBodyFilter(r.store.Redactor, nil)
+		b = redact.NewBodyFilter(r.store.Redactor, nil, r.ex.URL)
 		r.bodies[dir] = b
 	}
 	b.Write(c)
@@ -476,9 +476,9 @@ func (r *recording) redact(ex *captures.Exchange) {
 	}
 
 	// The filter needs the original headers, for instance the boundary of a multipart body.
-	r.bodies[captures.Up] = redact.NewBodyFilter(s.Redactor, ex.RequestHeaders)
+	r.bodies[captures.Up] = redact.NewBodyFilter(s.Redactor, ex.RequestHeaders, ex.URL)
 	if ex.Status != 0 {
-		r.bodies[captures.Down] = redact.NewBodyFilter(s.Redactor, ex.ResponseHeaders)
+		r.bodies[captures.Down] = redact.NewBodyFilter(s.Redactor, ex.ResponseHeaders, ex.URL)
 		r.changeProtocol()
 	}
 }

@@ -278,7 +278,7 @@ func (a *auditor) searchBodies(ctx context.Context, src captures.Source) error {
 		if d.Err == nil && frames[dir] > 0 {
 			continue
 		}
-		for _, h := range a.red.Find(p, a.isForm(captures.Direction(dir))) {
+		for _, h := range a.red.Find(p, a.isForm(captures.Direction(dir)), a.ex.URL) {
 			f := hit(h, "body")
 			f.Dir = captures.Direction(dir)
 			a.addFinding(f)
@@ -352,7 +352,7 @@ func (a *auditor) searchMessage(at Finding, data []byte, t *wire.Tree, md protor
 		covered[n.Val] = true
 		a.addFinding(f)
 	}
-	for _, h := range a.red.Find(data, form) {
+	for _, h := range a.red.Find(data, form, a.ex.URL) {
 		if covered[h.Off] {
 			// The typed finding is more precise.
 			continue

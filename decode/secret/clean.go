@@ -163,7 +163,7 @@ func (c *cleaner) planEdits(ctx context.Context, from *store.Store, ex *captures
 	var edits [2][]redact.Edit
 	for i := range d.Frames {
 		f := &d.Frames[i]
-		c.learnFrame(f)
+		c.learnFrame(f, d.URL)
 		changes, err := c.fieldEdits(d, f)
 		if err != nil {
 			return fmt.Errorf("exchange %d, %s frame %d cannot be redacted: %w", id, f.Dir.Sender(), f.Seq, err)
@@ -209,12 +209,12 @@ func (c *cleaner) planEdits(ctx context.Context, from *store.Store, ex *captures
 	return nil
 }
 
-// learnFrame adds the secrets of a frame and of messages inside its fields to those that the redactor knows. They
+// learnFrame adds the secrets of a frame of a call to u and of messages inside its fields to those that the redactor knows. They
 // may occur elsewhere in a form in which only known secrets are found.
-func (c *cleaner) learnFrame(f *decode.Frame) {
-	c.red.Find(f.Data, false)
+func (c *cleaner) learnFrame(f *decode.Frame, u string) {
+	c.red.Find(f.Data, false, u)
 	for _, in := range f.Inner {
-		c.red.Find(in.Data, false)
+		c.red.Find(in.Data, false, u)
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *cleaner) learnBodies(ctx context.Context, from *store.Store, d *decode.
 	}
 	raw, err := rawBodies(ctx, from, d.ID)
 	for _, p := range raw {
-		c.red.Find(p, false)
+		c.red.Find(p, false, d.URL)
 	}
 	return err
 }

@@ -87,15 +87,74 @@ func LooksRandom(v []byte) bool {
 		}
 		digit = digit || c >= '0' && c <= '9'
 	}
-	return digit && len(v) >= 16
+	return digit && len(v) >= leastRandom
+}
+
+// LooksToken reports whether a value with the name of a token looks like one: it looks random, as a whole or after a
+// word such as "Bearer", or it is shorter and mixes letters and digits as words do not. A time is no token.
+func LooksToken(v []byte) bool {
+	if len(v) >= 10 && v[4] == '-' && v[7] == '-' && len(bytes.Trim(v[:4], digits)) == 0 && len(bytes.Trim(v[8:10], digits)) == 0 {
+		return false
+	}
+	if LooksRandom(v) || len(v) >= leastMixed && len(v) < leastRandom && looksMixed(v, 1) {
+		return true
+	}
+	word, rest, ok := bytes.Cut(v, []byte(" "))
+	return ok && len(word) > 1 && len(word) <= maxSchemeWord && LooksRandom(rest) && len(bytes.Trim(word, letters)) == 0
+}
+
+const (
+	// leastRandom is the smallest length of a value that looks random, leastMixed that of one that mixes letters of
+	// both cases and digits, in bytes.
+	leastRandom = 16
+	leastMixed  = 12
+
+	// maxSchemeWord is the greatest length of the word before a token, in bytes.
+	maxSchemeWord = 16
+)
+
+// looksMixed reports whether a value consists of letters and digits that alternate more often than in words, with at
+// least so many runs of digits.
+func looksMixed(v []byte, runs int) bool {
+	changes, last := 0, byte(0)
+	var upper, lower bool
+	for _, c := range v {
+		if !Alnum.Has(c) {
+			return false
+		}
+		class := c & 0x60
+		upper, lower = upper || class == 'A'&0x60, lower || class == 'a'&0x60
+		if class != last {
+			changes++
+			if class == '0'&0x60 {
+				runs--
+			}
+		}
+		last = class
+	}
+	return upper && lower && runs <= 0 && 5*changes > 2*len(v)
+}
+
+// LooksPIN reports whether a value consists of 4 to 12 digits.
+func LooksPIN(v []byte) bool {
+	return len(v) >= 4 && len(v) <= 12 && len(bytes.Trim(v, digits)) == 0
 }
 
 // LooksKey reports whether a value looks like a random key: at least 32 hexadecimal digits, or at least 20
-// letters and digits that alternate as often as random ones do.
+// letters and digits that alternate as often as random ones do, or 16 if they alternate more often.
 func LooksKey(v []byte) bool {
-	if len(v) < 20 || len(v) > 4<<10 {
-		return false
+	if len(v) < leastKey {
+		return len(v) >= leastRandom && looksMixed(v, 2)
 	}
+	return len(v) <= 4<<10 && alternates(v)
+}
+
+// leastKey is the smallest length of a value of which LooksKey expects as few changes as in random text, in bytes.
+const leastKey = 20
+
+// alternates reports whether a value consists of hexadecimal digits, or of letters and digits that alternate as often as
+// random ones do.
+func alternates(v []byte) bool {
 	changes, digit, hex := 0, false, len(v) >= 32
 	last := byte(0)
 	for _, c := range v {

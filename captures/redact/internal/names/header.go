@@ -21,7 +21,8 @@ var headerWords = setOf("token secret password passwd passcode passphrase pwd cr
 var anywhereWords = setOf("signature hmac macaroon sig password secret")
 
 // proofWords are words that denote a secret in the name of a header field if its value looks random.
-var proofWords = setOf("captcha recaptcha hcaptcha turnstile proof attestation")
+var proofWords = setOf("captcha recaptcha hcaptcha turnstile proof attestation token apikey jwt credential credentials auth " +
+	"authentication authorization authcode passcode otp")
 
 // aboutWords end the names of header fields that describe a secret, such as when it expires.
 var aboutWords = setOf("timestamp time date expires expiry expiration expire age ttl type algorithm alg id ids name url uri count limit " +
@@ -57,7 +58,11 @@ func (n *Names) HeaderKind(name string) Kind {
 	}
 	// gRPC's binary metadata, and gRPC metadata in a gateway.
 	name = strings.TrimPrefix(strings.TrimSuffix(name, "-bin"), "grpc-metadata-")
-	if headerNames[name] || n.Kind([]byte(name)) == Secret || n.Kind([]byte(strings.TrimPrefix(name, "x-"))) == Secret {
+	if headerNames[name] {
+		return Secret
+	}
+	kind := n.memberKind(name)
+	if kind == Secret {
 		return Secret
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
@@ -65,8 +70,12 @@ func (n *Names) HeaderKind(name string) Kind {
 	for end > 1 && fixedEnds[words[end-1]] {
 		end--
 	}
-	if end == 0 || aboutWords[words[end-1]] {
+	switch {
+	case end == 0, aboutWords[words[end-1]] && kind != Perhaps:
 		return Other
+	case aboutWords[words[end-1]]:
+		// The whole name denotes a secret: vmware-api-session-id.
+		return Perhaps
 	}
 	last, start := words[end-1], strings.Join(words[:end-1], "")
 	switch {
@@ -81,10 +90,39 @@ func (n *Names) HeaderKind(name string) Kind {
 		if !hasSuffixOf(strings.TrimSuffix(last, "token"), notBefore) {
 			return Secret
 		}
-	case slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }):
+	case kind == Perhaps, slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
 		return Perhaps
 	}
 	return Other
+}
+
+// memberKind classifies the name of a header field as that of a member, without "x-": Secret, Perhaps or Other.
+func (n *Names) memberKind(name string) Kind {
+	kind := n.Kind([]byte(name))
+	if kind != Secret {
+		kind = n.Kind([]byte(strings.TrimPrefix(name, "x-")))
+	}
+	switch kind {
+	case Secret, code:
+		return Secret
+	case Perhaps:
+		return Perhaps
+	case perhapsKey, parameterOrKey:
+		if !strings.HasSuffix(name, "id") {
+			return Perhaps
+		}
+	}
+	return Other
+}
+
+// hasKeyInside reports whether the words of a name speak of an API key before they end: x-vendor-api-key-integration.
+func hasKeyInside(words []string) bool {
+	for i, word := range words[:len(words)-1] {
+		if word == "key" && i > 0 && (words[i-1] == "api" || words[i-1] == "access" || words[i-1] == "auth") {
+			return true
+		}
+	}
+	return false
 }
 
 // hasSuffixOf reports whether s ends in one of the words.

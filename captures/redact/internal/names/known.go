@@ -4,21 +4,22 @@ import "strings"
 
 // wholeNames maps complete normalized names (in lower case, without separators) to their kinds.
 var wholeNames = kindsOfNames(map[Kind]string{
-	Secret: "cookie setcookie credentials xamzsignature xamzsecuritytoken xgoogsignature pwd pass passcode otp totp otpcode totpcode " +
+	Secret: "cookie setcookie credentials xamzsignature xamzsecuritytoken xgoogsignature pwd pass pw psw pswd passw pword upass mdp passcode otp totp otpcode totpcode " +
 		"mfacode mfatoken twofactorcode 2facode verificationcode onetimecode onetimepassword recoverycode recoverycodes backupcode backupcodes " +
 		"mnemonic seedphrase recoveryphrase dbpass userpass smtppass mysqlpwd pgpass dbpwd userpwd sessionid sessionkey jsessionid phpsessid " +
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
 		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
-	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig",
+	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue",
 	perhapsKey:     "key1 key2 keysbase64 seed",
-	code:           "pin",
-	parameterOrKey: "key",
+	randomKey:      "ak sk at rt sgn sessionname",
+	code:           "pin tan",
+	parameterOrKey: "key accesskey",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"accesskey samlart pw ticket",
+		"samlart ticket",
 	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
-	keyParameter:     "s t h k appid",
+	keyParameter:     "s t h k sn appid",
 })
 
 // kindsOfNames converts lists of names, separated by spaces, to a map from name to kind.
@@ -55,6 +56,30 @@ var families = [...]struct {
 	{"passwd", []string{""}},
 	{"passphrase", []string{""}},
 	{"passcode", []string{""}},
+
+	// Words for a password in other languages, without accents.
+	{"senha", []string{""}},
+	{"contrasena", []string{""}},
+	{"contrasenia", []string{""}},
+	{"contrasenya", []string{""}},
+	{"motdepasse", []string{""}},
+	{"passwort", []string{""}},
+	{"kennwort", []string{""}},
+	{"wachtwoord", []string{""}},
+	{"losenord", []string{""}},
+	{"passord", []string{""}},
+	{"adgangskode", []string{""}},
+	{"salasana", []string{""}},
+	{"heslo", []string{""}},
+	{"haslo", []string{""}},
+	{"jelszo", []string{""}},
+	{"lozinka", []string{""}},
+	{"parola", []string{""}},
+	{"parol", []string{""}},
+	{"sifre", []string{""}},
+	{"katasandi", []string{""}},
+	{"matkhau", []string{""}},
+	{"clavesecreta", []string{""}},
 	{"authorization", []string{""}},
 }
 
@@ -64,13 +89,19 @@ var codeFamily = strings.Fields("oob activation confirmation confirm pairing use
 	"email phone challenge magic unlock pin factor 2fa scratch emergency link")
 
 // endWords are last words of names that denote a secret although they are too short to be an ending: DB_PASS, wifiPsk.
-var endWords = []string{"pass", "pwd", "otp", "totp", "psk", "cvc", "cvv"}
+var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk", "cvc", "cvv", pinWord}
+
+// pinWord is the word of endWords whose value must consist of digits, because other things have pins, too.
+const pinWord = "pin"
 
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
 var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2"}
 
 // hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
 var hashWords = []string{"hash", "digest", "data"}
+
+// valueWords may follow any name that denotes a secret and add nothing to it: tokenValue, apiKeyString.
+var valueWords = []string{"value", "string", "plaintext"}
 
 // endings are endings of names that denote a secret only if the value looks random, with the kind of such
 // names.
@@ -80,6 +111,7 @@ var endings = [...]struct {
 }{
 	{"token", Perhaps},
 	{"signature", Perhaps},
+	{"securehash", Perhaps},
 	{"session", Perhaps},
 	{"sessionid", Perhaps},
 	{"credential", Perhaps},
@@ -91,6 +123,7 @@ var endings = [...]struct {
 	{"turnstileresponse", Perhaps},
 	{"jwt", Perhaps},
 	{"key", perhapsKey},
+	{"code", perhapsKey},
 }
 
 // notBefore are words before one of the endings with which a name denotes something else: a position in a list
@@ -98,7 +131,7 @@ var endings = [...]struct {
 var notBefore = strings.Fields("next page pagination continuation continue sync resume start list previous prev stop end " +
 	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
 	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react " +
-	"progress done result cancellation cancel request verify verification thought thinking")
+	"progress done result cancellation cancel request verify verification thought thinking byte source")
 
 // byEnding classifies a normalized name by its ending (see endings).
 func byEnding(name string) Kind {
@@ -115,4 +148,15 @@ func byEnding(name string) Kind {
 		return endings[i].kind
 	}
 	return Other
+}
+
+// issuedNames are names of members in the bodies of calls that issue secrets. Elsewhere they denote other things.
+var issuedNames = setOf("value result return response data key keys code token session ticket encoded payload plaintext signature jwt")
+
+// maxIssued is the greatest length of the value of such a name, in bytes; longer ones are documents or images.
+const maxIssued = 1 << 10
+
+// isIssued reports whether a normalized name is one of issuedNames, or ends as the name of a call's result does.
+func isIssued(name string) bool {
+	return issuedNames[name] || strings.HasSuffix(name, "result") || strings.HasSuffix(name, "return")
 }

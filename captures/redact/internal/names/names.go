@@ -38,6 +38,15 @@ const (
 	// code means that the value is a secret if it looks like a code of digits or capital letters.
 	code
 
+	// digits means that the value is a secret if it consists of digits, as a PIN does.
+	digits
+
+	// randomKey means that the value is a secret if it looks like a random key, in a URL, too.
+	randomKey
+
+	// issued means that the value is a secret if it looks like a token or like a code of at least six digits.
+	issued
+
 	// keyParameter means that the value is a secret in a URL if it looks like a random key.
 	keyParameter
 
@@ -51,10 +60,14 @@ func (k Kind) Fits(value []byte) bool {
 	case Secret:
 		return len(value) > 0 && !isStandIn(value)
 	case Perhaps:
-		return charset.LooksRandom(value) && !charset.IsIdentifier(value)
+		return charset.LooksToken(value) && !charset.IsIdentifier(value)
 	case code:
 		return charset.LooksCode(value)
-	case perhapsKey, parameterOrKey:
+	case digits:
+		return charset.LooksPIN(value)
+	case issued:
+		return len(value) <= maxIssued && (charset.LooksToken(value) || charset.LooksPIN(value) && len(value) >= 6 && len(value) <= 8)
+	case perhapsKey, parameterOrKey, randomKey:
 		return charset.LooksKey(value)
 	}
 	return false
@@ -62,7 +75,11 @@ func (k Kind) Fits(value []byte) bool {
 
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
-	return k == Secret || k == Perhaps || k == perhapsKey || k == parameterOrKey || k == code
+	switch k {
+	case Secret, Perhaps, perhapsKey, parameterOrKey, randomKey, code, digits, issued:
+		return true
+	}
+	return false
 }
 
 // FitsParameter reports whether the value of a URL parameter is a secret. k is the kind of the parameter's
@@ -136,6 +153,8 @@ type Names struct {
 	headers map[string]bool
 	// added are the additional names of parameters and JSON members that denote secrets, normalized.
 	added map[string]bool
+	// issuing means that the names are in the bodies of a call that issues secrets.
+	issuing bool
 
 	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
 	// secret.
@@ -168,6 +187,9 @@ func New(headers, added []string) *Names {
 	for _, word := range hashWords {
 		n.addAfter(word)
 	}
+	for _, word := range valueWords {
+		n.addEnd(word)
+	}
 	for _, start := range codeFamily {
 		n.addEnd(start + "code")
 	}
@@ -178,6 +200,20 @@ func New(headers, added []string) *Names {
 	}
 	return n
 }
+
+// Issuing returns a copy of n for the bodies of a call that issues secrets, in which some general names denote secrets if
+// the value looks like one.
+func (n *Names) Issuing() *Names {
+	c := *n
+	c.issuing = true
+	for name := range issuedNames {
+		c.addEnd(name)
+	}
+	return &c
+}
+
+// AreIssuing reports whether n is the result of Issuing.
+func (n *Names) AreIssuing() bool { return n.issuing }
 
 // addAfter adds the ends of names that a word of afterWords or hashWords follows to the filter ends.
 func (n *Names) addAfter(word string) {
@@ -227,7 +263,7 @@ func endWord(name []byte) string {
 		return ""
 	}
 	switch name[n-1] | 0x20 {
-	case 's', 'd', 'p', 'k', 'c', 'v':
+	case 's', 'd', 'p', 'k', 'c', 'v', 'w', 'n':
 	default:
 		return ""
 	}
@@ -263,10 +299,17 @@ func (n *Names) Kind(name []byte) Kind {
 	var buf [MaxLen + 1]byte
 	normal := appendNormal(buf[:0], name)
 	kind := n.whole(string(normal))
+	if n.issuing && kind != Secret && isIssued(string(normal)) {
+		return issued
+	}
 	if kind != Other || len(normal) < 4 {
 		return kind
 	}
-	if endWord(name) != "" {
+	switch endWord(name) {
+	case "":
+	case pinWord:
+		return digits
+	default:
 		return Secret
 	}
 	for i := len(normal) - 1; i >= 0; i-- {
@@ -293,6 +336,11 @@ func (n *Names) whole(name string) Kind {
 	}
 	if kind := byAfterWord(name); kind != Other {
 		return kind
+	}
+	for _, word := range valueWords {
+		if start, ok := strings.CutSuffix(name, word); ok && len(start) > 2 {
+			return n.whole(start)
+		}
 	}
 	if keys, ok := strings.CutSuffix(name, "keys"); ok {
 		name = keys + "key"

@@ -61,7 +61,8 @@ func maySign(b []byte, i int) bool {
 // assignedKind classifies an assigned value by its name, which is at index at. i is the index of the sign.
 func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
 	if isValueName(name) || b[i] == '=' && string(name) == "content" {
-		return f.names.Kind(siblingName(b, at))
+		kind, _ := f.siblingKind(b, at)
+		return kind
 	}
 	if b[i] == ':' && at > 0 && b[at-1] == ':' {
 		// A part of a resource's name, as in arn:aws:secretsmanager:…:secret:x.
@@ -286,30 +287,38 @@ func isBareSecret(b, value []byte, end int) bool {
 // isCookie reports whether name is "cookie", in any case.
 func isCookie(name []byte) bool { return bytes.EqualFold(name, []byte("cookie")) }
 
-// isValueName reports whether name is "value" or "Value", so that the secret's name is in a member next to it.
-func isValueName(name []byte) bool { return string(name) == "value" || string(name) == "Value" }
+// isValueName reports whether name is "value", or ends in "Value" as "ParameterValue" does, so that the secret's name is
+// in a member next to it.
+func isValueName(name []byte) bool {
+	return string(name) == "value" || bytes.HasSuffix(name, []byte("Value"))
+}
 
-// siblingName returns the name that belongs to a member or attribute called "value" at index at, as in
-// {"name":"password","value":"x"} or <add key="password" value="x"/>, or in YAML; nil if there is none.
-func siblingName(b []byte, at int) []byte {
+// siblingKind classifies a member or attribute called "value" at index at by the names and types beside it, as in
+// {"name":"password","value":"x"} or <add key="password" value="x"/>, or in YAML. It also returns the first name that
+// denotes a secret.
+func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 	window := b[max(0, at-lookBack):at]
 	if i := bytes.LastIndexAny(window, "{}<"); i >= 0 {
 		window = window[i+1:]
 	}
-	for _, word := range []string{"name", "key", "Name", "Key", "type"} {
+	for _, word := range siblingWords {
 		for end := len(window); end > 0; {
 			i := bytes.LastIndex(window[:end], []byte(word))
 			if i < 0 {
 				break
 			}
-			if name := textAfter(window[i+len(word):]); len(name) > 0 {
-				return name
+			name := textAfter(window[i+len(word):])
+			if kind := f.headerKind(name); kind != names.Other {
+				return kind, name
 			}
 			end = i
 		}
 	}
-	return nil
+	return names.Other, nil
 }
+
+// siblingWords are the ends of names of members whose text names what is in the member beside them.
+var siblingWords = []string{"name", "key", "Name", "Key", "type", "Type"}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {
@@ -320,7 +329,7 @@ func textAfter(b []byte) []byte {
 	}
 	b = bytes.TrimLeft(b[1:], around)
 	end := 0
-	for end < len(b) && end < names.MaxLen && charset.Name.Has(b[end]) {
+	for end < len(b) && end < names.MaxLen && (charset.Name.Has(b[end]) || b[end] == '/') {
 		end++
 	}
 	return b[:end]

@@ -76,7 +76,7 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 
 	// Otherwise the name is in an attribute, or in a preceding <key> element of a property list.
 	if bytes.IndexByte(tag, '=') > 0 {
-		name = siblingName(b, i)
+		_, name = f.siblingKind(b, i)
 	} else {
 		name = keyElement(window[:open])
 	}

@@ -12,8 +12,11 @@ import (
 // isOwnedName reports whether a member's name is so generic, such as "value", that another name describes its
 // content: that of the enclosing object, or the value of its member "name".
 func isOwnedName(name []byte) bool {
+	if isValueName(name) {
+		return true
+	}
 	switch string(name) {
-	case "value", "Value", "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher":
+	case "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher":
 		return true
 	}
 	return false
@@ -40,7 +43,7 @@ func inAuthMessage(b []byte, i int) bool {
 // object or pair.
 func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	if isValueName(name) {
-		if kind := f.headerKind(siblingName(b, i)); kind != names.Other {
+		if kind, _ := f.siblingKind(b, i); kind != names.Other {
 			return kind
 		}
 	}
@@ -63,10 +66,19 @@ func (f *Finder) headerKind(name []byte) names.Kind {
 		return names.Other
 	}
 	kind := f.names.Kind(name)
-	if kind == names.Other && f.names.CarriesSecret(string(bytes.ToLower(name))) {
+	if isSecretType(name) || kind == names.Other && f.names.CarriesSecret(string(bytes.ToLower(name))) {
 		return names.Secret
 	}
 	return kind
+}
+
+// isSecretType reports whether a name is the type of a value that must be kept secret.
+func isSecretType(name []byte) bool {
+	switch string(bytes.ToLower(name)) {
+	case "securestring", "secretstring", "sensitive", "encrypted", "secret_text", "secrettext":
+		return true
+	}
+	return false
 }
 
 // nameOf returns the name of the JSON member whose value begins after b.
@@ -146,15 +158,29 @@ func (f *Finder) inList(b []byte, i int) bool {
 	return kind.MayTell()
 }
 
+// isLastOfLogin reports whether the string from index i to end is the last of several arguments of a call that signs in, as
+// the password in {"method":"login","params":["mary","…"]} is.
+func isLastOfLogin(b []byte, i, end int) bool {
+	before := bytes.TrimRight(b[max(0, i-lookBack):i], " \n\\\t\r")
+	after := bytes.TrimLeft(b[min(len(b), end):min(len(b), end+16)], "\"\\ \n\t\r")
+	if len(before) == 0 || before[len(before)-1] != ',' || len(after) == 0 || after[0] != ']' {
+		return false
+	}
+	return bytes.Contains(before, []byte("login")) || bytes.Contains(before, []byte("authenticate"))
+}
+
 // listItem finds the string whose opening quote is at index i, as an item of a JSON list. escapes is the number
 // of backslashes before the quote. final and flush are as for Finder.At.
 func (f *Finder) listItem(b []byte, i, escapes int, final, flush bool) (match.Match, match.State) {
 	end := valueEnd(b, i+1, escapes)
 	cut := end >= len(b)
-	if cut && !final && end-i < match.MaxSecret {
+	if end+2 >= len(b) && !final && !flush && end-i < match.MaxSecret || cut && !final && end-i < match.MaxSecret {
 		return match.Match{}, match.Undecided
 	}
 	kind, name := f.listKind(b, i)
+	if kind == names.Perhaps && isOwnedName(name) && isLastOfLogin(b, i, end) {
+		kind = names.Secret
+	}
 	if !kind.Fits(b[i+1 : end]) {
 		return match.Match{}, match.Nothing
 	}

@@ -14,10 +14,16 @@ const lookAhead = 256
 // keySiblings are names beside which a signature signs a request, as the messages of exchanges do: {"key":"…",
 // "passphrase":"…", "signature":"…"}. Elsewhere a signature is data.
 var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_code accessKey access_key accessId access_id clientKey client_key apiToken api_token nonce merchant_id merchantId " +
-	"amount orderId order_id orderCode order_code")
+	"amount orderId order_id orderCode order_code access_token accessToken instance_url appid app_id mid requestType request_token")
 
 // paySiblings are names beside which a hash authenticates a payment. Elsewhere a hash names content.
-var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount")
+var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount orderId order_id transactionId transaction_id terminalId")
+
+// cardSiblings are names beside which a number is that of a payment card.
+var cardSiblings = namesOf("cvc cvv cvv2 cvn exp_month expMonth expiryMonth expirationMonth expiry_month expiration_month expiry expirationDate expiration_date expiryDate expiry_date securityCode security_code verification_value")
+
+// codeSiblings are names beside which a random code is one of OAuth.
+var codeSiblings = namesOf("grant_type grantType client_secret clientSecret redirect_uri redirectUri code_verifier codeVerifier")
 
 // personSiblings are names beside which a code of digits is one that was sent to a person.
 var personSiblings = namesOf("email phone phone_number phoneNumber mobile username user_name msisdn verification_id verificationId verification_sid request_id challenge_id challengeId challenge state_token stateToken mfa_token grant_type")
@@ -28,15 +34,20 @@ func namesOf(list string) [][]byte { return bytes.Fields([]byte(list)) }
 // siblingsOf returns the names that decide about a value with such a name; nil if none do.
 func siblingsOf(name []byte) [][]byte {
 	switch string(name) {
-	case "signature", "sign", "sig", "Signature", "signatureHash":
+	case "signature", "sign", "sig", "Signature", "Sign", "SIGN", "signatureHash", "checksum", "checkSum", "CHECKSUMHASH":
 		return keySiblings
-	case "hash", "hashExtended", "Hash", "mac":
+	case "number", "cardNo", "pan":
+		return cardSiblings
+	case "hash", "hashExtended", "Hash", "HASH", "mac":
 		return paySiblings
 	case "code":
 		return personSiblings
 	}
 	return nil
 }
+
+// leastCode is the smallest length of a code of OAuth, in bytes; shorter ones are for persons.
+const leastCode = 16
 
 // withSiblings decides about the value b[from:end] of a name that siblingsOf knows by the members or parameters beside
 // it. at is the index of the name. final and flush are as for Finder.At.
@@ -48,7 +59,11 @@ func withSiblings(b []byte, at, from, end int, name []byte, final, flush bool) m
 		return match.Nothing
 	}
 	before, after := b[max(0, at-lookBack):at], b[end:min(len(b), end+lookAhead)]
-	for _, sibling := range siblingsOf(name) {
+	siblings := siblingsOf(name)
+	if string(name) == "code" && end-from >= leastCode {
+		siblings = codeSiblings
+	}
+	for _, sibling := range siblings {
 		if hasName(before, sibling) || hasName(after, sibling) {
 			return match.Found
 		}
@@ -61,14 +76,18 @@ func withSiblings(b []byte, at, from, end int, name []byte, final, flush bool) m
 
 // mayHaveSiblings reports whether a value looks as one of a name that siblingsOf knows does if it is a secret.
 func mayHaveSiblings(name, value []byte) bool {
-	if string(name) == "code" {
-		return len(value) >= 4 && len(value) <= 8 && len(bytes.Trim(value, "0123456789")) == 0
+	switch string(name) {
+	case "code":
+		return charset.LooksPIN(value) && len(value) <= 8 || len(value) >= leastCode && charset.LooksRandom(value)
+	case "number", "cardNo", "pan":
+		return len(value) >= 12 && len(value) <= 23 && len(bytes.Trim(value, "0123456789 -")) == 0
 	}
 	return len(value) >= 32 && charset.LooksRandom(value)
 }
 
-// hasName reports whether a piece of JSON or of a form has a member or parameter of a name.
+// hasName reports whether a piece of JSON or of a form has a member or parameter of a name, in any case.
 func hasName(b, name []byte) bool {
+	b, name = bytes.ToLower(b), bytes.ToLower(name)
 	for {
 		i := bytes.Index(b, name)
 		if i < 0 {

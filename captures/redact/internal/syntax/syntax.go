@@ -26,8 +26,8 @@ const (
 )
 
 // Starts returns fixed texts with which a secret may begin: those before a URL's user information, in a
-// private key, in an entry of .netrc, and in a constant of PHP.
-func Starts() []string { return []string{"://", "-----BEGIN ", "machine ", "define("} }
+// private key, in an entry of .netrc, in a constant of PHP, and in JSON within a form.
+func Starts() []string { return []string{"://", "-----BEGIN ", "machine ", "define(", encodedQuote} }
 
 // Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
 // byte that may precede it, and after with each byte that may follow it. Callers build a filter from this; most
@@ -105,6 +105,47 @@ type Finder struct {
 // New returns a Finder that classifies names with n.
 func New(n *names.Names) *Finder { return &Finder{n} }
 
+// IsIssuing reports whether the Finder is for the bodies of calls that issue secrets.
+func (f *Finder) IsIssuing() bool { return f.names.AreIssuing() }
+
+// Whole finds the token of which a whole body, whose beginning is b, consists, with or without quotes. It does so only in
+// calls that issue secrets. final means that no bytes follow b.
+func (f *Finder) Whole(b []byte, final bool) (match.Match, match.State) {
+	if !f.IsIssuing() || len(b) == 0 {
+		return match.Match{}, match.Nothing
+	}
+	from := 0
+	if b[0] == '"' {
+		from++
+	}
+	end := from
+	for end < len(b) && end-from <= maxWhole && charset.Token.Has(b[end]) {
+		end++
+	}
+	if end-from > maxWhole {
+		return match.Match{}, match.Nothing
+	}
+	rest := end + from
+	if from > 0 && end < len(b) && b[end] != '"' {
+		return match.Match{}, match.Nothing
+	}
+	for rest = min(rest, len(b)); rest < len(b) && isSpace(b[rest]); {
+		rest++
+	}
+	switch {
+	case rest < len(b):
+		return match.Match{}, match.Nothing
+	case !final:
+		return match.Match{}, match.Undecided
+	case !charset.LooksKey(b[from:end]):
+		return match.Match{}, match.Nothing
+	}
+	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Learn: true, Rule: match.Member, Name: "body"}, match.Found
+}
+
+// maxWhole is the greatest length of a token that is a whole body, in bytes.
+const maxWhole = 1 << 10
+
 // At searches for secrets at index i of b, and calls consider with each possible match. final means that no
 // bytes follow b. flush means that the caller cannot wait for more bytes: an incomplete secret is then a match.
 func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Match, match.State)) {
@@ -127,6 +168,8 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 		consider(netrcAt(b, i, final))
 	case 'd':
 		consider(f.defineAt(b, i, final))
+	case '%':
+		consider(f.encodedMember(b, i, final))
 	}
 }
 

@@ -142,7 +142,7 @@ func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (
 	switch {
 	case credential.IsRedacted(ex.URL), len(secrets.FindURL(ex.URL)) > 0:
 		return nil, app.Fail(app.ExitInput, errors.New("the URL contains a secret, which a command line would show"), "'unwire replay' can send the request with the secret from the environment")
-	case credential.InBytes.Match(body), len(secrets.Find(body, false)) > 0:
+	case credential.InBytes.Match(body), len(secrets.Find(body, false, ex.URL)) > 0:
 		return nil, app.Fail(app.ExitInput, errors.New("the body contains a secret, which a command line would show"), "'unwire replay' can send the request with the secret from the environment")
 	}
 	return r, nil
