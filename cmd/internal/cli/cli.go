@@ -115,7 +115,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// The errors of many flags begin with the name of the flag, which is then not repeated.
-		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.HasPrefix(invalid.Unwrap().Error(), "--"+invalid.GetFlag().Name+" ") {
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.HasPrefix(app.PlainText(invalid.Unwrap()), "--"+invalid.GetFlag().Name+" ") {
 			err = invalid.Unwrap()
 		}
 		name := ""
