@@ -107,7 +107,7 @@ func Open(rawURL string, o Options) (Store, string, error) {
 	case "s3", "gs":
 		bucket, key, _ := strings.Cut(rest, "/")
 		if !bucketName.MatchString(bucket) {
-			return nil, "", fmt.Errorf("%s: %q is not the name of a bucket: the URL must be %s://BUCKET/PREFIX", rawURL, bucket, scheme)
+			return nil, "", fmt.Errorf("%s: %q is not the name of a bucket, which has 3 to 63 lower-case letters, digits, dots and hyphens: the URL must be %s://BUCKET/PREFIX", rawURL, bucket, scheme)
 		}
 		s, err := newBucket(scheme, bucket, o)
 		return s, key, err

@@ -10,6 +10,3 @@ type Rule = match.Rule
 
 // RuleUnsearched marks bytes that could not be searched, instead of a secret; Name is the reason.
 const RuleUnsearched Rule = "not-searched"
-
-// RuleSeen means that the same value was recognised as a secret before, or is configured.
-const RuleSeen = match.Seen

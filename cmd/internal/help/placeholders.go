@@ -81,7 +81,7 @@ var placeholders = []placeholder{
 	{Name: "FILE", Text: "a file with protobuf bytes, also in hex or base64; - is stdin", Commands: []string{"decode"}},
 	{Name: "FILE", Text: "a file with the output of 'unwire decode', or in the format that --in names; - is stdin", Commands: []string{"encode"}},
 	{Name: "FILE", Text: "a recording: pcap, pcapng, HAR, JSON Lines of 'unwire export', or a flow file of mitmproxy", Commands: []string{"import"}},
-	{Name: "FILE", Text: "the path of a .proto file, relative to its folder of definitions", Commands: []string{"schema print"}},
+	{Name: "FILE", Text: "the path of a .proto file, as in import statements", Commands: []string{"schema print"}},
 	{Name: "FILE", Text: "a file with weights, which 'unwire chat fit' wrote", Commands: []string{"chat weights"}},
 	{Name: "FILE", Text: ""},
 	{Name: "LABELS", Text: "a file written by 'unwire chat --label', which has the true role (such as answer or thinking) of each text that you labelled"},

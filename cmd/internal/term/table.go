@@ -172,7 +172,7 @@ func (o *Output) draw(t Table) error {
 		b.WriteString(t.Indent + o.Dim(End.apply(note, width)) + "\n")
 	}
 	if t.Legend != "" && len(t.Rows) > 0 {
-		b.WriteString(t.Indent + o.Dim(End.apply(t.Legend, width)) + "\n")
+		b.WriteString(o.Dim(strings.TrimSuffix(o.Wrap(t.Indent+t.Legend+"\n"), "\n")) + "\n")
 	}
 	_, err = io.WriteString(o, b.String())
 	return err

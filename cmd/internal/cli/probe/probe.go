@@ -183,7 +183,7 @@ func probeCommand(a *app.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "URL of the server (default: the server of the exchange in --like)")
-	flags.StringVar(&f.method, "method", "", "RPC method whose request probe examines, such as /package.Service/Method, or /api/v1/package.Service/Method if the server expects a path prefix (default: the method of --like)")
+	flags.StringVar(&f.method, "method", "", "RPC method, such as /package.Service/Method, or /api/v1/package.Service/Method if the server expects a path prefix (default: the method of --like)")
 	flags.StringVar(&f.like, "like", "", "use the method, headers and protocol of this recorded exchange, F.uwc#ID")
 	flags.StringVarP(&f.output, "output", "o", "", "write the result as JSON to this file, and each request and answer to FILE.journal (or to the file of --journal)")
 	flags.StringVar(&f.journal, "journal", "", "append each request and each answer to this file")
@@ -206,7 +206,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.depth, "depth", 0, "also find the fields of nested messages, down to this level; 0 finds only the fields of the request itself")
 	flags.StringArrayVar(&f.names, "names", nil, "source of the field names that probe tries: a file with one name per line, - for stdin, a capture with JSON messages, .proto definitions, the code of a client, or builtin (see --proto)")
 	flags.StringArrayVar(&f.values, "values", nil, "with --names: source of the names of enum values that probe tries, such as a file (see --names); if the source is .proto definitions, probe also tries their message types in fields of type Any")
-	flags.StringArrayVar(&f.settle, "settle", nil, "test only fields whose type is not certain: those that are ambiguous in this evidence file of 'schema infer'; or give --settle twice, with two definitions, to test the fields in which they differ")
+	flags.StringArrayVar(&f.settle, "settle", nil, "test only fields whose type is not certain: those that are ambiguous in this file, which 'schema infer --evidence' wrote; or give --settle twice, with two definitions, to test the fields in which they differ")
 	flags.StringVar(&f.typ, "type", "", "with --settle: full name of the type of the request, as in the files of --settle (default: the request type of the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "with --names: JSON names of fields that certainly exist (no float or double fields); probe puts a wrong value into such a field, so that the server rejects the request instead of executing the method")
 	flags.BoolVar(&f.refine, "refine", false, "also find whether a field is string or bytes, with one more request for each field; this works if the server checks the UTF-8 of strings")

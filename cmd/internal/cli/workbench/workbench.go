@@ -82,7 +82,7 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 		Short: "Show captures in a browser",
 		Long:  long,
 		Example: `  unwire ui F.uwc
-  unwire ui
+  unwire ui   # all captures in this folder
   unwire ui --no-open --listen 127.0.0.1:8899 F.uwc G.uwc`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), a, f, run, args) },

@@ -2,7 +2,6 @@ package capturetext
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"unwire/captures/redact"
@@ -32,10 +31,6 @@ func Findings(out *term.Output, list []FileFindings) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	legend := ""
-	if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == string(redact.RuleSeen) }) {
-		legend = seenLegend
-	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RULE"},
 		{Name: "ADDRESS", Shorten: term.Middle, Min: 12},
@@ -45,11 +40,12 @@ func Findings(out *term.Output, list []FileFindings) error {
 		{Name: "BYTE OFFSET", Right: true, Drop: 5},
 		{Name: "BYTES", Right: true, Drop: 4},
 		{Name: "TIMES FOUND", Right: true, Drop: 3},
-	}, Legend: legend})
+	}, Legend: rulesLegend})
 }
 
-// seenLegend explains the rule seen.
-const seenLegend = "(seen: the value is one of your secrets, or was found as a secret elsewhere)"
+// rulesLegend explains the rules.
+const rulesLegend = "(RULE: why the value counts as a secret. header, parameter, member, field: because of its name; " +
+	"key-shape: it begins with NAME, like an API key; seen: it is one of your secrets, or was found elsewhere)"
 
 // findingRow returns the table row for one secret in a file.
 func findingRow(file string, f *secret.Finding) []string {

@@ -43,7 +43,7 @@ func Alignment(out *term.Output, r *align.Report) error {
 		{Name: "TYPE", Shorten: term.Start, Min: 22},
 		{Name: "OTHER POSSIBLE TYPES, OR WHAT TO RECORD", Shorten: term.End, Min: 12, Drop: 3},
 		{Name: "ENUM VALUES", Shorten: term.End, Min: 12, Drop: 2},
-		{Name: "COMPARED PAIRS", Right: true, Drop: 1},
+		{Name: "PAIRS OF MESSAGES", Right: true, Drop: 1},
 	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }
 
