@@ -228,7 +228,7 @@ func TestNoHandlerIsStartedElsewhere(t *testing.T) {
 		To: parseURL(t, "https://192.0.2.1"), Method: call, Protocol: "connect-stream", ClientStreams: true,
 		Reach: outbound.Policy{Live: true, AllowHosts: []string{"192.0.2.1"}},
 	}
-	if plan, err := oracle.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "unwire sends nothing without --allow-execute") {
+	if plan, err := oracle.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "without --allow-execute, unwire sends no request") {
 		t.Errorf("%v: %+v", err, plan)
 	}
 	res, err := oracle.Run(context.Background(), o)

@@ -13,7 +13,7 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
 	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue",
 	perhapsKey:     "key1 key2 keysbase64 seed",
-	randomKey:      "ak sk at rt sgn sessionname",
+	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
 	parameterOrKey: "key accesskey",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
