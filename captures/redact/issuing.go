@@ -4,31 +4,23 @@ import (
 	"net/url"
 	"strings"
 
+	"unwire/captures/redact/internal/names"
 	"unwire/captures/redact/internal/syntax"
 )
 
 // issuingWords are words in the path of a URL that say that the call issues secrets or takes them in exchange for others, so
 // that a value with a name as general as "key" or "result" in its bodies is a secret if it looks like one.
-var issuingWords = wordSet("login logon signin signon auth authn authorize authentication authenticate oauth oauth2 token tokens " +
+var issuingWords = names.SetOf("login logon signin signon auth authn authorize authentication authenticate oauth oauth2 token tokens " +
 	"secret secrets credential credentials apikey apikeys password passcode otp totp mfa 2fa sso passkey psk")
 
 // lastIssuingWords are those that say so only in the last segment of a path. Before it they name a resource.
-var lastIssuingWords = wordSet("session sessions ticket")
+var lastIssuingWords = names.SetOf("session sessions ticket")
 
 // keyWords precede "key" or "keys" in the path of a call that issues secrets.
-var keyWords = wordSet("api access list secret signing shared master hmac account license rotate regenerate derived encryption private")
+var keyWords = names.SetOf("api access list secret signing shared master hmac account license rotate regenerate derived encryption private")
 
 // countingWords are words with which a path is about the tokens of a language model.
-var countingWords = wordSet("count counter usage tokenize tokenizer detokenize estimate limits")
-
-// wordSet returns the set of the words in a list.
-func wordSet(list string) map[string]bool {
-	set := make(map[string]bool)
-	for word := range strings.FieldsSeq(list) {
-		set[word] = true
-	}
-	return set
-}
+var countingWords = names.SetOf("count counter usage tokenize tokenizer detokenize estimate limits")
 
 // finderFor returns the Finder for the bodies of a call to u.
 func (r *Redactor) finderFor(u string) *syntax.Finder {

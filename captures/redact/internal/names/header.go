@@ -6,37 +6,37 @@ import (
 )
 
 // headerNames are names of header fields with secrets whose words do not reveal it, from the documentation of vendors.
-var headerNames = setOf("token apikey api-key x-auth authentication x-authentication x-authorization jwt dpop signature x-amzn-oidc-data " +
+var headerNames = SetOf("token apikey api-key x-auth authentication x-authentication x-authorization jwt dpop signature x-amzn-oidc-data " +
 	"x-ms-client-principal x-wsse set-cookie2 authentication-info proxy-authentication-info session key " +
 	"cst scnt verif-hash x-modhash x-honeycomb-team x-ovh-consumer x-pull x-jfrog-art-api x-ha-access x-identity-header x-wp-nonce " +
 	"x-ig-www-claim x-2fa-approval accesslicensenumber x-verify ipn_hash ipn-hash")
 
 // headerWords are words that denote a secret at the end of a header field's name.
-var headerWords = setOf("token secret password passwd passcode passphrase pwd credential credentials jwt authorization assertion sid " +
+var headerWords = SetOf("token secret password passwd passcode passphrase pwd credential credentials jwt authorization assertion sid " +
 	"session sessionid sessiontoken accesskey apikey apitoken accesstoken hmac otp cookie signature sig bearer sas authkey appkey " +
 	"auth sign crumb csrf xsrf macaroon apikeys credentialstring")
 
 // anywhereWords are words that denote a secret wherever they are in the name of a header field, if it does not end in one
 // of aboutWords.
-var anywhereWords = setOf("signature hmac macaroon sig password secret")
+var anywhereWords = SetOf("signature hmac macaroon sig password secret")
 
 // proofWords are words that denote a secret in the name of a header field if its value looks random.
-var proofWords = setOf("captcha recaptcha hcaptcha turnstile proof attestation token apikey jwt credential credentials auth " +
+var proofWords = SetOf("captcha recaptcha hcaptcha turnstile proof attestation token apikey jwt credential credentials auth " +
 	"authentication authorization authcode passcode otp")
 
 // aboutWords end the names of header fields that describe a secret, such as when it expires.
-var aboutWords = setOf("timestamp time date expires expiry expiration expire age ttl type algorithm alg id ids name url uri count limit " +
+var aboutWords = SetOf("timestamp time date expires expiry expiration expire age ttl type algorithm alg id ids name url uri count limit " +
 	"remaining reset used length size mode method status scope scopes realm enabled required region agent input index headers format " +
 	"kind encoding hint policy flag level provider issuer audience source origin path domain email user username host version md5 keyid")
 
 // fixedEnds are words at the end of a header field's name that number or qualify a value: x-signature-v3.
-var fixedEnds = setOf("v1 v2 v3 v4 1 2 3 256 512 sha1 sha256 sha512 ed25519 primary secondary current previous")
+var fixedEnds = SetOf("v1 v2 v3 v4 1 2 3 256 512 sha1 sha256 sha512 ed25519 primary secondary current previous")
 
 // compactEnds are the ends of words that were written without hyphens, as in X-EntityToken.
 var compactEnds = []string{"token", "apikey", "secret", "secretkey", "accesskey", "authkey", "password", "passphrase", "signature"}
 
-// setOf returns the set of the words in a list.
-func setOf(list string) map[string]bool {
+// SetOf returns the set of the words in a list, which are separated by spaces.
+func SetOf(list string) map[string]bool {
 	set := make(map[string]bool)
 	for word := range strings.FieldsSeq(list) {
 		set[word] = true

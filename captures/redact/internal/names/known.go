@@ -151,7 +151,7 @@ func byEnding(name string) Kind {
 }
 
 // issuedNames are names of members in the bodies of calls that issue secrets. Elsewhere they denote other things.
-var issuedNames = setOf("value result return response data key keys code token session ticket encoded payload plaintext signature jwt")
+var issuedNames = SetOf("value result return response data key keys code token session ticket encoded payload plaintext signature jwt")
 
 // maxIssued is the greatest length of the value of such a name, in bytes; longer ones are documents or images.
 const maxIssued = 1 << 10

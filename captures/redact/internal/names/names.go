@@ -115,7 +115,7 @@ func isWord(value string) bool {
 
 // standIns are values of fields that denote secrets, in lower case, that state that there is none, or what to do with
 // it. They are not secrets.
-var standIns = setOf("null nil none true false undefined same-origin include omit")
+var standIns = SetOf("null nil none true false undefined same-origin include omit")
 
 // isStandIn reports whether a value is put in the place of a secret: a word such as "none", a variable, or the label
 // of a field in a form.

@@ -293,9 +293,9 @@ func isValueName(name []byte) bool {
 	return string(name) == "value" || bytes.HasSuffix(name, []byte("Value"))
 }
 
-// siblingKind classifies a member or attribute called "value" at index at by the names and types beside it, as in
-// {"name":"password","value":"x"} or <add key="password" value="x"/>, or in YAML. It also returns the first name that
-// denotes a secret.
+// siblingKind classifies a member or attribute called "value", which begins at b[at]. The names and types beside it
+// decide, as in {"name":"password","value":"x"}, <add key="password" value="x"/>, or YAML. siblingKind also returns the
+// first of them that denotes a secret.
 func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 	window := b[max(0, at-lookBack):at]
 	if i := bytes.LastIndexAny(window, "{}<"); i >= 0 {
