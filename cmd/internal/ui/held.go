@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -199,7 +200,7 @@ func withDraft(ctx context.Context, q *request, do func(*file, *draft) (any, err
 	defer h.mu.Unlock()
 	at := slices.IndexFunc(h.frames, func(f intercept.Frame) bool { return f.ID == id })
 	if at < 0 {
-		return nil, notFound("unwire no longer holds the frame %d", id)
+		return nil, &failure{http.StatusGone, fmt.Sprintf("unwire no longer holds the frame %d", id)}
 	}
 
 	// The draft is made when the user looks at the frame first.
@@ -244,13 +245,14 @@ func (d *draft) outline() *outline.Outline {
 }
 
 // answerHeldRows implements the endpoint held/rows. It returns a range of the rows of a held frame's
-// tree, with the user's edits.
+// tree, with the user's edits. A frame that was released while the page asked for its rows has none: the page closes the
+// panel as soon as the endpoint held says so.
 func answerHeldRows(ctx context.Context, q *request) (any, error) {
 	from, to, err := q.window(maxRowsSent)
 	if err != nil {
 		return nil, err
 	}
-	return withDraft(ctx, q, func(_ *file, d *draft) (any, error) {
+	answer, err := withDraft(ctx, q, func(_ *file, d *draft) (any, error) {
 		list := []*rowLine{}
 		for i := min(from, len(d.rows.Rows)); i < min(to, len(d.rows.Rows)); i++ {
 			list = append(list, rowOf(d.rows, int32(i)))
@@ -261,6 +263,10 @@ func answerHeldRows(ctx context.Context, q *request) (any, error) {
 		}
 		return map[string]any{"v": 1, "total": len(d.rows.Rows), "rows": list, "edits": edits, "len": len(d.data)}, nil
 	})
+	if f, ok := errors.AsType[*failure](err); ok && f.status == http.StatusGone {
+		return map[string]any{"v": 1, "total": 0, "rows": []*rowLine{}, "edits": []string{}, "len": 0}, nil
+	}
+	return answer, err
 }
 
 // editHeld implements the endpoint held/edit. It changes a field of a draft, or discards its edits. It

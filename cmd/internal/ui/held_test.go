@@ -250,7 +250,13 @@ func TestHeldIsBounded(t *testing.T) {
 		}
 	}
 	resp, text := ask(t, base, "POST", "/api/held/edit?id=1", func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"edit":"1=x"}`)) })
-	if resp.StatusCode != http.StatusNotFound || !strings.Contains(text, "no longer holds the frame 1") {
+	if resp.StatusCode != http.StatusGone || !strings.Contains(text, "no longer holds the frame 1") {
+		t.Errorf("%d %s", resp.StatusCode, text)
+	}
+
+	// The page asks for rows while the frame is released; that is no error.
+	resp, text = ask(t, base, "GET", "/api/held/rows?id=1&from=0&to=10", nil)
+	if resp.StatusCode != http.StatusOK || !strings.Contains(text, `"rows":[]`) {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 }
