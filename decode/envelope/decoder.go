@@ -316,7 +316,7 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 			continue
 		}
 		k := int(min(PrefixLen+n-int64(len(d.buf)), int64(len(p))))
-		d.buf, p = append(d.buf, p[:k]...), p[k:]
+		d.buf, p = collect(d.buf, p[:k], PrefixLen+n), p[k:]
 		if int64(len(d.buf)) == PrefixLen+n {
 			frames = append(frames, d.frame(d.buf))
 			d.buf = nil

@@ -9,15 +9,26 @@ func (d *Decoder) gather(p []byte) ([]Frame, error) {
 		return nil, nil
 	}
 	if int64(len(d.buf))+int64(len(p)) <= d.o.MaxFrame {
-		d.buf = append(d.buf, p...)
+		d.buf = collect(d.buf, p, d.o.MaxFrame)
 		return nil, nil
 	}
 	total := len(d.buf) + len(p)
-	d.buf = append(d.buf, p[:d.o.MaxFrame-int64(len(d.buf))]...)
+	d.buf = collect(d.buf, p[:d.o.MaxFrame-int64(len(d.buf))], d.o.MaxFrame)
 	err := fmt.Errorf("the body is %w of %d bytes", ErrTooLarge, d.o.MaxFrame)
 	d.large = &Frame{Len: total, Raw: d.buf, Data: d.buf, Err: err}
 	d.buf = nil
 	return nil, err
+}
+
+// collect appends p to buf, which may get up to most bytes in later calls. It doubles the memory when it is full, because
+// append moves a large slice so often that most of the time for a body of some megabytes would be spent with that.
+func collect(buf, p []byte, most int64) []byte {
+	if need := len(buf) + len(p); len(buf) > 0 && need > cap(buf) {
+		larger := make([]byte, len(buf), max(need, int(min(2*int64(need), most))))
+		copy(larger, buf)
+		buf = larger
+	}
+	return append(buf, p...)
 }
 
 // unary returns the frames of a complete unary body. Some clients put an envelope around it. That is

@@ -147,7 +147,8 @@ type Unpacker struct {
 type cachedPayload struct {
 	// stored is the payload in compressed form; empty if nothing is cached.
 	stored []byte
-	// data is the payload in decompressed form.
+	// data is the payload in decompressed form; nil until the payload is read a second time, because most payloads are
+	// read once only, and a copy of a large one is expensive.
 	data []byte
 }
 
@@ -185,7 +186,8 @@ func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
 	u.mu.Lock()
 	last := u.last
 	u.mu.Unlock()
-	if len(last.stored) > 0 && bytes.Equal(stored, last.stored) {
+	again := len(last.stored) > 0 && bytes.Equal(stored, last.stored)
+	if again && last.data != nil {
 		return bytes.Clone(last.data), nil
 	}
 	data, err := u.dec.DecodeAll(stored, make([]byte, 0, size))
@@ -195,6 +197,9 @@ func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.inflated++
-	u.last = cachedPayload{stored, bytes.Clone(data)}
+	u.last = cachedPayload{stored: stored}
+	if again {
+		u.last.data = bytes.Clone(data)
+	}
 	return data, nil
 }
