@@ -25,7 +25,7 @@ const maxCuts = 100
 func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) (f *field.Field, fields *undecoded) {
 	var e *wire.Error
 	n := t.Node(c)
-	if !errors.As(n.Err, &e) || e.Reason != wire.LengthRange || v.cuts >= maxCuts {
+	if !errors.As(t.Fault(n), &e) || e.Reason != wire.LengthRange || v.cuts >= maxCuts {
 		return nil, nil
 	}
 	data := t.Payload(c)

@@ -406,14 +406,14 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 		return &s.scratch
 	}
 	// The caller keeps the tree. A large one gets the memory of the scratch tree, of a small one the nodes are copied.
-	nodes := s.scratch.Nodes
+	nodes, faults := s.scratch.Nodes, s.scratch.Faults
 	s.nodes += len(nodes)
 	if len(nodes) > keptNodes {
 		s.scratch = wire.Tree{}
 	} else {
 		nodes = s.copyNodes(nodes)
 	}
-	return &wire.Tree{Data: data, Nodes: nodes}
+	return &wire.Tree{Data: data, Nodes: nodes, Faults: faults}
 }
 
 // copyNodes copies nodes to memory that is not reused. Small trees share a slab, whose size grows with the

@@ -140,8 +140,8 @@ func (u *undecoded) head(c int32, held protoreflect.MessageDescriptor) decodedHe
 		N: n.Number, Wire: n.Type.String(), Off: u.v.base + n.Off, Len: n.End - n.Off, Val: u.v.base + n.Val,
 		P: 1, Alternatives: []field.Alternative{},
 	}
-	if n.Err != nil {
-		f.Error = wire.ErrorText(n.Err, u.v.base)
+	if !n.Sound() {
+		f.Error = wire.ErrorText(u.t.Fault(n), u.v.base)
 	}
 	h := decodedHead{Field: f}
 	sub := u.v.decodeField(f, u.t, u.r, c, u.md, held)

@@ -65,7 +65,7 @@ func (c *comparison) truncated(t *wire.Tree, i int32) *node {
 // bytes.
 func truncatedHead(t *wire.Tree, i int32) (number, length uint64, head int, ok bool) {
 	var e *wire.Error
-	if !errors.As(t.Nodes[i].Err, &e) || e.Reason != wire.LengthRange {
+	if !errors.As(t.Fault(t.Node(i)), &e) || e.Reason != wire.LengthRange {
 		return 0, 0, 0, false
 	}
 	data := t.Payload(i)

@@ -104,7 +104,7 @@ func (c *comparison) fromTree(s *shape.Shape, t *wire.Tree) *node {
 // s knows its kind.
 func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) *node {
 	f := &t.Nodes[i]
-	if f.Err != nil && f.Type == wire.Garbage {
+	if f.Type == wire.Garbage {
 		if n := c.truncated(t, i); n != nil {
 			return n
 		}

@@ -236,7 +236,7 @@ func (r *Reader) mismatch(i int32, g *Reading, c Choice) string {
 		// The payload was not parsed as a message, so parse it again for the reason.
 		inner := wire.Parse(data, wire.Options{})
 		for k := range inner.Nodes {
-			if bad, ok := errors.AsType[*wire.Error](inner.Nodes[k].Err); ok && inner.Nodes[k].Type != wire.Len {
+			if bad, ok := errors.AsType[*wire.Error](inner.Fault(&inner.Nodes[k])); ok && inner.Nodes[k].Type != wire.Len {
 				bad.Off += n.Val
 				return bad.Error()
 			}

@@ -73,8 +73,8 @@ func (e *Evidence) Add(root string, data []byte) error {
 // Errors: t is not a protobuf message; then the error has the offset of the violation. Too many root types.
 func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	for i := range t.Nodes {
-		if err := t.Nodes[i].Err; err != nil && t.Nodes[i].Type != wire.Len {
-			return fmt.Errorf("not a protobuf message of type %s: %w", root, err)
+		if n := &t.Nodes[i]; !n.Sound() && n.Type != wire.Len {
+			return fmt.Errorf("not a protobuf message of type %s: %w", root, t.Fault(n))
 		}
 	}
 

@@ -119,7 +119,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		weight = f.sampler.weight(e.scratch.sample)
 	}
 	l.addPayload(p, n.First != wire.None, weight, e.scratch.samplingLevel)
-	if l.only != nil && (n.Err != nil || len(path) > MaxDepth-maxRemembered/2) {
+	if l.only != nil && (!n.Sound() || len(path) > MaxDepth-maxRemembered/2) {
 		// What is inferred depends on the depth as well.
 		l.complete()
 		l.only = nil
@@ -127,7 +127,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	if l.NotMessage {
 		return
 	}
-	if n.First == wire.None && len(p) > 0 && n.Err == nil {
+	if n.First == wire.None && len(p) > 0 && n.Sound() {
 		l.NotMessage = true
 		e.count -= f.Child.markDropped()
 		f.Child = nil

@@ -38,7 +38,7 @@ func (r *Reader) findLone(i int32, depth int) {
 	// Malformed fields are no evidence, and those with a violation are judged by more than their value.
 	for c := nodes[i].First; c != wire.None; c = nodes[c].Next {
 		n := &nodes[c]
-		if n.Number == 0 || n.Number > maxLoneNumber || twice&(1<<n.Number) != 0 || n.Err != nil || n.Type == wire.Garbage {
+		if n.Number == 0 || n.Number > maxLoneNumber || twice&(1<<n.Number) != 0 || !n.Sound() || n.Type == wire.Garbage {
 			continue
 		}
 		r.lone |= 1 << c

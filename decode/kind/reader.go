@@ -171,7 +171,7 @@ func (r *Reader) rootField() *Field {
 	f.Seen, f.Occurs, f.Most, f.Len, f.Child = 1, 1, 1, r.memory.newPayloads(), r.own
 	whole := r.t.Nodes[0].First != wire.None
 	for c := range r.t.Children(0) {
-		if n := r.t.Node(c); n.Type == wire.Garbage || n.Err != nil && n.Type != wire.Len {
+		if n := r.t.Node(c); n.Type == wire.Garbage || !n.Sound() && n.Type != wire.Len {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
@@ -269,7 +269,7 @@ func (r *Reader) Types(i int32) []Reading { return r.possible(i, false) }
 
 // Best returns the kind, type and probability of node i's most probable type. It is faster than Readings.
 func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
-	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Err == nil {
+	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Sound() {
 		best := &f.judged.list[0]
 		return best.Kind, best.Type, best.P
 	}
@@ -294,7 +294,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	all := r.judge(f, why)
 	if r.pooled == nil && f.hasOneWireType() {
 		f.judged.settled = !f.dropped
-		if n.Err == nil {
+		if n.Sound() {
 			// Refuted readings are not in the list.
 			return all
 		}
@@ -302,7 +302,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 
 	// The fallbacks: occurrences of the same wire type, readings that the bytes allow, and finally the node
 	// alone.
-	if r.pooled == nil && n.Err == nil {
+	if r.pooled == nil && n.Sound() {
 		if out := r.typesForWireType(f, i, why); len(out) > 0 {
 			return out
 		}

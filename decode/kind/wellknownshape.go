@@ -71,7 +71,7 @@ func (r *Reader) shape(i int32) Remark {
 	for c := range r.t.Children(i) {
 		n := r.t.Node(c)
 		switch {
-		case n.Type == wire.Garbage || n.Err != nil:
+		case n.Type == wire.Garbage || !n.Sound():
 			return Remark{}
 		case n.Number == 1:
 			one = c

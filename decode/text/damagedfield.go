@@ -15,11 +15,11 @@ import (
 // the tag and the available bytes are printed. md is the enclosing message's type or nil.
 func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
-	p.w.WriteString("# " + printable(wire.ErrorText(n.Err, p.base)) + "\n")
+	p.w.WriteString("# " + printable(wire.ErrorText(p.t.Fault(n), p.base)) + "\n")
 	data := p.t.Payload(c)
 	var e *wire.Error
 	tag, size := wire.ConsumeVarint(data)
-	if number := tag >> 3; !errors.As(n.Err, &e) || size <= 0 || number == 0 || number > maxDeclared || !e.AfterTag() {
+	if number := tag >> 3; !errors.As(p.t.Fault(n), &e) || size <= 0 || number == 0 || number > maxDeclared || !e.AfterTag() {
 		p.hex(data, depth)
 		return
 	}
@@ -112,7 +112,7 @@ const leastWords = 4
 // almostMessage prints payload data of node c if it is a message apart from its missing end, and otherwise returns
 // false. Most of it must be complete fields, and one of them must contain text.
 func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) bool {
-	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || !maybeTruncated(data) {
+	if chosen, _ := p.r.Chosen(c); chosen || !n.Sound() || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || !maybeTruncated(data) {
 		return false
 	}
 
@@ -123,7 +123,7 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	for i := range s.t.Nodes[1:] {
 		f := s.t.Node(int32(i + 1))
 		switch {
-		case f.Err != nil && (f.Type != wire.Garbage || f.Parent != 0 || !wire.IsTruncated(f.Err)):
+		case !f.Sound() && (f.Type != wire.Garbage || f.Parent != 0 || !wire.IsTruncated(s.t.Fault(f))):
 			return false
 		case f.Type == wire.Garbage:
 			continue

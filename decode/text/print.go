@@ -343,7 +343,7 @@ func (p *printer) long(extra int) {
 // group prints the group in node c. If its end tag is missing, it is printed as a tag followed by its fields. fd is
 // its declaration or nil.
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
-	if wire.IsOpen(n) {
+	if p.t.IsOpen(n) {
 		p.w.WriteString("SGROUP")
 		p.remark(c, fd, p.best(c))
 		p.fields(c, messageOf(fd), depth)

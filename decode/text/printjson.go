@@ -231,8 +231,8 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		// A tag that is longer than necessary is noted, since a canonical encoder would shorten it.
 		f.LongTag = n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
-	if n.Err != nil {
-		f.Error = wire.ErrorText(n.Err, p.base)
+	if !n.Sound() {
+		f.Error = wire.ErrorText(p.t.Fault(n), p.base)
 	}
 	is, value := p.setReading(&f, c, fd)
 
@@ -323,7 +323,7 @@ func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) f
 	case wire.I32, wire.I64:
 		return field.Exact{Kind: wire.KindFixed64, Type: typ, Bits: p.t.Uint(c)}
 	case wire.StartGroup:
-		if f.Open = wire.IsOpen(n); !f.Open {
+		if f.Open = p.t.IsOpen(n); !f.Open {
 			f.LongEnd = n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup))
 		}
 		return field.Exact{}

@@ -85,9 +85,9 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, best reading)
 			add("! the bytes contradict this type")
 		}
 	}
-	if n.Err != nil {
+	if !n.Sound() {
 		p.offsets++
-		add("! " + printable(wire.ErrorText(n.Err, p.base)))
+		add("! " + printable(wire.ErrorText(p.t.Fault(n), p.base)))
 	}
 	if p.plain {
 		p.w.WriteByte('\n')

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// ErrDepth and errNodes are values of Node.Err in a Len node whose payload was not parsed because the tree reached
+// ErrDepth and errNodes are values of Tree.Fault for a Len node whose payload was not parsed because the tree reached
 // Options.MaxDepth or Options.MaxNodes.
 var (
 	ErrDepth = errors.New("the payload is not decoded, because messages are nested too deeply")
@@ -152,7 +152,7 @@ func ErrorText(err error, base int) string {
 // except the last, and that one only by truncation.
 func (t *Tree) OnlyTruncated() bool {
 	for c := range t.Children(0) {
-		if n := t.Node(c); n.Err != nil && (n.End < len(t.Data) || !IsTruncated(n.Err)) {
+		if n := t.Node(c); !n.Sound() && (n.End < len(t.Data) || !IsTruncated(t.Fault(n))) {
 			return false
 		}
 	}

@@ -26,7 +26,7 @@ func ExampleParse_garbage() {
 	tree := wire.Parse([]byte{0x08, 0x05, 0x12, 0x7f, 'h', 'i'}, wire.Options{})
 	for i := range tree.Children(0) {
 		n := tree.Node(i)
-		fmt.Println(n.Type, n.Err)
+		fmt.Println(n.Type, tree.Fault(n))
 	}
 	// Output:
 	// varint <nil>

@@ -44,7 +44,7 @@ func (t *Tree) Reset(data []byte, o Options) {
 	// The root has no tag: all of data is its value.
 	p.addNode(Node{Type: Message, End: len(data), Parent: None, First: None, Next: None})
 	p.fields(0, len(data), 0, 0, noGroup, false)
-	t.Data, t.Nodes = data, p.nodes
+	t.Data, t.Nodes, t.Faults = data, p.nodes, p.faults
 }
 
 // A parser builds the nodes of one tree. Its methods append to nodes, so pointers into that slice are
@@ -55,6 +55,8 @@ type parser struct {
 
 	// nodes are the nodes of the tree built so far.
 	nodes []Node
+	// faults are the errors of the nodes; see Node.fault.
+	faults []error
 
 	// maxDepth and maxNodes are the limits of Options, with defaults applied.
 	maxDepth, maxNodes int
@@ -180,15 +182,11 @@ func isShortLen(data []byte, pos, end int) bool {
 	return pos < end && data[pos] < 0x80 && int(data[pos]) <= end-pos-1
 }
 
-// set sets the properties of n, a field without children; the parameters have the names of Node's fields. It writes
-// Err only if that is not nil already, since the write of a pointer costs a write barrier.
+// set sets the properties of n, a field without children; the parameters have the names of Node's fields.
 func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type, overlong bool) {
 	n.Number, n.Off, n.TagEnd, n.Val, n.End = number, off, tag, val, end
 	n.Parent, n.First, n.Next = parent, None, None
-	n.Type, n.Overlong = typ, overlong
-	if n.Err != nil {
-		n.Err = nil
-	}
+	n.Type, n.Overlong, n.fault = typ, overlong, 0
 }
 
 // value parses the length and the value of a field whose tag ends at pos. overlong reports whether the tag
@@ -290,8 +288,8 @@ func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, pr
 // checkNumber records an error in node i if its field number is outside protobuf's range and the node has no other
 // error.
 func (p *parser) checkNumber(i int32, number uint64, off, end int) {
-	if number-1 >= maxNumber && p.nodes[i].Err == nil {
-		p.nodes[i].Err = &Error{Reason: numberRange, Off: off, Number: number, Found: number, Left: end - off}
+	if number-1 >= maxNumber && p.nodes[i].Sound() {
+		p.nodes[i].fault = p.addFault(&Error{Reason: numberRange, Off: off, Number: number, Found: number, Left: end - off})
 	}
 }
 
@@ -315,7 +313,7 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 		return
 	}
 	if depth > p.maxDepth {
-		p.nodes[i].Err = ErrDepth
+		p.nodes[i].fault = overNested
 		return
 	}
 	mark := len(p.nodes)
@@ -326,7 +324,7 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 	p.nodes[i].First = None
 	if p.full {
 		p.full = false
-		p.nodes[i].Err = errNodes
+		p.nodes[i].fault = overfull
 	}
 }
 
@@ -341,7 +339,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 			return off, false
 		}
 		n.Type, n.TagEnd, n.Val, n.End, n.Overlong = Garbage, off, off, end, false
-		n.Err = &Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off}
+		n.fault = p.addFault(&Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off})
 		n.Number = 0
 		return end, true
 	}
@@ -350,7 +348,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 	n = &p.nodes[i]
 	n.End = next
 	if !closed && !strict {
-		n.Err = &Error{Reason: groupOpen, Off: off, Number: number, Left: end - off}
+		n.fault = p.addFault(&Error{Reason: groupOpen, Off: off, Number: number, Left: end - off})
 	}
 	return next, ok
 }
@@ -373,7 +371,13 @@ func (p *parser) malformedEnd(bad Reason, at, end int) int {
 
 // garbage adds a Garbage node for the bytes [off,end), which cannot be decoded.
 func (p *parser) garbage(off, end int, parent int32, err error) int32 {
-	return p.addNode(Node{Type: Garbage, Off: off, TagEnd: off, Val: off, End: end, Parent: parent, First: None, Next: None, Err: err})
+	return p.addNode(Node{Type: Garbage, Off: off, TagEnd: off, Val: off, End: end, Parent: parent, First: None, Next: None, fault: p.addFault(err)})
+}
+
+// addFault adds an error of a node, and returns what the node's fault has to be.
+func (p *parser) addFault(err error) int32 {
+	p.faults = append(p.faults, err)
+	return int32(len(p.faults))
 }
 
 // link makes node i the next sibling of prev, or the first child of parent if prev is None.

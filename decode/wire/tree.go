@@ -46,7 +46,7 @@ func (t *Tree) Payload(i int32) []byte {
 // it returns their end.
 func (t *Tree) EndTag(i int32) int {
 	n := &t.Nodes[i]
-	if n.Type != StartGroup || IsOpen(n) {
+	if n.Type != StartGroup || t.IsOpen(n) {
 		return n.End
 	}
 	// An end tag has the size of its start tag, unless a varint is overlong. Then it begins behind the last
@@ -61,10 +61,27 @@ func (t *Tree) EndTag(i int32) int {
 	return end
 }
 
-// IsOpen reports whether n is a group whose end tag is missing.
-func IsOpen(n *Node) bool {
-	e, ok := n.Err.(*Error)
-	return ok && n.Type == StartGroup && e.Reason == groupOpen
+// IsOpen reports whether node n of t is a group whose end tag is missing.
+func (t *Tree) IsOpen(n *Node) bool {
+	if n.Type != StartGroup || n.Sound() {
+		return false
+	}
+	e, ok := t.Fault(n).(*Error)
+	return ok && e.Reason == groupOpen
+}
+
+// Fault returns the error of node n of t. It is why a Garbage node is garbage. In other nodes it is a violation of the
+// encoding, or the limit because of which the payload was not parsed. It is nil for a sound field.
+func (t *Tree) Fault(n *Node) error {
+	switch n.fault {
+	case 0:
+		return nil
+	case overNested:
+		return ErrDepth
+	case overfull:
+		return errNodes
+	}
+	return t.Faults[n.fault-1]
 }
 
 // Uint returns the number in node i: the value of a varint or a fixed value, or the length in bytes of a Len
@@ -96,8 +113,8 @@ func (t *Tree) depth(i int32) int {
 // because of a limit count as errors.
 func (t *Tree) Err() error {
 	for i := range t.Nodes {
-		if t.Nodes[i].Err != nil {
-			return t.Nodes[i].Err
+		if n := &t.Nodes[i]; !n.Sound() {
+			return t.Fault(n)
 		}
 	}
 	return nil

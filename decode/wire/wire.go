@@ -104,10 +104,21 @@ type Node struct {
 	// Overlong reports that a varint of the tag, length, value or end tag has more bytes than necessary.
 	Overlong bool
 
-	// Err is why a Garbage node is garbage. In other nodes it is a violation of the encoding, or the limit
-	// because of which the payload was not parsed. It is nil for a sound field.
-	Err error
+	// fault says which error of the tree is that of this node: 0 for none, overNested or overfull, or else the number of
+	// the error in Tree.Faults, from 1 on. An error here would make each node larger, and the garbage collector read all
+	// nodes for pointers.
+	fault int32
 }
+
+// Sound reports whether the field has no error (see Tree.Fault).
+func (n *Node) Sound() bool { return n.fault == 0 }
+
+const (
+	// overNested is Node.fault of a payload that was not parsed because of ErrDepth.
+	overNested = -1
+	// overfull is Node.fault of a payload that was not parsed because of errNodes.
+	overfull = -2
+)
 
 // A Tree is a parsed protobuf message, without a schema.
 type Tree struct {
@@ -116,6 +127,9 @@ type Tree struct {
 
 	// Nodes has the root at index 0, then all other nodes in the order of their first bytes.
 	Nodes []Node
+
+	// Faults are the errors of nodes. A copy of the nodes needs them, too: Reset does not change them.
+	Faults []error
 }
 
 // Options bounds a parse. The zero value is the default.

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +50,8 @@ func outline(t *Tree) string {
 			} else if n.Type == Varint || n.Type == I32 || n.Type == I64 {
 				fmt.Fprintf(&b, "=%d", t.Uint(c))
 			}
-			if n.Err != nil {
-				fmt.Fprintf(&b, "!%s", n.Err)
+			if !n.Sound() {
+				fmt.Fprintf(&b, "!%s", t.Fault(n))
 			}
 		}
 	}
@@ -124,7 +126,7 @@ func checkCoverage(t interface {
 	}
 	for i := range tree.Nodes {
 		n := &tree.Nodes[i]
-		if n.Off > n.TagEnd || n.TagEnd > n.Val || n.Val > n.End || n.Type == Garbage && n.Err == nil {
+		if n.Off > n.TagEnd || n.TagEnd > n.Val || n.Val > n.End || n.Type == Garbage && n.Sound() {
 			t.Fatalf("node %d: %+v", i, *n)
 		}
 		if i > 0 {
@@ -156,7 +158,7 @@ func TestSkipField(t *testing.T) {
 		tree := Parse(b, Options{})
 		want := 0
 		if len(tree.Nodes) > 1 {
-			if n := tree.Node(1); n.Err == nil && n.Type != StartGroup && n.Type != Garbage {
+			if n := tree.Node(1); n.Sound() && n.Type != StartGroup && n.Type != Garbage {
 				want = n.End
 			}
 		}
@@ -227,7 +229,7 @@ func TestDepthLimit(t *testing.T) {
 	if d := tree.depth(last); d != 5 {
 		t.Errorf("the deepest node is %d below the root, want 5", d)
 	}
-	if !errors.Is(tree.Err(), ErrDepth) || !errors.Is(tree.Node(last).Err, ErrDepth) {
+	if !errors.Is(tree.Err(), ErrDepth) || !errors.Is(tree.Fault(tree.Node(last)), ErrDepth) {
 		t.Errorf("Err = %v", tree.Err())
 	}
 }
@@ -257,4 +259,29 @@ func TestVarintWidth(t *testing.T) {
 			t.Fatalf("%d in %d bytes: %x reads as %d in %d", v, w, b, got, n)
 		}
 	})
+}
+
+// TestFaultsOutliveReset: a copy of the nodes and faults of a tree stays valid when the tree is used for another message.
+func TestFaultsOutliveReset(t *testing.T) {
+	var tree Tree
+	tree.Reset([]byte{0x12, 0x7f, 'h'}, Options{})
+	kept := Tree{Data: tree.Data, Nodes: slices.Clone(tree.Nodes), Faults: tree.Faults}
+	want := kept.Err().Error()
+	tree.Reset([]byte{0x0f}, Options{})
+	if got := kept.Err().Error(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestNodesHaveNoPointers: the garbage collector does not read the nodes of a large message.
+func TestNodesHaveNoPointers(t *testing.T) {
+	typ := reflect.TypeFor[Node]()
+	if typ.Size() > 64 {
+		t.Errorf("a node has %d bytes", typ.Size())
+	}
+	for i := range typ.NumField() {
+		if k := typ.Field(i).Type.Kind(); k > reflect.Uint64 {
+			t.Errorf("%s is a %s", typ.Field(i).Name, k)
+		}
+	}
 }

@@ -39,7 +39,7 @@ func (k *Checker) checkAny(t *wire.Tree, at int32, m *messageInfo) (more int64, 
 	size := int64(len(t.Payload(value)))
 	if !t.IsMessage(value) {
 		// The payload was not parsed because of a limit, which is no contradiction.
-		if t.Nodes[value].Err != nil {
+		if !t.Nodes[value].Sound() {
 			return 0, true
 		}
 		k.contradict(m, m.fields[2], "the payload does not parse as "+string(md.FullName()))

@@ -63,7 +63,7 @@ func (k *Checker) checkFields(t *wire.Tree, at int32, m *messageInfo) checkedFie
 		// The parser marks bytes that are no field, and continues behind them.
 		if n.Type == wire.Garbage || n.Number > maxFieldNumber || n.Number == 0 {
 			r.ok = false
-			recordFinding(k.contradicted, findingKey{m.name, 0, "", "malformed: " + malformed(n.Err)}, k)
+			recordFinding(k.contradicted, findingKey{m.name, 0, "", "malformed: " + malformed(t.Fault(n))}, k)
 			continue
 		}
 		f := m.fields[int32(n.Number)]
@@ -130,7 +130,7 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 		}
 		if !t.IsMessage(c) {
 			// Otherwise it was not parsed because of a limit, which is no contradiction.
-			if n.Err == nil {
+			if n.Sound() {
 				k.contradict(m, f, "the payload does not parse as a message")
 			}
 			ok = false

@@ -252,7 +252,7 @@ func isMessage(s Sample) bool {
 		return false
 	}
 	for c := range s.Tree.Children(s.Node) {
-		if n := &s.Tree.Nodes[c]; n.Type == wire.Garbage || n.Number == 0 || n.Number > maxFieldNumber || n.Type == wire.StartGroup && n.Err != nil {
+		if n := &s.Tree.Nodes[c]; n.Type == wire.Garbage || n.Number == 0 || n.Number > maxFieldNumber || n.Type == wire.StartGroup && !n.Sound() {
 			return false
 		}
 	}

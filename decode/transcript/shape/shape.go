@@ -129,7 +129,7 @@ func (s *Shape) Add(t *wire.Tree) {
 			p.empty++
 			continue
 		}
-		if n.Err != nil {
+		if !n.Sound() {
 			// The nesting was too deep to parse it: no evidence for either reading.
 			continue
 		}
