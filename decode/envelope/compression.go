@@ -58,7 +58,8 @@ func Sniff(p []byte) string {
 //
 // Limits: the result has at most limit bytes; 0 means 64 MiB.
 //
-// Errors: the bytes before the error are returned with it. ErrInflated is wrapped if limit was reached.
+// Errors: the bytes before the error are returned with it. ErrInflated is wrapped if limit was reached; then at most the
+// first 4 MiB are returned.
 func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	// Most payloads need no decoders.
 	if encoding == "" {
@@ -112,77 +113,75 @@ func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]by
 	return p, nil
 }
 
-// probeInflated is the number of bytes to which a frame is decompressed at first. Only for a larger frame is the
+// probeInflated is the number of bytes to which a payload is decompressed at first. Only for a larger one is the
 // size measured before memory is allocated for the rest.
 const probeInflated = 4 << 20
 
-// frame is decompress for one of the many frames of a body. If a frame exceeds limit, only its first
-// 64 KiB are kept, and memory use never exceeds limit.
+// frame is decompress for one of the many frames of a body. Of a frame that exceeds limit, only the first 64 KiB are
+// kept.
 func (r *decompressors) frame(encoding string, p []byte, limit int64) ([]byte, error) {
-	data, err := r.decompress(encoding, p, min(limit, probeInflated))
-	if !errors.Is(err, ErrInflated) {
-		return data, err
+	data, err := r.decompress(encoding, p, limit)
+	if errors.Is(err, ErrInflated) {
+		data = bytes.Clone(data[:min(len(data), keptOfTooLarge)])
 	}
-	// The frame is large. Decompress it without keeping the bytes first, so that a decompression bomb never
-	// occupies memory.
-	if limit > probeInflated {
-		if err = r.measure(encoding, p, limit); err == nil {
-			return r.decompress(encoding, p, limit)
-		}
-	}
-	return bytes.Clone(data[:min(len(data), keptOfTooLarge)]), err
+	return data, err
 }
 
-// measure decompresses p, discards the result, and returns ErrInflated if it has more than limit bytes. It ignores
-// other errors, because the decompression that follows reports them.
-func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
-	name := normalEncoding(encoding)
+// inflate undoes one compression of p, whose name is name. The result has at most limit bytes. A large payload is
+// decompressed twice, first without keeping the bytes: so a decompression bomb never occupies memory, and memory that
+// grows with the result would cost more time than the decompression.
+func (r *decompressors) inflate(name string, p []byte, limit int64) ([]byte, error) {
 	if !Known(name) {
-		// For a list of encodings, the decompression itself enforces the limit.
-		return nil
+		return nil, unknownError(name)
 	}
+	// 3 is a typical compression ratio of RPC messages.
+	out, err := r.read(name, p, min(limit, probeInflated), int64(len(p))*3)
+	if !errors.Is(err, ErrInflated) {
+		return out, err
+	}
+	size := limit + 1
+	if limit > probeInflated {
+		size = r.measure(name, p, limit)
+	}
+	if size > limit {
+		return out, pastLimit(name, len(p), limit)
+	}
+	return r.read(name, p, limit, size)
+}
+
+// measure returns the decompressed size of p, or limit + 1 if it has more than limit bytes. It ignores errors, because
+// the decompression that follows reports them.
+func (r *decompressors) measure(name string, p []byte, limit int64) int64 {
 	in, err := r.open(name, p)
 	if err != nil {
-		return nil
+		return 0
 	}
-	if n, _ := io.CopyN(io.Discard, in, limit+1); n > limit {
-		return pastLimit(name, len(p), limit)
+	n, _ := io.CopyN(io.Discard, in, limit+1)
+	return n
+}
+
+// read decompresses p to at most limit bytes. It reserves memory for expected bytes.
+func (r *decompressors) read(name string, p []byte, limit, expected int64) ([]byte, error) {
+	in, err := r.open(name, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, endIsUnexpected(err))
 	}
-	return nil
+	var out bytes.Buffer
+	out.Grow(int(min(expected, limit)) + bytes.MinRead)
+	n, err := out.ReadFrom(io.LimitReader(in, limit+1))
+	if n > limit {
+		return out.Bytes()[:limit:limit], pastLimit(name, len(p), limit)
+	}
+	if err != nil {
+		return out.Bytes(), fmt.Errorf("%s: decompression failed after %d bytes: %w", name, n, endIsUnexpected(err))
+	}
+	return out.Bytes(), nil
 }
 
 // pastLimit returns the error for a payload that exceeds the limit. It includes the ratio, because a high one
 // suggests a decompression bomb.
 func pastLimit(name string, compressed int, limit int64) error {
 	return fmt.Errorf("%s with %d compressed bytes: %w of %d bytes (%d times as many)", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
-}
-
-// inflate undoes one compression of p, whose name is name. The result has at most limit bytes.
-func (r *decompressors) inflate(name string, p []byte, limit int64) ([]byte, error) {
-	if !Known(name) {
-		return nil, unknownError(name)
-	}
-	in, err := r.open(name, p)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, endIsUnexpected(err))
-	}
-	return readLimited(name, in, len(p), limit)
-}
-
-// readLimited reads up to limit bytes of r. compressed is the size of the input, which helps to guess the size
-// of the output.
-func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte, error) {
-	var out bytes.Buffer
-	// 3 is a typical compression ratio of RPC messages.
-	out.Grow(int(min(int64(compressed)*3+bytes.MinRead, limit+bytes.MinRead)))
-	n, err := out.ReadFrom(io.LimitReader(r, limit+1))
-	if n > limit {
-		return out.Bytes()[:limit:limit], pastLimit(name, compressed, limit)
-	}
-	if err != nil {
-		return out.Bytes(), fmt.Errorf("%s: decompression failed after %d bytes: %w", name, n, endIsUnexpected(err))
-	}
-	return out.Bytes(), nil
 }
 
 // NewWriter returns a writer that compresses with one of the encodings of Decompress except identity. The caller
