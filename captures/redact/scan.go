@@ -102,6 +102,15 @@ func (s *scanner) finish() {
 	s.buf, s.pos = s.buf[:0], 0
 }
 
+// awaitsWhole reports whether the bytes so far may be the beginning of a body that is nothing but a token.
+func (s *scanner) awaitsWhole() bool {
+	if s.pos > 0 || s.cover != nil {
+		return false
+	}
+	_, v := s.syntax.Whole(s.buf, false)
+	return v == match.Undecided
+}
+
 // flush ends the search of the bytes so far, although further bytes may follow. The beginning of a secret at
 // the end counts as a secret.
 func (s *scanner) flush() {

@@ -38,7 +38,7 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 
 	// Some names denote a secret only together with the name of the enclosing object.
 	kind := f.names.Kind(name)
-	if (kind == names.Other || kind == names.Parameter) && isOwnedName(name) {
+	if (kind == names.Other || kind == names.Parameter) && (isOwnedName(name) || f.IsIssuing()) {
 		kind = f.ownerKind(b, i, name)
 	}
 	beside := needsSiblings(kind, name)
