@@ -176,7 +176,7 @@ func newBodyFilter(r *Redactor, h captures.Headers, finder *syntax.Finder) *Body
 // NewMessageFilter returns the filter for one direction of a WebSocket. Each message is searched on its own; a
 // secret that spans several fragments of a message is found.
 func NewMessageFilter(r *Redactor) *BodyFilter {
-	b := NewBodyFilter(r, nil, "")
+	b := newBodyFilter(r, nil, r.messages)
 	b.messages = true
 	return b
 }

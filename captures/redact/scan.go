@@ -58,7 +58,7 @@ func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 // feed searches the next bytes of the body.
 func (s *scanner) feed(p []byte) {
 	s.drop()
-	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 && !(s.pos == 0 && s.syntax.IsIssuing()) {
+	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 && !(s.pos == 0 && s.syntax.FindsWhole()) {
 		// Where nothing is awaited and nothing begins soon, p needs no context.
 		if from := s.r.rules.Load().next(p, 0); from >= scanContext {
 			s.feedInPlace(p, from)
@@ -182,7 +182,11 @@ func (s *scanner) run(final, flush bool) {
 			if s.see != nil {
 				s.see(m, s.base)
 			}
-			s.hit(s.base+int64(m.Start), s.base+int64(m.End), m.Secret)
+			secret := m.Secret
+			if m.IsNumber {
+				secret = numberSecret
+			}
+			s.hit(s.base+int64(m.Start), s.base+int64(m.End), secret)
 			s.pos, s.cover = m.End, m.Mask
 		}
 	}

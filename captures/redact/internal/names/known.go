@@ -115,6 +115,9 @@ var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk"
 // pinWord is the word of endWords whose value must consist of digits, because other things have pins, too.
 const pinWord = "pin"
 
+// numberEndings are ends of normalized names that denote secrets that may be numbers without quotes.
+var numberEndings = strings.Fields("otp pin cvc cvv cvc2 cvv2 code passcode password cardnumber ccnumber")
+
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
 var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2"}
 

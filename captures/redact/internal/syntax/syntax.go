@@ -100,18 +100,28 @@ func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 type Finder struct {
 	// names recognises the names that denote secrets.
 	names *names.Names
+
+	// whole means that a token that is nothing but a whole body or message is a secret.
+	whole bool
 }
 
 // New returns a Finder that classifies names with n.
-func New(n *names.Names) *Finder { return &Finder{n} }
+func New(n *names.Names) *Finder { return &Finder{names: n, whole: n.AreIssuing()} }
+
+// NewForMessages returns a Finder for the messages of WebSockets, which classifies names with n. A message that is nothing
+// but a token authenticates its sender.
+func NewForMessages(n *names.Names) *Finder { return &Finder{names: n, whole: true} }
 
 // IsIssuing reports whether the Finder is for the bodies of calls that issue secrets.
 func (f *Finder) IsIssuing() bool { return f.names.AreIssuing() }
 
-// Whole finds the token of which a whole body, whose beginning is b, consists, with or without quotes. It does so only in
-// calls that issue secrets. final means that no bytes follow b.
+// FindsWhole reports whether Whole may find a secret: in the bodies of calls that issue secrets, and in messages.
+func (f *Finder) FindsWhole() bool { return f.whole }
+
+// Whole finds the token of which a whole body, whose beginning is b, consists, with or without quotes. It does so only if
+// FindsWhole reports true. final means that no bytes follow b.
 func (f *Finder) Whole(b []byte, final bool) (match.Match, match.State) {
-	if !f.IsIssuing() || len(b) == 0 {
+	if !f.whole || len(b) == 0 {
 		return match.Match{}, match.Nothing
 	}
 	from := 0
