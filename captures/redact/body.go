@@ -176,7 +176,7 @@ func newBodyFilter(r *Redactor, h captures.Headers, finder *syntax.Finder) *Body
 // NewMessageFilter returns the filter for one direction of a WebSocket. Each message is searched on its own; a
 // secret that spans several fragments of a message is found.
 func NewMessageFilter(r *Redactor) *BodyFilter {
-	b := NewBodyFilter(r, nil, "")
+	b := newBodyFilter(r, nil, r.messages)
 	b.messages = true
 	return b
 }
@@ -397,7 +397,18 @@ func (b *BodyFilter) endFrame() {
 
 // FlushHeld releases chunks that have been held back too long, without waiting for the possible rest of a
 // secret. A recorder calls it when no data has arrived for a quarter of a second.
+//
+// Limits: the first 2 KiB of a call that issues secrets stay held back while they are nothing but a token, because the
+// rest of the token could not be recognized without them.
 func (b *BodyFilter) FlushHeld() {
+	if b.section == nil && !b.events && b.scan.awaitsWhole() {
+		return
+	}
+	b.flush()
+}
+
+// flush implements FlushHeld for whatever is held back.
+func (b *BodyFilter) flush() {
 	switch {
 	case b.section == nil:
 		if len(b.scan.buf) > 0 {
@@ -418,7 +429,7 @@ func (b *BodyFilter) FlushHeld() {
 // that may be the beginning of a secret are replaced.
 func (b *BodyFilter) Close(truncated bool) {
 	if truncated && b.section == nil {
-		b.FlushHeld()
+		b.flush()
 	}
 	pending := b.frame.prefix.Pending()
 	if len(pending) > 0 || b.frame.left > 0 && (b.section == nil || b.section.detect) {

@@ -22,8 +22,11 @@ var keyWords = names.SetOf("api access list secret signing shared master hmac ac
 // countingWords are words with which a path is about the tokens of a language model.
 var countingWords = names.SetOf("count counter usage tokenize tokenizer detokenize estimate limits")
 
-// finderFor returns the Finder for the bodies of a call to u.
+// finderFor returns the Finder for the bodies of a call to u, or for the messages of a WebSocket at u.
 func (r *Redactor) finderFor(u string) *syntax.Finder {
+	if strings.HasPrefix(u, "ws://") || strings.HasPrefix(u, "wss://") {
+		return r.messages
+	}
 	if issuesSecrets(u) {
 		return r.issuing
 	}

@@ -1,7 +1,10 @@
 package redact
 
 import (
+	"strings"
 	"testing"
+
+	"unwire/captures"
 )
 
 // The path of a URL says whether a call issues secrets; a host, a query and words that only resemble others do not.
@@ -49,6 +52,87 @@ func TestFindInCallThatIssuesSecrets(t *testing.T) {
 		if got := New(Options{}).Find([]byte(c.body), false, other); len(got) != 0 {
 			t.Errorf("%s in another call: %v, want none", c.body, got)
 		}
+	}
+}
+
+// A token that is a whole body is replaced although it arrives with pauses, and other bodies of such calls are not held back.
+func TestWholeBodyWithPauses(t *testing.T) {
+	const url, token = "https://a.example.com/api/login", "4f1a9c3e5b7d2086a1c3e5f79b0d2468"
+	for cut := 1; cut < len(token); cut++ {
+		b := NewBodyFilter(New(Options{}), nil, url)
+		var out []*captures.Chunk
+		for _, piece := range []string{token[:cut], token[cut:], "\n"} {
+			b.Write(&captures.Chunk{Data: []byte(piece)})
+			b.FlushHeld()
+			out = append(out, b.Ready()...)
+		}
+		b.Close(false)
+		got := string(join(append(out, b.Ready()...)))
+		if len(got) != len(token)+1 || !strings.HasPrefix(got, "redacted-") || strings.Contains(got, token[len(token)-4:]) {
+			t.Errorf("cut at %d: %q", cut, got)
+		}
+	}
+	for _, body := range []string{"{\"a\":", "event one", "<html>", strings.Repeat("a", 4<<10), "ok" + strings.Repeat("\n", 4<<10)} {
+		b := NewBodyFilter(New(Options{}), nil, url)
+		b.Write(&captures.Chunk{Data: []byte(body)})
+		b.FlushHeld()
+		if len(b.Ready()) == 0 {
+			t.Errorf("%.20q is held back", body)
+		}
+	}
+}
+
+// A number without quotes is replaced by nines if its name denotes a code, so that the JSON stays valid.
+func TestNumbersWithoutQuotes(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"otp":493817,"n":1}`:          `{"otp":999999,"n":1}`,
+		`{"pin": 4938}`:                 `{"pin": 9999}`,
+		`{"card":{"cvv":837}}`:          `{"card":{"cvv":999}}`,
+		`{"otp":999999}`:                `{"otp":999999}`,
+		`{"session_id":493817}`:         `{"session_id":493817}`,
+		`{"token":493817}`:              `{"token":493817}`,
+		`{"code":493817}`:               `{"code":493817}`,
+		`{"otp":4.5,"pin":4938.25}`:     `{"otp":4.5,"pin":4938.25}`,
+		`{"pin":493817493817493817493}`: `{"pin":493817493817493817493}`,
+	} {
+		for cut := range body {
+			if got := string(join(redactBody(New(Options{}), nil, []byte(body), cut))); got != want {
+				t.Errorf("%s, cut at %d: %s, want %s", body, cut, got, want)
+			}
+		}
+	}
+}
+
+// A flag or a type beside a value tells that the value is a secret.
+func TestMarkedSecret(t *testing.T) {
+	for body, want := range map[string]int{
+		`{"name":"x","value":"made-up","sensitive":true}`:      1,
+		`{"Value":"made-up","Type":"SecureString"}`:            1,
+		`{"value":"made-up","sensitive":false}`:                0,
+		`{"a":{"value":"made-up"},"b":{"sensitive":true}}`:     0,
+		"key=X&value=made-up&masked=true":                      1,
+		`{"密码":"made-up"}`:                                     1,
+		"a=1&%D0%BF%D0%B0%D1%80%D0%BE%D0%BB%D1%8C=made-up":     1,
+		`{"op":"replace","path":"password","value":"made-up"}`: 1,
+		"a=1&card[number]=4111111111111111&card[exp_month]=8":  1,
+		`{"kind":"ConfigMap","data":{"dsn":"made-up"}}`:        0,
+	} {
+		if got := New(Options{}).Find([]byte(body), false, ""); len(got) != want {
+			t.Errorf("%s: %v, want %d", body, got, want)
+		}
+	}
+	const url = "https://k.example.com/api/v1/namespaces/a/secrets"
+	for body, want := range map[string]int{
+		`{"kind":"Secret","stringData":{"dsn":"made-up","other":"also-made-up"}}`: 2,
+		`{"kind":"Secret","data":{"dsn":"bWFkZS11cA=="}}`:                         1,
+		`{"kind":"Other","data":{"dsn":"bWFkZS11cA=="}}`:                          0,
+	} {
+		if got := New(Options{}).Find([]byte(body), false, url); len(got) != want {
+			t.Errorf("%s: %v, want %d", body, got, want)
+		}
+	}
+	if got := New(Options{}).Find([]byte("4f1a9c3e5b7d2086a1c3e5f79b0d2468"), false, "wss://a.example.com/stream"); len(got) != 1 {
+		t.Errorf("a message that is a token: %v", got)
 	}
 }
 

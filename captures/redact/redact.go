@@ -103,6 +103,8 @@ type Redactor struct {
 	syntax *syntax.Finder
 	// issuing is like syntax for the bodies of calls that issue secrets, in which more names denote secrets.
 	issuing *syntax.Finder
+	// messages is like syntax for the messages of WebSockets, of which each may be nothing but a token.
+	messages *syntax.Finder
 
 	// key is the HMAC key from which placeholders are computed.
 	key []byte
@@ -146,6 +148,7 @@ func New(o Options) *Redactor {
 	r.names = names.New(o.Headers, o.Names)
 	r.syntax = syntax.New(r.names)
 	r.issuing = syntax.New(r.names.Issuing())
+	r.messages = syntax.NewForMessages(r.names)
 	r.base = newRuleset(keys)
 	r.rules.Store(r.base)
 	for _, s := range o.Secrets {
@@ -165,7 +168,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{names: r.names, syntax: r.syntax, issuing: r.issuing, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
+	c := &Redactor{names: r.names, syntax: r.syntax, issuing: r.issuing, messages: r.messages, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
@@ -310,12 +313,17 @@ func (r *Redactor) placeholder(secret string, f form) string {
 // have equal placeholders within a capture.
 func (r *Redactor) Placeholder(secret string) string { return r.placeholder(secret, bracketed) }
 
+// numberSecret stands for a secret that is a number of JSON without quotes.
+const numberSecret = "\x00number"
+
 // fill returns n bytes that replace a secret: a placeholder. If secret is "", the bytes continue the previous
-// secret and are replaced by dots.
+// secret and are replaced by dots. A number becomes one of nines, so that the JSON stays valid.
 func fill(r *Redactor, secret string, n int) string {
 	switch {
 	case secret == "":
 		return strings.Repeat(".", n)
+	case secret == numberSecret:
+		return strings.Repeat("9", n)
 	case len(secret) == n && isPlaceholder(secret):
 		return secret
 	}

@@ -58,7 +58,7 @@ func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 // feed searches the next bytes of the body.
 func (s *scanner) feed(p []byte) {
 	s.drop()
-	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 && !(s.pos == 0 && s.syntax.IsIssuing()) {
+	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 && !(s.pos == 0 && s.syntax.FindsWhole()) {
 		// Where nothing is awaited and nothing begins soon, p needs no context.
 		if from := s.r.rules.Load().next(p, 0); from >= scanContext {
 			s.feedInPlace(p, from)
@@ -100,6 +100,15 @@ func (s *scanner) finish() {
 	// The bytes that follow have no context.
 	s.base += int64(s.pos)
 	s.buf, s.pos = s.buf[:0], 0
+}
+
+// awaitsWhole reports whether the bytes so far may be the beginning of a body that is nothing but a token.
+func (s *scanner) awaitsWhole() bool {
+	if s.pos > 0 || s.cover != nil {
+		return false
+	}
+	_, v := s.syntax.Whole(s.buf, false)
+	return v == match.Undecided
 }
 
 // flush ends the search of the bytes so far, although further bytes may follow. The beginning of a secret at
@@ -173,7 +182,11 @@ func (s *scanner) run(final, flush bool) {
 			if s.see != nil {
 				s.see(m, s.base)
 			}
-			s.hit(s.base+int64(m.Start), s.base+int64(m.End), m.Secret)
+			secret := m.Secret
+			if m.IsNumber {
+				secret = numberSecret
+			}
+			s.hit(s.base+int64(m.Start), s.base+int64(m.End), secret)
 			s.pos, s.cover = m.End, m.Mask
 		}
 	}

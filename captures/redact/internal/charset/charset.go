@@ -57,8 +57,14 @@ var (
 	// Name contains the characters of names of parameters and variables.
 	Name = of(digits + letters + "_-.")
 
-	// Member contains the characters of names of JSON members.
-	Member = of(digits + letters + "_-. [:$/]#")
+	// Member contains the characters of names of JSON members: ASCII ones, and all bytes of others.
+	Member = func() *Set {
+		s := of(digits + letters + "_-. [:$/]#")
+		for c := 0x80; c < len(s); c++ {
+			s[c] = true
+		}
+		return s
+	}()
 
 	// User contains the characters of the user information in a URL.
 	User = of(digits + letters + "_-.~!$&'()*+%=")

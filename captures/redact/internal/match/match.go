@@ -56,6 +56,9 @@ type Match struct {
 	// places.
 	Learn bool
 
+	// IsNumber means that the secret is a number of JSON without quotes, which digits must replace.
+	IsNumber bool
+
 	// Mask, if set, describes the bytes after End that belong to the secret too.
 	Mask *Mask
 

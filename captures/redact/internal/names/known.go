@@ -9,10 +9,10 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"mnemonic seedphrase recoveryphrase dbpass userpass smtppass mysqlpwd pgpass dbpwd userpwd sessionid sessionkey jsessionid phpsessid " +
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
-		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardnumber ccnumber macaroon nsec authreqid " +
+		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardcode cardnumber ccnumber macaroon nsec authreqid " +
 		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
-	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue",
-	perhapsKey:     "key1 key2 keysbase64 seed",
+	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue crumb",
+	perhapsKey:     "key1 key2 keysbase64 seed plaintext",
 	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
 	parameterOrKey: "key accesskey",
@@ -80,6 +80,27 @@ var families = [...]struct {
 	{"katasandi", []string{""}},
 	{"matkhau", []string{""}},
 	{"clavesecreta", []string{""}},
+
+	// The same in their own spelling.
+	{"contraseña", []string{""}},
+	{"hasło", []string{""}},
+	{"lösenord", []string{""}},
+	{"şifre", []string{""}},
+	{"пароль", []string{""}},
+	{"Пароль", []string{""}},
+	{"κωδικός", []string{""}},
+	{"密码", []string{""}},
+	{"密碼", []string{""}},
+	{"口令", []string{""}},
+	{"令牌", []string{""}},
+	{"密钥", []string{""}},
+	{"パスワード", []string{""}},
+	{"暗証番号", []string{""}},
+	{"비밀번호", []string{""}},
+	{"암호", []string{""}},
+	{"รหัสผ่าน", []string{""}},
+	{"סיסמה", []string{""}},
+	{"كلمةالمرور", []string{""}},
 	{"authorization", []string{""}},
 }
 
@@ -93,6 +114,9 @@ var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk"
 
 // pinWord is the word of endWords whose value must consist of digits, because other things have pins, too.
 const pinWord = "pin"
+
+// numberEndings are ends of normalized names that denote secrets that may be numbers without quotes.
+var numberEndings = strings.Fields("otp pin cvc cvv cvc2 cvv2 code passcode password cardnumber ccnumber")
 
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
 var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2"}
@@ -123,6 +147,7 @@ var endings = [...]struct {
 	{"turnstileresponse", Perhaps},
 	{"jwt", Perhaps},
 	{"key", perhapsKey},
+	{"seed", perhapsKey},
 	{"code", perhapsKey},
 }
 

@@ -73,6 +73,17 @@ func (k Kind) Fits(value []byte) bool {
 	return false
 }
 
+// MayBeNumber reports whether the value of a name of kind k is a secret although it is a number without quotes. Numbers
+// with other names that denote secrets are counts and identifiers.
+func (k Kind) MayBeNumber(name []byte) bool {
+	if k != Secret && k != code && k != digits {
+		return false
+	}
+	var buf [MaxLen + 1]byte
+	normal := string(appendNormal(buf[:0], name[:min(len(name), MaxLen)]))
+	return hasSuffixOf(normal, numberEndings)
+}
+
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
 	switch k {

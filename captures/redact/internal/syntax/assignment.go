@@ -318,7 +318,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "type", "Type"}
+var siblingWords = []string{"name", "key", "Name", "Key", "type", "Type", "path"}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {

@@ -49,6 +49,12 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	}
 	window := b[max(0, i-lookBack):i]
 	open := bytes.LastIndexAny(window, "{}")
+	if f.IsIssuing() && isEntryOfSecret(window, open) {
+		return names.Secret
+	}
+	if !isOwnedName(name) {
+		return names.Other
+	}
 	if open >= 0 && window[open] != '}' {
 		if kind := f.names.Kind(nameOf(window[:open])); kind != names.Other {
 			return kind
@@ -58,6 +64,21 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 		return names.Perhaps
 	}
 	return names.Other
+}
+
+// isEntryOfSecret reports whether a member is an entry of a Secret of Kubernetes: of its object "stringData", or of "data" if
+// its kind precedes. window is what precedes the member, and open the index of the last brace in it.
+func isEntryOfSecret(window []byte, open int) bool {
+	if open < 0 || window[open] != '{' {
+		return false
+	}
+	switch string(nameOf(window[:open])) {
+	case "stringData":
+		return true
+	case "data":
+		return bytes.Contains(window, []byte(`"Secret"`))
+	}
+	return false
 }
 
 // headerKind classifies the name of a header field or of a JSON member.
@@ -75,7 +96,7 @@ func (f *Finder) headerKind(name []byte) names.Kind {
 // isSecretType reports whether a name is the type of a value that must be kept secret.
 func isSecretType(name []byte) bool {
 	switch string(bytes.ToLower(name)) {
-	case "securestring", "secretstring", "sensitive", "encrypted", "secret_text", "secrettext":
+	case "securestring", "secretstring", "sensitive", "encrypted", "concealed", "secret_text", "secrettext":
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"bytes"
 	"strings"
 
 	"unwire/captures/redact/internal/charset"
@@ -21,32 +22,20 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	// The closing quote has as many backslashes as the opening one, if JSON is nested in a JSON
 	// string.
 	quote := string(b[i-escapes : i+1])
-	name, p := memberName(b, i+1, quote)
-	if len(name) < 2 && p < len(b) {
-		return match.Match{}, match.Nothing
-	}
-	p, v := expect(b, p, quote)
+	name, p, v := beforeColon(b, i+1, quote)
 	if v != match.Found {
 		return orNothing(v, final)
 	}
-	if p, v = skipSpace(b, p); v != match.Found {
-		return orNothing(v, final)
-	}
-	if p, v = expect(b, p, ":"); v != match.Found {
-		return orNothing(v, final)
-	}
-
-	// Some names denote a secret only together with the name of the enclosing object.
-	kind := f.names.Kind(name)
-	if (kind == names.Other || kind == names.Parameter) && isOwnedName(name) {
-		kind = f.ownerKind(b, i, name)
-	}
+	kind := f.memberKind(b, i, name)
 	beside := needsSiblings(kind, name)
 	if !kind.MayTell() && !beside {
 		return match.Match{}, match.Nothing
 	}
 	if p, v = skipSpace(b, p); v != match.Found {
 		return orNothing(v, final)
+	}
+	if p < len(b) && b[p] >= '1' && b[p] <= '9' {
+		return numberValue(b, p, name, kind, final, flush)
 	}
 	if p, v = expect(b, p, quote); v != match.Found {
 		return orNothing(v, final)
@@ -63,6 +52,33 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 		m.Rule, m.Name = match.Member, string(name)
 	}
 	return m, v
+}
+
+// beforeColon returns the name of the JSON member that begins at index from, and the index after the colon that follows it.
+// quote is the quote before the name, with its backslashes.
+func beforeColon(b []byte, from int, quote string) (name []byte, p int, v match.State) {
+	name, p = memberName(b, from, quote)
+	if len(name) < 2 && p < len(b) {
+		return nil, p, match.Nothing
+	}
+	if p, v = expect(b, p, quote); v != match.Found {
+		return nil, p, v
+	}
+	if p, v = skipSpace(b, p); v != match.Found {
+		return nil, p, v
+	}
+	p, v = expect(b, p, ":")
+	return name, p, v
+}
+
+// memberKind classifies the JSON member at index i by its name. Some names denote a secret only together with the name of
+// the enclosing object.
+func (f *Finder) memberKind(b []byte, i int, name []byte) names.Kind {
+	kind := f.names.Kind(name)
+	if (kind == names.Other || kind == names.Parameter) && (isOwnedName(name) || f.IsIssuing()) {
+		return f.ownerKind(b, i, name)
+	}
+	return kind
 }
 
 // memberName returns the name of the JSON member that begins at index from, with escapes removed, and the index
@@ -116,6 +132,41 @@ func (f *Finder) memberValue(b []byte, from int, quote string, kind names.Kind, 
 	}
 	return m, match.Found
 }
+
+// maxNumber is the greatest length of a number that is a secret, that of a payment card, in bytes.
+const maxNumber = 19
+
+// numberValue finds the number without quotes that begins at index from if its name denotes one that is a secret, such as a
+// PIN. Nines replace it, so a number of nines is none. final and flush are as for Finder.At.
+func numberValue(b []byte, from int, name []byte, kind names.Kind, final, flush bool) (match.Match, match.State) {
+	if !kind.MayBeNumber(name) {
+		return match.Match{}, match.Nothing
+	}
+	end := from
+	for end < len(b) && end-from <= maxNumber && b[end] >= '0' && b[end] <= '9' {
+		end++
+	}
+	switch {
+	case end-from > maxNumber:
+		return match.Match{}, match.Nothing
+	case end == len(b) && !final:
+		return match.Match{}, match.Undecided
+	case end < len(b) && b[end] != ',' && b[end] != '}' && !isSpace(b[end]):
+		return match.Match{}, match.Nothing
+	}
+	value := b[from:end]
+	if !kind.Fits(value) || len(value) < leastNumber || len(bytes.Trim(value, "9")) == 0 {
+		return match.Match{}, match.Nothing
+	}
+	m := match.Match{Start: from, End: end, Secret: string(value), IsNumber: true, Rule: match.Member, Name: string(name)}
+	if end == len(b) && flush {
+		m.Mask = &match.Mask{Until: ",} \t\r\n"}
+	}
+	return m, match.Found
+}
+
+// leastNumber is the smallest length of a number that is a secret, that of the code of a payment card, in bytes.
+const leastNumber = 3
 
 // valueEnd returns the index at which the JSON string that begins at index from ends: at a quote with as many
 // backslashes before it (escapes) as its first quote has, or after match.MaxSecret bytes.

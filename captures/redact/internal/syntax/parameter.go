@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"net/url"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -24,7 +25,7 @@ func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, 
 	if b[p] != '=' || p-from < 2 {
 		return match.Match{}, match.Nothing
 	}
-	name := unbracket(b[from:p])
+	name := decodedName(b[from:p])
 	kind := f.names.Kind(name)
 	if needsSiblings(kind, name) {
 		switch v := withSiblings(b, from, p+1, parameterEnd(b, p+1), name, final, flush); v {
@@ -44,14 +45,15 @@ func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, 
 	return m, v
 }
 
-// unbracket returns the name of a parameter with the percent-encoding of brackets removed: user%5Bpassword%5D becomes
-// user[password].
-func unbracket(name []byte) []byte {
+// decodedName returns the name of a parameter without its percent-encoding: user%5Bpassword%5D becomes user[password].
+func decodedName(name []byte) []byte {
 	if bytes.IndexByte(name, '%') < 0 {
 		return name
 	}
-	name = bytes.ReplaceAll(bytes.ToLower(name), []byte("%5b"), []byte("["))
-	return bytes.ReplaceAll(name, []byte("%5d"), []byte("]"))
+	if plain, err := url.PathUnescape(string(name)); err == nil {
+		return []byte(plain)
+	}
+	return name
 }
 
 // parameterEnd returns the index at which the value of a parameter that begins at index from ends, or after

@@ -28,12 +28,15 @@ var codeSiblings = namesOf("grant_type grantType client_secret clientSecret redi
 // personSiblings are names beside which a code of digits is one that was sent to a person.
 var personSiblings = namesOf("email phone phone_number phoneNumber mobile username user_name msisdn verification_id verificationId verification_sid request_id challenge_id challengeId challenge state_token stateToken mfa_token grant_type")
 
+// secrecyMarks are names of flags and types beside a value that tell whether it is kept secret, whatever its name is.
+var secrecyMarks = namesOf("type Type sensitive masked isSecret is_secret secret secured isPassword encrypted")
+
 // namesOf returns the names in a list that is separated by spaces.
 func namesOf(list string) [][]byte { return bytes.Fields([]byte(list)) }
 
 // siblingsOf returns the names that decide about a value with such a name; nil if none do.
 func siblingsOf(name []byte) [][]byte {
-	switch string(name) {
+	switch string(lastPart(name)) {
 	case "signature", "sign", "sig", "Signature", "Sign", "SIGN", "signatureHash", "checksum", "checkSum", "CHECKSUMHASH":
 		return keySiblings
 	case "number", "cardNo", "pan":
@@ -42,12 +45,25 @@ func siblingsOf(name []byte) [][]byte {
 		return paySiblings
 	case "code":
 		return personSiblings
+	case "value", "Value":
+		return secrecyMarks
 	}
 	return nil
 }
 
+// lastPart returns the last part of a name such as card[number]; the whole name if it has no parts.
+func lastPart(name []byte) []byte {
+	if i := bytes.LastIndexByte(name, '['); i > 0 && name[len(name)-1] == ']' {
+		return name[i+1 : len(name)-1]
+	}
+	return name
+}
+
 // leastCode is the smallest length of a code of OAuth, in bytes; shorter ones are for persons.
 const leastCode = 16
+
+// leastMarked is the smallest length of a value that a flag beside it marks as secret, in bytes.
+const leastMarked = 4
 
 // withSiblings decides about the value b[from:end] of a name that siblingsOf knows by the members or parameters beside
 // it. at is the index of the name. final and flush are as for Finder.At.
@@ -60,7 +76,13 @@ func withSiblings(b []byte, at, from, end int, name []byte, final, flush bool) m
 	}
 	before, after := b[max(0, at-lookBack):at], b[end:min(len(b), end+lookAhead)]
 	siblings := siblingsOf(name)
-	if string(name) == "code" && end-from >= leastCode {
+	switch {
+	case isValueName(name):
+		siblings = nil
+		if isMarkedSecret(before, after) {
+			return match.Found
+		}
+	case string(name) == "code" && end-from >= leastCode:
 		siblings = codeSiblings
 	}
 	for _, sibling := range siblings {
@@ -74,9 +96,33 @@ func withSiblings(b []byte, at, from, end int, name []byte, final, flush bool) m
 	return match.Nothing
 }
 
+// isMarkedSecret reports whether a flag or a type in the same object, or the same form, tells that a value is kept secret:
+// "sensitive":true, "type":"SecureString". before and after are the pieces around the value.
+func isMarkedSecret(before, after []byte) bool {
+	before = before[bytes.LastIndexByte(before, '{')+1:]
+	if i := bytes.IndexByte(after, '}'); i >= 0 {
+		after = after[:i]
+	}
+	for _, piece := range [...][]byte{before, after} {
+		for _, mark := range secrecyMarks {
+			i := bytes.Index(piece, mark)
+			if i < 0 {
+				continue
+			}
+			if word := textAfter(piece[i+len(mark):]); string(word) == "true" || isSecretType(word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // mayHaveSiblings reports whether a value looks as one of a name that siblingsOf knows does if it is a secret.
 func mayHaveSiblings(name, value []byte) bool {
-	switch string(name) {
+	if isValueName(name) {
+		return len(value) >= leastMarked
+	}
+	switch string(lastPart(name)) {
 	case "code":
 		return charset.LooksPIN(value) && len(value) <= 8 || len(value) >= leastCode && charset.LooksRandom(value)
 	case "number", "cardNo", "pan":
@@ -94,7 +140,7 @@ func hasName(b, name []byte) bool {
 			return false
 		}
 		end := i + len(name)
-		if i > 0 && end < len(b) && (b[i-1] == '"' && b[end] == '"' || b[i-1] == '&' && b[end] == '=') || i == 0 && end < len(b) && b[end] == '=' {
+		if i > 0 && end < len(b) && (b[i-1] == '"' && b[end] == '"' || b[i-1] == '&' && b[end] == '=' || b[i-1] == '[' && b[end] == ']') || i == 0 && end < len(b) && b[end] == '=' {
 			return true
 		}
 		b = b[end:]

@@ -66,7 +66,7 @@ func mayFollow(sign, c byte) bool {
 	case '"':
 		return charset.Member.Has(c) || charset.Token.Has(c) || c == '\\'
 	case '&', '?':
-		return charset.Name.Has(c)
+		return charset.Name.Has(c) || c == '%'
 	case '>':
 		return c >= ' ' && c < 0x80 || isSpace(c)
 	}
@@ -80,7 +80,7 @@ func MayBegin(b []byte, i int) bool {
 	case '"':
 		return isBeforeItem(b[i-1]) || b[i+2] == '"' && (b[i+1] == 'd' || b[i+1] == 'k') || inName(b[i+1]) && inName(b[i+2]) && (inName(b[i+3]) || b[i+3] == '"')
 	case '&', '?':
-		return charset.Name.Has(b[i+1]) && charset.Name.Has(b[i+2]) && (charset.Name.Has(b[i+3]) || b[i+3] == '=')
+		return b[i+1] == '%' && b[i+2] >= '8' || charset.Name.Has(b[i+1]) && charset.Name.Has(b[i+2]) && (charset.Name.Has(b[i+3]) || b[i+3] == '=')
 	case ':':
 		return b[i+1] == '/' && b[i+2] == '/' || maySign(b, i)
 	}
@@ -100,18 +100,28 @@ func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 type Finder struct {
 	// names recognises the names that denote secrets.
 	names *names.Names
+
+	// whole means that a token that is nothing but a whole body or message is a secret.
+	whole bool
 }
 
 // New returns a Finder that classifies names with n.
-func New(n *names.Names) *Finder { return &Finder{n} }
+func New(n *names.Names) *Finder { return &Finder{names: n, whole: n.AreIssuing()} }
+
+// NewForMessages returns a Finder for the messages of WebSockets, which classifies names with n. A message that is nothing
+// but a token authenticates its sender.
+func NewForMessages(n *names.Names) *Finder { return &Finder{names: n, whole: true} }
 
 // IsIssuing reports whether the Finder is for the bodies of calls that issue secrets.
 func (f *Finder) IsIssuing() bool { return f.names.AreIssuing() }
 
-// Whole finds the token of which a whole body, whose beginning is b, consists, with or without quotes. It does so only in
-// calls that issue secrets. final means that no bytes follow b.
+// FindsWhole reports whether Whole may find a secret: in the bodies of calls that issue secrets, and in messages.
+func (f *Finder) FindsWhole() bool { return f.whole }
+
+// Whole finds the token of which a whole body, whose beginning is b, consists, with or without quotes. It does so only if
+// FindsWhole reports true. final means that no bytes follow b.
 func (f *Finder) Whole(b []byte, final bool) (match.Match, match.State) {
-	if !f.IsIssuing() || len(b) == 0 {
+	if !f.whole || len(b) == 0 {
 		return match.Match{}, match.Nothing
 	}
 	from := 0
@@ -122,7 +132,7 @@ func (f *Finder) Whole(b []byte, final bool) (match.Match, match.State) {
 	for end < len(b) && end-from <= maxWhole && charset.Token.Has(b[end]) {
 		end++
 	}
-	if end-from > maxWhole {
+	if end-from > maxWhole || end == 0 || len(b) > 2*maxWhole {
 		return match.Match{}, match.Nothing
 	}
 	rest := end + from
@@ -137,7 +147,7 @@ func (f *Finder) Whole(b []byte, final bool) (match.Match, match.State) {
 		return match.Match{}, match.Nothing
 	case !final:
 		return match.Match{}, match.Undecided
-	case !charset.LooksKey(b[from:end]):
+	case !charset.LooksKey(b[from:end]) && (end-from >= match.ShortSecret || !charset.LooksToken(b[from:end])):
 		return match.Match{}, match.Nothing
 	}
 	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Learn: true, Rule: match.Member, Name: "body"}, match.Found
@@ -225,5 +235,5 @@ func (f *Finder) quotedOther(b []byte, i, p int) int {
 // mayTell reports whether a JSON member of this name may contain a secret.
 func (f *Finder) mayTell(name []byte) bool {
 	kind := f.names.Kind(name)
-	return kind.MayTell() || isOwnedName(name) || siblingsOf(name) != nil
+	return kind.MayTell() || f.IsIssuing() || isOwnedName(name) || siblingsOf(name) != nil
 }
