@@ -277,16 +277,11 @@ func valueOfList(c *class) *class {
 // valueEvidenceOf returns the evidence, in nats, that the messages of class v are a google.protobuf.Value: each
 // has at most one of its fields. It is 0 if some message cannot be one. depth is as in structEvidence.
 func valueEvidenceOf(v *class, depth int) float64 {
-	if len(v.numbers) == 0 || v.root != "" || !v.hasOnly(1, 2, 3, 4, 5, 6) {
+	if len(v.numbers) == 0 || v.root != "" || !v.hasOnly(1, 2, 3, 4, 5, 6) || !isExclusive(v) {
 		return 0
 	}
 	sum := 0.0
-	for i, n := range v.numbers {
-		for _, other := range v.numbers[:i] {
-			if v.fields[n].Before.Has(other) || v.fields[other].Before.Has(n) {
-				return 0
-			}
-		}
+	for _, n := range v.numbers {
 		e := evidenceOfValueField(n, v.fields[n], depth)
 		if e == 0 {
 			return 0
@@ -326,20 +321,25 @@ func evidenceOfValueField(n int32, f *classField, depth int) float64 {
 			}
 			return fieldOfValue
 		}
-	// struct_value and list_value, which may be empty
 	case 5, 6:
-		if f.Len == nil || f.Len.Longest > 0 && f.childClass == nil {
-			return 0
-		}
-		if f.Len.Longest == 0 || depth == 0 {
-			return fieldOfValue
-		}
-		if n == 5 {
-			return structEvidence(f.childClass.find(), depth-1)
-		}
-		if value := valueOfList(f.childClass.find()); value != nil {
-			return valueEvidenceOf(value, depth-1)
-		}
+		return evidenceOfNestedValue(n, f, depth)
+	}
+	return 0
+}
+
+// evidenceOfNestedValue is evidenceOfValueField for struct_value and list_value, which may be empty.
+func evidenceOfNestedValue(n int32, f *classField, depth int) float64 {
+	if f.Len == nil || f.Len.Longest > 0 && f.childClass == nil {
+		return 0
+	}
+	if f.Len.Longest == 0 || depth == 0 {
+		return fieldOfValue
+	}
+	if n == 5 {
+		return structEvidence(f.childClass.find(), depth-1)
+	}
+	if value := valueOfList(f.childClass.find()); value != nil {
+		return valueEvidenceOf(value, depth-1)
 	}
 	return 0
 }
