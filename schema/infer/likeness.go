@@ -161,7 +161,7 @@ const (
 	// rareAbsence is the maximum for a field that is sometimes absent in its own class, because the messages of
 	// one type at different paths may differ in the fields that are set. coreAbsence is the maximum for a field
 	// that is always set in its class.
-	rareAbsence, coreAbsence = 0.6, 2.4
+	rareAbsence, coreAbsence = 0.3, 2.4
 	// corePresence is the share of messages from which on a field counts as always set.
 	corePresence = 0.85
 )

@@ -22,6 +22,12 @@ const (
 	// fieldsOfOneMessage is the evidence for merging the types of two fields that occurred together in a
 	// message, and against merging those of two fields that never did.
 	fieldsOfOneMessage = 0.6
+	// fieldsOfPair is the additional evidence for merging the types of two fields if their message has no other
+	// fields, as in a type for ranges.
+	fieldsOfPair = 1.0
+	// absenceInOneof scales the evidence against merging from absent fields if all fields seem to be members of one
+	// oneof: each message has only one of them, so that few messages cannot have all.
+	absenceInOneof = 0.3
 )
 
 // contained reports whether at least three quarters of the fields of c are fields of o, too, and these are at
@@ -39,7 +45,7 @@ func contained(c, o *class) bool {
 
 // similarity returns the evidence, in nats, that two classes are one type. Fields with the same number and kind
 // are evidence for it, more so if the number is high, because high numbers rarely coincide. Fields that are
-// frequent in one class and absent in the other are evidence against it.
+// frequent in one class and absent in the other are evidence against it, less so for the members of a oneof.
 func similarity(a, b *class) float64 {
 	// The fields of the smaller class come first, since the others are often not needed.
 	if len(a.numbers) > len(b.numbers) {
@@ -47,11 +53,15 @@ func similarity(a, b *class) float64 {
 	}
 	score, shared := valueLikeness(a, b), 0
 	score += kinshipEvidence(a, b)
+	absence := 1.0
+	if len(b.numbers) > 2 && isExclusive(a) && isExclusive(b) {
+		absence = absenceInOneof
+	}
 
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {
-			score -= absenceEvidence(x, a.samples, b.samples)
+			score -= absence * absenceEvidence(x, a.samples, b.samples)
 			continue
 		}
 		shared++
@@ -68,13 +78,13 @@ func similarity(a, b *class) float64 {
 		}
 	}
 
-	if most := score - minAbsence*float64(len(b.numbers)-shared); most < ownScore {
+	if most := score - absence*minAbsence*float64(len(b.numbers)-shared); most < ownScore {
 		// Messages can have very many fields: stop if the fields of b cannot change the result.
 		return most
 	}
 	for _, n := range b.numbers {
 		if a.fields[n] == nil {
-			score -= absenceEvidence(b.fields[n], b.samples, a.samples)
+			score -= absence * absenceEvidence(b.fields[n], b.samples, a.samples)
 		}
 	}
 	return score
@@ -104,9 +114,39 @@ func kinshipEvidence(a, b *class) float64 {
 	case a.parentField >= kind.LowNumbers || b.parentField >= kind.LowNumbers || x == nil || y == nil:
 		return 0
 	case x.Before.Has(b.parentField) || y.Before.Has(a.parentField):
+		if isPair(above) {
+			return fieldsOfOneMessage + fieldsOfPair
+		}
 		return fieldsOfOneMessage
 	case x.Seen > 2 && y.Seen > 2:
 		return -fieldsOfOneMessage
 	}
 	return 0
+}
+
+// isExclusive reports whether no message of class c has more than one field, as if all fields were members of one
+// oneof.
+func isExclusive(c *class) bool {
+	seen := int64(0)
+	for _, n := range c.numbers {
+		f := c.fields[n]
+		if seen += f.Seen; f.Most > 1 || f.Before.HasAbove(0) {
+			return false
+		}
+	}
+	return seen <= c.samples
+}
+
+// isPair reports whether class c has two fields only, both of which are messages that occur at most once, as in a
+// type for ranges.
+func isPair(c *class) bool {
+	if len(c.numbers) != 2 {
+		return false
+	}
+	for _, f := range c.fields {
+		if f.Most > 1 || !f.isMessage() {
+			return false
+		}
+	}
+	return true
 }

@@ -112,6 +112,7 @@ const unifyRounds = 3
 // because the types of fields help to decide whether the messages around them are of one type. It ends when a
 // round merges nothing.
 func (g *graph) unify() {
+	g.joinStructs()
 	for range unifyRounds {
 		before := g.joins
 		g.unifyNodes(slices.All(g.nodes), false)
@@ -205,8 +206,8 @@ func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {
 		}
 		for _, o := range index.candidates(c) {
 			c, o = c.find(), o.find()
-			if c != o && g.tryJoin(o, c, minScore) {
-				g.joins++
+			if c != o {
+				g.tryJoin(o, c, minScore)
 			}
 		}
 		index.addClass(n.class.find())
@@ -222,7 +223,6 @@ func (g *graph) joinAncestor(n *node) {
 			return
 		}
 		if contained(c, o) && g.tryJoin(o, c, ownScore+0.3*float64(n.depth-a.depth)) {
-			g.joins++
 			return
 		}
 	}
@@ -272,10 +272,6 @@ func sharedMessages(a, b *class) (n int) {
 
 // tryJoin merges class b into a, and the classes of their common message fields, if nothing contradicts that
 // and the evidence from all of them is at least least, in nats. It reports whether it did.
-//
-// With the evidence of both classes, a field may be inferred to be a message that was not one in either
-// class. Such payloads were not part of the trial, so they are tried together with the remaining pairs.
-// If that fails, the field is not declared as a message.
 func (g *graph) tryJoin(a, b *class, least float64) bool {
 	if onlyNests(a, b) || onlyNests(b, a) {
 		return false
@@ -299,7 +295,27 @@ func (g *graph) tryJoin(a, b *class, least float64) bool {
 	if evidence < least {
 		return false
 	}
+	g.join(a, b, ts)
+	return true
+}
 
+// joinCompatible merges class b into a, and the classes of their common message fields, if nothing contradicts that.
+func (g *graph) joinCompatible(a, b *class) {
+	if a == b {
+		return
+	}
+	if ts, _, ok := compatible(false, [2]*class{a, b}); ok {
+		g.join(a, b, ts)
+	}
+}
+
+// join merges class b into a, and the classes of their common message fields. ts is the result of the trial.
+//
+// With the evidence of both classes, a field may be inferred to be a message that was not one in either
+// class. Such payloads were not part of the trial, so they are tried together with the remaining pairs.
+// If that fails, the field is not declared as a message.
+func (g *graph) join(a, b *class, ts trials) {
+	g.joins++
 	for work := [][2]*class{{a, b}}; len(work) > 0; {
 		a, b := work[len(work)-1][0].find(), work[len(work)-1][1].find()
 		work = work[:len(work)-1]
@@ -321,7 +337,6 @@ func (g *graph) tryJoin(a, b *class, least float64) bool {
 			pair.field.forbidMessage()
 		}
 	}
-	return true
 }
 
 // repricingRounds is the number of times that reprice propagates costs from the leaves to the roots.

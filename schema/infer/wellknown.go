@@ -59,7 +59,7 @@ func (g *graph) recognise() {
 	// A Struct and weaker resemblances are considered only for classes that are nothing else.
 	g.wholeSeconds(reached)
 	for _, c := range reached {
-		if c.root == "" && c.known.name == "" && isStruct(c) {
+		if c.root == "" && c.known.name == "" && structEvidence(c, structDepth) >= leastStruct {
 			nameStruct(c)
 		}
 	}
@@ -219,90 +219,167 @@ func isAny(c *class) bool {
 	return value == nil || value.Len != nil && value.Len.N == value.Occurs
 }
 
-// isStruct reports whether all messages can be a google.protobuf.Struct: map entries of a text and a Value,
-// with at least two kinds of values.
-func isStruct(c *class) bool {
-	f := c.fields[1]
-	if len(c.numbers) != 1 || f == nil || f.childClass == nil || f.judgement.Kind != wire.KindMessage || f.judgement.Odd > 0 || f.Len.NotMap {
-		return false
+// Evidence, in nats, that messages are a google.protobuf.Struct, a Value or a ListValue, from the fields that Value
+// has. The numbers were chosen by hand on the tuning corpora.
+const (
+	// leastStruct is the minimum evidence for declaring messages as Struct.
+	leastStruct = 2.0
+	// fieldOfValue is the evidence from any field that Value has, if all values fit.
+	fieldOfValue = 0.5
+	// alternatives is the evidence from several fields of which no message has two.
+	alternatives = 1.0
+	// zeroOfValue is the evidence from zeros of null_value or bool_value, which most messages omit.
+	zeroOfValue = 1.0
+	// doubleOfValue is the evidence from number_value, since few messages have fixed numbers.
+	doubleOfValue = 1.0
+	// structDepth is the number of nested Struct and ListValue messages that are examined.
+	structDepth = 4
+)
+
+// structEvidence returns the evidence, in nats, that the messages of a class are a google.protobuf.Struct: map
+// entries of a text and a Value. It is 0 if some message cannot be one. depth is the number of levels to examine.
+func structEvidence(c *class, depth int) float64 {
+	value := valueOfStruct(c)
+	if value == nil {
+		return 0
 	}
-	entry := c.fields[1].childClass.find()
+	return valueEvidenceOf(value, depth)
+}
+
+// valueOfStruct returns the class of the values if the messages of class c are map entries of a text and a
+// message, as in google.protobuf.Struct, or nil.
+func valueOfStruct(c *class) *class {
+	f := c.fields[1]
+	if len(c.numbers) != 1 || c.root != "" || f == nil || f.childClass == nil || !f.isMessage() || f.judgement.Odd > 0 || f.Len.NotMap {
+		return nil
+	}
+	entry := f.childClass.find()
 	if !entry.hasOnly(1, 2) || entry.fields[1] == nil || entry.fields[2] == nil {
-		return false
+		return nil
 	}
 	key, value := entry.fields[1], entry.fields[2]
-	return key.judgement.Kind == wire.KindString && value.childClass != nil && value.judgement.Kind == wire.KindMessage && isValue(value.childClass.find(), c)
+	if key.judgement.Kind != wire.KindString || value.childClass == nil || !value.isMessage() {
+		return nil
+	}
+	return value.childClass.find()
 }
 
-// isValue reports whether all messages of class v can be a google.protobuf.Value: each has exactly one of its
-// fields, and at least two different ones occur. of is the class of the Struct that contains them.
-func isValue(v, of *class) bool {
-	if !v.hasOnly(1, 2, 3, 4, 5, 6) || len(v.numbers) < 2 || v.root != "" {
-		return false
+// valueOfList returns the class of the elements if the messages of class c have only a list of messages, as
+// google.protobuf.ListValue has, or nil.
+func valueOfList(c *class) *class {
+	f := c.fields[1]
+	if len(c.numbers) != 1 || c.root != "" || f == nil || f.childClass == nil || !f.isMessage() || f.judgement.Odd > 0 {
+		return nil
 	}
-	var seen int64
+	return f.childClass.find()
+}
+
+// valueEvidenceOf returns the evidence, in nats, that the messages of class v are a google.protobuf.Value: each
+// has at most one of its fields. It is 0 if some message cannot be one. depth is as in structEvidence.
+func valueEvidenceOf(v *class, depth int) float64 {
+	if len(v.numbers) == 0 || v.root != "" || !v.hasOnly(1, 2, 3, 4, 5, 6) || !isExclusive(v) {
+		return 0
+	}
+	sum := 0.0
 	for _, n := range v.numbers {
-		f := v.fields[n]
-		seen += f.Seen
-		if !isFieldOfValue(n, f, v, of) {
-			return false
+		e := evidenceOfValueField(n, v.fields[n], depth)
+		if e == 0 {
+			return 0
 		}
+		sum += e
 	}
-	return seen == v.samples
+	if len(v.numbers) > 1 {
+		sum += alternatives
+	}
+	return sum
 }
 
-// isFieldOfValue reports whether f can be field n of google.protobuf.Value. v is the class of the Value and of
-// that of the Struct.
-func isFieldOfValue(n int32, f *classField, v, of *class) bool {
+// evidenceOfValueField returns the evidence, in nats, that f is field n of google.protobuf.Value. It is 0 if it
+// cannot be. depth is as in structEvidence.
+func evidenceOfValueField(n int32, f *classField, depth int) float64 {
 	switch n {
 	// null_value
 	case 1:
-		return f.judgement.Kind == wire.KindVarint && f.Varint.Max == 0
+		if f.judgement.Kind == wire.KindVarint && f.Varint.Max == 0 {
+			return fieldOfValue + zeroOfValue
+		}
 	// number_value
 	case 2:
-		return f.judgement.Kind == wire.KindFixed64
+		if f.judgement.Kind == wire.KindFixed64 {
+			return fieldOfValue + doubleOfValue
+		}
 	// string_value
 	case 3:
-		return f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
+		if f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs {
+			return fieldOfValue
+		}
 	// bool_value
 	case 4:
-		return f.judgement.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
-	// struct_value, which may be empty
-	case 5:
-		return f.Len != nil && (f.Len.Longest == 0 || f.childClass != nil && (f.childClass.find() == of || structLike(f.childClass.find(), v)))
-	// list_value, which may be empty
-	case 6:
-		return f.Len != nil && (f.Len.Longest == 0 || f.childClass != nil && listLike(f.childClass.find(), v))
+		if f.judgement.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0 {
+			if f.Varint.Zero > 0 {
+				return fieldOfValue + zeroOfValue
+			}
+			return fieldOfValue
+		}
+	case 5, 6:
+		return evidenceOfNestedValue(n, f, depth)
 	}
-	return false
+	return 0
 }
 
-// structLike reports whether class c can be a google.protobuf.Struct with values of class v.
-func structLike(c, v *class) bool {
-	if len(c.numbers) != 1 || c.fields[1] == nil || c.fields[1].childClass == nil {
-		return false
+// evidenceOfNestedValue is evidenceOfValueField for struct_value and list_value, which may be empty.
+func evidenceOfNestedValue(n int32, f *classField, depth int) float64 {
+	if f.Len == nil || f.Len.Longest > 0 && f.childClass == nil {
+		return 0
 	}
-	e := c.fields[1].childClass.find()
-	return e.hasOnly(1, 2) && e.fields[2] != nil && e.fields[2].childClass != nil && valueLike(e.fields[2].childClass.find(), v)
+	if f.Len.Longest == 0 || depth == 0 {
+		return fieldOfValue
+	}
+	if n == 5 {
+		return structEvidence(f.childClass.find(), depth-1)
+	}
+	if value := valueOfList(f.childClass.find()); value != nil {
+		return valueEvidenceOf(value, depth-1)
+	}
+	return 0
 }
 
-// listLike reports whether class c can be a google.protobuf.ListValue with values of class v.
-func listLike(c, v *class) bool {
-	return len(c.numbers) == 1 && c.fields[1] != nil && c.fields[1].childClass != nil && valueLike(c.fields[1].childClass.find(), v)
-}
-
-// valueLike reports whether class c can be a google.protobuf.Value like class v: it has no fields that
-// contradict v.
-func valueLike(c, v *class) bool {
-	if c == v {
-		return true
-	}
-	for _, n := range c.numbers {
-		if n > 6 || v.fields[n] != nil && v.fields[n].judgement.Kind != c.fields[n].judgement.Kind && v.fields[n].childClass == nil {
-			return false
+// joinStructs merges the classes that are google.protobuf.Struct, Value and ListValue. Their places have different
+// fields in common by chance, since each Value has one of six, so that similarity often does not find them. One
+// Struct for which the evidence is sufficient makes it likely that weaker ones are Structs, too.
+func (g *graph) joinStructs() {
+	var best *class
+	most := leastStruct
+	for _, n := range g.nodes {
+		if e := structEvidence(n.class.find(), structDepth); e >= most && (best == nil || e > most) {
+			best, most = n.class.find(), e
 		}
 	}
-	return c.hasOnly(1, 2, 3, 4, 5, 6)
+	if best == nil {
+		return
+	}
+	for _, n := range g.nodes {
+		if c := n.class.find(); structEvidence(c, structDepth) > 0 {
+			g.joinCompatible(best.find(), c)
+		}
+	}
+
+	// Values and lists of values also occur outside of a Struct.
+	value := valueOfStruct(best.find())
+	for _, n := range g.nodes {
+		if c := n.class.find(); value != nil && valueEvidenceOf(c, structDepth) > leastStruct {
+			g.joinCompatible(value.find(), c)
+		}
+	}
+	var list *class
+	for _, n := range g.nodes {
+		if c := n.class.find(); value != nil && valueOfList(c) == value.find() {
+			if list == nil {
+				list = c
+			}
+			g.joinCompatible(list.find(), c)
+		}
+	}
 }
 
 // nameStruct marks the class c as google.protobuf.Struct, and the classes of its values and lists as Value and
