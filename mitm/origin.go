@@ -63,7 +63,7 @@ type untrustedCertificateError struct {
 
 // Error describes the problem.
 func (e *untrustedCertificateError) Error() string {
-	return fmt.Sprintf("the certificate of %s is not trusted: %v", e.host, e.err)
+	return fmt.Sprintf("the certificate of %s is not trusted by unwire: %v", e.host, e.err)
 }
 
 // Unwrap returns the error of the verification.

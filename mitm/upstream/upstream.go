@@ -217,7 +217,7 @@ func tlsError(proxy *url.URL, err error) error {
 	var notTLS tls.RecordHeaderError
 	switch {
 	case errors.As(err, &untrusted):
-		return &Error{Name(proxy), fmt.Sprintf("the proxy's certificate is not trusted: %v", untrusted.Err), "if you trust the proxy, repeat the command with --upstream-ca PEM (a file with the proxy's CA)", err}
+		return &Error{Name(proxy), fmt.Sprintf("the proxy's certificate is not trusted by unwire: %v", untrusted.Err), "if you trust the proxy, repeat the command with --upstream-ca PEM (a file with the proxy's CA)", err}
 	case errors.As(err, &notTLS):
 		return &Error{Name(proxy), "the proxy does not use TLS", "the URL of an HTTP proxy without TLS is http://" + proxy.Host, err}
 	}

@@ -14,7 +14,7 @@ import (
 
 // ErrRefused reports that unwire did not send a request because the policy or the pace does not allow
 // it.
-var ErrRefused = errors.New("refused by unwire")
+var ErrRefused = errors.New("unwire refused to send the request")
 
 // CheckTarget returns nil if a request may be sent to u.
 //

@@ -151,7 +151,7 @@ func (e *Expectation) isGroup() bool { return e.Descriptor.Kind() == protoreflec
 
 // Cite adds a formatted quotation of the server, from its response to the request with this number.
 func (e *Expectation) Cite(request int, format string, args ...any) {
-	e.Said = append(e.Said, fmt.Sprintf("request %d: ", request)+fmt.Sprintf(format, args...))
+	e.Said = append(e.Said, fmt.Sprintf("unwire's request %d: ", request)+fmt.Sprintf(format, args...))
 }
 
 // Decide sets the verdict about the field, and its reason, formatted as by fmt.Sprintf.

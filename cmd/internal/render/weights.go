@@ -37,12 +37,12 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 }
 
 // weightsLegend explains the numbers of Weights.
-const weightsLegend = "(numbers: how strongly the feature of a text speaks for the role, or with a minus sign against it)"
+const weightsLegend = "(numbers: how strongly the feature of a text speaks for the role, or with a minus sign against it; 0 means no influence)"
 
 // WeightsFit returns one line about fitted weights: accuracy and loss, before, after and by
 // cross-validation.
 func WeightsFit(r *transcript.FitReport) string {
-	return fmt.Sprintf("%d labels of %d roles. Labelled texts that get the right role: %.1f%% with the old weights, %.1f%% with the new weights. For other texts, expect %.1f%% (cross-validation with %d folds). "+
+	return fmt.Sprintf("%d labels (texts whose role you set with chat --label) of %d roles. Labelled texts that get the right role: %.1f%% with the old weights, %.1f%% with the new weights. For other texts, expect %.1f%% (cross-validation with %d folds). "+
 		"Loss (lower is better): %.3f with the old weights, %.3f in the cross-validation",
 		r.Labels, r.Roles, 100*r.Before, 100*r.After, 100*r.Held, r.Folds, r.LossBefore, r.LossHeld)
 }

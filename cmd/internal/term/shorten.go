@@ -70,7 +70,7 @@ func cutStart(s string, width int) string {
 // cutEnd cuts off the end of a text, at a word boundary unless that would lose more than a third of the
 // width.
 func cutEnd(s string, width int) string {
-	kept := FirstCells(s, width-1)
+	kept := strings.TrimSuffix(FirstCells(s, width-1), ellipsis)
 	if at := strings.LastIndexFunc(kept, unicode.IsSpace); at > 0 && !beginsWithSpace(s[len(kept):]) {
 		if words := strings.TrimRightFunc(kept[:at], unicode.IsSpace); Cells(words)+2 >= width*2/3 {
 			return words + " " + ellipsis

@@ -156,7 +156,7 @@ func (m *message) enter(n int32, s slot, a *probe.Answer) *field {
 
 // addEvidence adds a quotation from the response to the last request.
 func (m *message) addEvidence(f *field, what string) {
-	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests, what))
+	f.evidence = append(f.evidence, fmt.Sprintf("unwire's request %d: %s", m.server.Requests, what))
 }
 
 // isVarint records that field n is a varint, because the parser did not descend into its deeply nested

@@ -23,10 +23,10 @@ func (m *message) refine(ctx context.Context) error {
 		switch g := readCanary(a.Text); {
 		case a.FromParser && !g.canary && refusesText(a.Text):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: the server rejects invalid UTF-8 in the field: %s", m.server.Requests, a.Quoted()))
+			f.evidence = append(f.evidence, fmt.Sprintf("unwire's request %d: the server rejects invalid UTF-8 in the field: %s", m.server.Requests, a.Quoted()))
 		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: the server accepts invalid UTF-8 in the field", m.server.Requests))
+			f.evidence = append(f.evidence, fmt.Sprintf("unwire's request %d: the server accepts invalid UTF-8 in the field", m.server.Requests))
 		}
 	}
 	// a parser that does not validate UTF-8 decides nothing

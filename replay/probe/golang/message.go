@@ -431,7 +431,7 @@ func (m *message) enter(test fieldTest, n int32, r refusal) {
 	if !r.alone {
 		among = ", the first of several numbers in the request"
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: the server rejects the bytes % x as %s%s: %s", r.request, test.value, test.name, among, r.answer.Quoted())}
+	f.Evidence = []string{fmt.Sprintf("unwire's request %d: the server rejects the bytes % x as %s%s: %s", r.request, test.value, test.name, among, r.answer.Quoted())}
 	m.fields[n] = f
 }
 
@@ -450,7 +450,7 @@ func (m *message) sizes(ctx context.Context) error {
 		if hit {
 			f.Class, f.Kind = probe.Fixed64, "fixed64"
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: answer to a list of four bytes: %s", m.server.Requests, a.Quoted()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("unwire's request %d: answer to a list of four bytes: %s", m.server.Requests, a.Quoted()))
 	}
 	return nil
 }

@@ -236,7 +236,7 @@ func (n *namer) enter(name string, a *probe.Answer, as int) []string {
 			n.known = append(n.known, name)
 		}
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests, a.Quoted())}
+	f.Evidence = []string{fmt.Sprintf("unwire's request %d: %s", n.c.Requests, a.Quoted())}
 	if !slices.ContainsFunc(n.found, func(g namedField) bool { return g.Name == f.Name }) {
 		n.found = append(n.found, f)
 	}

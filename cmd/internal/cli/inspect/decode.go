@@ -83,9 +83,10 @@ value. You can edit the value, or the lines with its content; encode then builds
 value from the edited lines. If the input is truncated or malformed, decode reports the
 offset and the reason, and decodes the other bytes.
 
-If decode knows the type of the message, it prints the names of fields as comments. For
-a message of a capture, decode finds the type in the .proto definition of the method.
-For a file, give the name of the type with --type.
+If decode knows the type of the message, it prints the name of each field after the
+field's value, in a comment that begins with #. For a message of a capture, decode finds
+the type in the .proto definition of the method. For a file, give the name of the type
+with --type.
 
 --plain is several times faster, because decode then does not infer types. decode prints
 no comments about possible types, and no content of values in other formats. decode
@@ -132,7 +133,7 @@ func decodeCommand(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print each message of an exchange when it is recorded, until the exchange ends")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
-	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, such as pkg.Message; decode then prints field names as comments")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, such as pkg.Message; decode then also prints the name of each field, in a comment that begins with #")
 	return cmd
 }
 

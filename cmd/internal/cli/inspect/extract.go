@@ -98,7 +98,9 @@ capture as ./fit.`,
 		Example: `  unwire chat F.uwc 2
   unwire chat --json F.uwc | jq -r .answer
   unwire chat --follow F.uwc
+  # Correct two roles: field 1.1.1 is an answer, and field 2.1 of the client is a prompt.
   unwire chat F.uwc 2 --label 1.1.1=assistant --label up/2.1=user
+  # Compute new weights from the corrected roles, and use them.
   unwire chat fit labels.jsonl -o weights.json && unwire chat --weights weights.json F.uwc`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(f.label) > 0 && len(args) == 0 {

@@ -146,11 +146,12 @@ field of type Any can contain. In most servers, probe can find the values of an 
 only if the enum is in a repeated field or in a map.
 
 With --settle, probe tests only fields whose type is not certain: fields that are
-ambiguous in an evidence file of 'unwire schema infer', or in which two definitions
-differ. For each possible type, probe prints one of three results, with the reason:
-confirmed (the field has this type), contradicted (the field does not have this type),
-or undecided (the answers of the server show neither). If a field can have only one of
-several types, probe confirms a type only after the server contradicted all other types.
+ambiguous in an evidence file (statistics about the values of fields, which 'unwire
+schema infer --evidence' writes), or in which two definitions differ. For each possible
+type, probe prints one of three results, with the reason: confirmed (the field has this
+type), contradicted (the field does not have this type), or undecided (the answers of
+the server show neither). If a field can have only one of several types, probe confirms
+a type only after the server contradicted all other types.
 
 probe sends requests only to servers on this machine. To probe another host, give --live
 and --allow-host; probe then sends one request per second. probe stops if the server

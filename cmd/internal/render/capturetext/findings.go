@@ -45,7 +45,7 @@ func Findings(out *term.Output, list []FileFindings) error {
 
 // rulesLegend explains the rules.
 const rulesLegend = "(RULE: why the value counts as a secret. header, parameter, member, field: because of its name; " +
-	"key-shape: it begins like an API key; seen: it is one of your secrets, or was found elsewhere)"
+	"key-shape: it begins like an API key; seen: it is one of your secrets, or was found elsewhere; not-searched: audit cannot read the data)"
 
 // findingRow returns the table row for one secret in a file.
 func findingRow(file string, f *secret.Finding) []string {

@@ -15,7 +15,7 @@ func TestOf(t *testing.T) {
 		remedy string
 	}{
 		{"the client refused the certificate: it sent the alert", CertificateRefused, "--passive"},
-		{"the certificate of api.test is not trusted: x509: certificate signed by unknown authority", serverCertificate, "--upstream-ca"},
+		{"the certificate of api.test is not trusted by unwire: x509: certificate signed by unknown authority", serverCertificate, "--upstream-ca"},
 		{"no connection to 127.0.0.1:1: connection refused", unreachable, "running"},
 		{"dial tcp 127.0.0.1:1: connect: connection refused", unreachable, "running"}, // of earlier versions
 		{"no connection to api.test:443: no such host", unknownHost, "name of the host"},

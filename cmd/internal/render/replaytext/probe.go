@@ -104,7 +104,7 @@ func settledTable(out *term.Output, r *probe.Result) error {
 		for _, c := range q.Claims {
 			why := c.Concluded
 			if c.Open != "" {
-				why += "; still unknown: " + c.Open
+				why += "; the answers do not show " + c.Open
 			}
 			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
 			open = append(open, c.Verdict != probe.Confirmed)

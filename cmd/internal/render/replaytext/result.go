@@ -40,7 +40,7 @@ func Comparison(r *replay.Result) string {
 	case r.Comparison == replay.Refused:
 		// The message begins with the verdict; see outbound.ErrRefused.
 		reason := strings.TrimPrefix(strings.TrimPrefix(r.Message, outbound.ErrRefused.Error()+": "), "refused: ")
-		return s + " by unwire: " + term.Clean(reason)
+		return outbound.ErrRefused.Error() + ": " + term.Clean(reason)
 	case r.Comparison == replay.NotSent:
 		return "not sent: " + term.Clean(r.Message)
 	case r.Reason == outbound.NoAnswer:

@@ -87,7 +87,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		}
 		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
 		if c.Open != "" {
-			concluded += "; still unknown: " + c.Open
+			concluded += "; the answers do not show " + c.Open
 		}
 		if c.Label == "map" {
 			label = ""
