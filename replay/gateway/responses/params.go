@@ -23,7 +23,7 @@ var Params = front.Params{
 	{Name: "prompt", Treatment: front.Refused, Note: "unwire stores no prompts; send instructions and input"},
 	{Name: "moderation", Treatment: front.Refused, Note: "unwire moderates nothing"},
 	{Name: "top_logprobs", Treatment: front.Refused, Allowed: []string{"0"}, Note: "the upstream reports no probabilities"},
-	{Name: "include", Treatment: front.Ignored, Allowed: []string{"[]"}, Note: "reasoning is reported as summaries, never encrypted; the others are of OpenAI's own tools"},
+	{Name: "include", Treatment: front.Ignored, Allowed: []string{"[]"}, Note: "reasoning is reported as summaries, never encrypted; the other values of `include` request results of OpenAI's own tools, which unwire does not have"},
 	{Name: "reasoning", Treatment: front.Ignored, Note: "summaries are reported whenever the model reasons; for effort choose another model"},
 	{Name: "parallel_tool_calls", Treatment: front.Ignored, Allowed: []string{"true"}, Note: "the upstream decides how many tools it calls at once"},
 	{Name: "temperature", Treatment: front.Ignored, Allowed: []string{"1", "1.0"}, Note: "the upstream has no such setting"},

@@ -64,7 +64,7 @@ you can expect for similar captures.`,
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "file to which fit writes the new weights (default: stdout)")
 	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "file with the weights from which fit starts (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "how much the old weights count, compared with the labels: as much as this number of labelled texts")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "how strongly fit keeps the weights with which it starts: they count as much as N labelled texts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the accuracy of the old and the new weights on stderr, as JSON")
 	return cmd
 }

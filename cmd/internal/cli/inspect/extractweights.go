@@ -38,6 +38,6 @@ BUILT-IN → NEW.`,
 			return render.Weights(a.Out, w, built, len(args) == 1)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the weights as a weights file (JSON)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the weights as JSON, in the format of the file that 'unwire chat fit' writes")
 	return cmd
 }
