@@ -206,7 +206,7 @@ func (e *extraction) whereToLook(file string) string {
 	if e.empty {
 		return fmt.Sprintf("if one of these texts is an answer, give the path of its field: 'unwire chat %s ID --label PATH=assistant'; 'unwire show %s ID' prints the messages", word, word)
 	}
-	return fmt.Sprintf("'unwire chat --empty %s' lists the texts, 'unwire show %s ID' prints the messages", word, word)
+	return fmt.Sprintf("'unwire chat --empty %s' lists the texts in them, 'unwire show %s ID' prints the messages of one", word, word)
 }
 
 // print prints the conversation of one exchange as text or JSON. Exchanges without a conversation are

@@ -87,7 +87,7 @@ func showCommand(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print messages ordered by time, with one line for several similar messages; for an exchange that 'unwire serve' recorded, also print the messages that serve exchanged with its upstream server for this exchange")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string, reads the field PATH as this type (down:1.2:string: only in messages of the server). For connections without HTTP, --as instead selects how to divide the bytes into messages: "+app.SplittingNames)
 	cmd.Flags().BoolVar(&f.once, "once", false, "use the type in --as PATH:TYPE only for this output, and do not store it in the capture")
-	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types of fields that you chose with --as, and that the capture stores")
+	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the types that you chose for fields with --as (the capture stores them)")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain how unwire inferred the type of this field, such as 1.2, or down:1.2 for messages of the server")
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "if the client split one stream over several calls: show only this call, not the whole stream")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)

@@ -35,7 +35,7 @@ func (c *Counts) Add(o captures.Outcome, code string) {
 	name := string(o)
 	switch {
 	case o == captures.Complete:
-		name = cmp.Or(code, "without a status code")
+		name = cmp.Or(code, "complete, without an RPC status")
 	case o == captures.InFlight:
 		name = "in flight"
 	}
