@@ -205,7 +205,7 @@ func (p *Plan) ready() error {
 // Errors: ErrCredentials if a secret is missing; ErrRefused if the target is not allowed.
 func (p *Plan) RequestHeaders() (headers captures.Headers, secret []bool, err error) {
 	if p.shown.Refusal != "" {
-		return nil, nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(p.shown.Refusal, outbound.ErrRefused.Error()+": "))
+		return nil, nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, p.shown.Refusal)
 	}
 	if err := p.ready(); err != nil {
 		return nil, nil, err

@@ -151,7 +151,7 @@ func (p *planner) refuseForeign() {
 		}
 	}
 	if where != "" {
-		p.shown.Refusal = fmt.Sprintf("refused: the secret in %s is of %s, and is not sent to %s", where, captured.Hostname(), p.url.Hostname())
+		p.shown.Refusal = fmt.Sprintf("the secret in %s is of %s, and is not sent to %s", where, captured.Hostname(), p.url.Hostname())
 	}
 }
 

@@ -42,7 +42,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 
 	// Targets and secrets are checked again, because the plan may have been built earlier.
 	if p.shown.Refusal != "" {
-		return p.refused(errors.New(p.shown.Refusal)), nil
+		return p.refused(fmt.Errorf("%w: %s", outbound.ErrRefused, p.shown.Refusal)), nil
 	}
 	if err := p.ready(); err != nil {
 		return nil, err
