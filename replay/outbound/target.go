@@ -32,7 +32,7 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	case IsLoopback(host):
 		return nil
 	case !live:
-		return fmt.Errorf("replay: %w: %s is not this machine, so the request needs --live", ErrRefused, host)
+		return fmt.Errorf("replay: %w: %s is not this machine; use --live", ErrRefused, host)
 	case !isAllowed(host, portOf(u), allowed):
 		return fmt.Errorf("replay: %w: --allow-host does not allow %s", ErrRefused, host)
 	}
