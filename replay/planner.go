@@ -83,7 +83,7 @@ func (p *planner) targetOf(captured string) (*url.URL, error) {
 	// neither is in the request; the authorization header has its own say
 	u.User, u.Fragment = nil, ""
 	if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
-		p.shown.Refusal = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), outbound.ErrRefused.Error()+": ")
+		p.shown.Refusal = strings.TrimPrefix(err.Error(), "replay: "+outbound.ErrRefused.Error()+": ")
 	}
 	return u, nil
 }

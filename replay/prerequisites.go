@@ -117,7 +117,7 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 		}
 		switch got := runs[i]; {
 		case got.Comparison == Refused:
-			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(got.Message, "refused: "))
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(got.Message, outbound.ErrRefused.Error()+": "))
 		case got.Comparison == NotSent:
 			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, got.Message)
 		case got.Status == 0:

@@ -117,8 +117,8 @@ func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]by
 // size measured before memory is allocated for the rest.
 const probeInflated = 4 << 20
 
-// frame is decompress for one of the many frames of a body. Of a frame that exceeds limit, only the first 64 KiB are
-// kept.
+// frame decompresses one of the many frames of a body, as decompress does. If the frame exceeds limit, it keeps only the
+// first 64 KiB.
 func (r *decompressors) frame(encoding string, p []byte, limit int64) ([]byte, error) {
 	data, err := r.decompress(encoding, p, limit)
 	if errors.Is(err, ErrInflated) {

@@ -62,7 +62,7 @@ func lastPart(name []byte) []byte {
 // leastCode is the smallest length of a code of OAuth, in bytes; shorter ones are for persons.
 const leastCode = 16
 
-// leastMarked is the smallest length of a value that a flag beside it marks as secret, in bytes.
+// leastMarked is a length in bytes. A shorter value is not taken for a secret, even if a flag beside it says that it is one.
 const leastMarked = 4
 
 // withSiblings decides about the value b[from:end] of a name that siblingsOf knows by the members or parameters beside

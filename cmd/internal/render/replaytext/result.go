@@ -39,7 +39,7 @@ func Comparison(r *replay.Result) string {
 	switch {
 	case r.Comparison == replay.Refused:
 		// The message begins with the verdict; see outbound.ErrRefused.
-		reason := strings.TrimPrefix(strings.TrimPrefix(r.Message, outbound.ErrRefused.Error()+": "), "refused: ")
+		reason := strings.TrimPrefix(r.Message, outbound.ErrRefused.Error()+": ")
 		return outbound.ErrRefused.Error() + ": " + term.Clean(reason)
 	case r.Comparison == replay.NotSent:
 		return "not sent: " + term.Clean(r.Message)
