@@ -131,7 +131,7 @@ type tableCommand struct {
 	golden bool
 }
 
-// tableCommands has every command that prints a table, and show, whose lines fit, too.
+// tableCommands has every command that prints a table, and other commands whose lines fit.
 var tableCommands = []tableCommand{
 	{"ls", "unwire ls shop.uwc", 0, true},
 	{"ls_demo", "unwire ls a.uwc", 0, false},
@@ -140,6 +140,9 @@ var tableCommands = []tableCommand{
 	{"show_unary", "unwire show --no-pager shop.uwc 1", 0, true},
 	{"note", "unwire note shop.uwc", 0, true},
 	{"choices", "unwire show --choices shop.uwc", 0, true},
+	{"grep", "unwire grep Backoff a.uwc", 0, false},
+	{"explain", "unwire show --no-pager shop.uwc 2 --explain 1.2", 0, true},
+	{"plan", "unwire replay a.uwc 2 --dry-run", 0, false},
 	{"use", "unwire use --list used.uwc", 0, true},
 	{"doctor", "unwire doctor", -1, false},
 	{"audit", "unwire audit b.uwc", 1, false},

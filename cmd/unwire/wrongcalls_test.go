@@ -48,6 +48,7 @@ var wrongCalls = []wrongCall{
 	// Numbers, addresses and names that do not exist.
 	{"show json.uwc 99", 3, "json.uwc: exchange 99 does not exist", "'unwire ls F.uwc' lists the exchanges"},
 	{"show json.uwc abc", 2, `"abc" is not an exchange number`, "'unwire ls json.uwc' lists the exchanges"},
+	{"show 2", 2, "2: no such file", "name the capture before the exchange: F.uwc 2"},
 	{"show json.uwc", 2, "json.uwc: the exchange number is missing", "give the number of an exchange"},
 	{"show json.uwc#1/up/99", 3, "json.uwc#1/up/99: the frame does not exist", "lists the frames, which are numbered from 0"},
 	{"shwo json.uwc 1", 2, `unknown command "shwo"`, "did you mean 'unwire show'?"},
@@ -82,6 +83,7 @@ var wrongCalls = []wrongCall{
 	{"replay json.uwc 1 --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running"},
 	{"replay json.uwc 1 --to https://example.com", 2, "example.com is not this machine", "use --live and --allow-host"},
 	{"call a.v1.B/C --to http://127.0.0.1:1", 3, "no connection to 127.0.0.1:1: connection refused", "check that the server is running, and check the port"},
+	{"probe json.uwc 1", 2, `unwire probe: unexpected argument "json.uwc"`, "write --from F.uwc#ID"},
 	{"probe --to http://127.0.0.1:1", 2, "the server or the method to probe is missing", "give --to URL and --method"},
 
 	// Values that flags do not take, and missing arguments.

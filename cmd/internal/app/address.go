@@ -34,6 +34,9 @@ func AddressArgs(args []string, optional bool) (query.Address, error) {
 		return a, Fail(ExitUsage, fmt.Errorf("%s: %q does not name an exchange or a frame", args[0], rest),
 			fmt.Sprintf("addresses are such as %[1]s#7 (exchange 7), or %[1]s#7/up/0 (its first frame to the server)", file))
 	}
+	if _, err := strconv.ParseUint(a.File, 10, 32); err == nil && a.Exchange == 0 && !isThere(a.File) {
+		return a, Fail(ExitUsage, fmt.Errorf("%s: no such file", a.File), "name the capture before the exchange: F.uwc "+a.File)
+	}
 	if a.Exchange == 0 && !optional {
 		return a, Fail(ExitUsage, fmt.Errorf("%s: the exchange number is missing", a.File),
 			fmt.Sprintf("give the number of an exchange: 'unwire ls %s' lists them", safetext.ShellFile(a.File)))

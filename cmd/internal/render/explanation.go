@@ -20,7 +20,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(head)))
 	fmt.Fprint(w, out.Wrap("  "+out.Dim(fmt.Sprintf("at offset %#x; the evidence is from %s", e.Off, evidenceText(e)))+"\n"))
 	if e.Declared != "" {
-		fmt.Fprintf(w, "  declared as %s\n", e.Declared)
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  declared as %s\n", e.Declared)))
 	}
 	if e.Error != "" {
 		fmt.Fprintf(w, "  %s\n", out.Red("! "+term.Clean(e.Error)))
@@ -35,11 +35,11 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 	for _, r := range e.Readings {
 		fmt.Fprintf(w, "  %-15s probability %.3f\n", r.Type, r.P)
 		for _, f := range r.Why {
-			fmt.Fprintf(w, "      %+9.2f  %s\n", f.Weight, f.Name)
+			fmt.Fprint(w, out.Wrap(fmt.Sprintf("      %+9.2f  %s\n", f.Weight, f.Name)))
 		}
 	}
 	if about := strings.TrimSpace(e.Form + e.Shape); about != "" || e.Note != "" {
-		fmt.Fprintf(w, "  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))))
 	}
 	if e.Settle != "" {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("  what would decide between the types: %s\n", e.Settle)))

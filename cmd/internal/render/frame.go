@@ -51,7 +51,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	if o.Sender {
 		name += " from the " + f.Dir.Sender()
 	}
-	fmt.Fprintf(w, "%s  %s\n", out.Bold(name), out.Dim(frameFacts(f, view)))
+	fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s  %s\n", out.Bold(name), out.Dim(frameFacts(f, view)))))
 	if f.Err != nil {
 		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(app.PlainText(f.Err)))
 	}

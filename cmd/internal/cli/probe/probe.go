@@ -177,7 +177,12 @@ func probeCommand(a *app.App) *cobra.Command {
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle evidence.json
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle old.proto --settle new.proto`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[0]), "to use an exchange of a capture as the request, write --from F.uwc#ID")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runProbe(cmd.Context(), a, &f)
 		},

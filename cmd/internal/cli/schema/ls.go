@@ -3,6 +3,7 @@ package schemacmd
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,9 @@ func runLs(ctx context.Context, a *app.App, f definitionFlags, prefix, kind stri
 	list := slices.DeleteFunc(compare.Contents(s), func(l compare.Listing) bool {
 		return kind != "" && l.Kind != compare.ElementKind(kind) || !strings.HasPrefix(l.Element, prefix)
 	})
+	if len(list) == 0 && prefix != "" {
+		a.Say("unwire: the definitions declare no name that begins with %s; --proto selects the definitions", strconv.Quote(prefix))
+	}
 	if !f.json {
 		return schematext.Contents(a.Out, list)
 	}

@@ -15,21 +15,21 @@ import (
 
 // Plan prints what a replay would send. withBytes adds a hex dump of each frame.
 func Plan(out *term.Output, p *replay.Description, withBytes bool) {
-	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(strings.TrimSpace(p.Method+" "+p.URL))))
+	out.Sayf("%s\n", out.Bold(term.Clean(strings.TrimSpace(p.Method+" "+p.URL))))
 	if p.HTTP == "" {
-		fmt.Fprintf(out, "%s, without HTTP\n", p.Protocol)
+		out.Sayf("%s, without HTTP\n", p.Protocol)
 	} else {
 		codec := p.Codec
 		if codec == "mixed" {
 			codec = "messages in several formats"
 		}
-		fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(codec), p.HTTP)
+		out.Sayf("%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(codec), p.HTTP)
 	}
 	for _, h := range p.Headers {
-		fmt.Fprintf(out, "header %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
+		out.Sayf("header %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(out, "unwire replaces outdated IDs and times by new ones in: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+		out.Sayf("unwire replaces outdated IDs and times by new ones in: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
 		// A missing secret names the variables that could provide it.
@@ -43,22 +43,22 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		if s.Expires != "" {
 			from += ", expires " + s.Expires
 		}
-		fmt.Fprintf(out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
+		out.Sayf("secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
 	}
 	for _, e := range p.Edits {
-		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
+		out.Sayf("edit: %s\n", term.Clean(e))
 	}
 	planFrames(out, p.Frames, withBytes)
 
 	// The effects decide whether a user wants to send the request at all.
 	switch p.Effects {
 	case replay.EffectsNone:
-		fmt.Fprintln(out, "effects on the server: none, because the definition marks the method as free of side effects")
+		out.Sayf("effects on the server: none, because the definition marks the method as free of side effects\n")
 	default:
-		fmt.Fprintln(out, "effects on the server: unknown; the request may change data")
+		out.Sayf("effects on the server: unknown; the request may change data\n")
 	}
 	if p.Refusal != "" {
-		fmt.Fprintf(out, "unwire would refuse to send this request: %s\n", term.Clean(p.Refusal))
+		out.Sayf("unwire would refuse to send this request: %s\n", term.Clean(p.Refusal))
 	}
 }
 
@@ -110,9 +110,9 @@ func planFrames(out *term.Output, frames []replay.PlanFrame, withBytes bool) {
 			lines.WriteString(hex.Dump(fr.Data))
 		}
 		if lines.Len() >= most {
-			fmt.Fprint(out, lines.String())
+			fmt.Fprint(out, out.Wrap(lines.String()))
 			lines.Reset()
 		}
 	}
-	fmt.Fprint(out, lines.String())
+	fmt.Fprint(out, out.Wrap(lines.String()))
 }
