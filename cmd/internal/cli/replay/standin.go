@@ -78,8 +78,9 @@ images in the prompt. For the words in this list, the answer contains a fault:
 While the stream of a conversation is open, standin rejects a second stream of this
 conversation, unless the script contains "second_run": "allow".
 
-A GET request for /standin/stats returns the numbers of streams, tool calls, key-value
-requests and heartbeats as JSON. When standin ends, it prints these numbers.
+A GET request for /standin/stats returns as JSON how many streams, tool calls,
+heartbeats, and requests to store or return a value there were. When standin ends, it
+prints these numbers.
 
 If the variable ` + standinTokenVar + ` is set, standin rejects calls that do not contain its value as
 bearer token. The behaviour of standin was reconstructed from the code of clients. standin has never
