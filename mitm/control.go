@@ -71,7 +71,7 @@ func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientCo
 	case routePath:
 		p.serveAnnouncement(w, r)
 	case reachPath:
-		p.serveReach(w, r)
+		p.serveReach(w, r, c)
 	}
 }
 

@@ -128,7 +128,7 @@ func (p *Proxy) serveRaw(c *clientConn, client net.Conn, server *raw.Conn, trans
 			return nil
 		}
 		admitted = true
-		rec := p.beginRaw(c, transport)
+		rec := p.beginRaw(c, c.target, transport)
 		if rec == nil {
 			return nil
 		}
@@ -157,13 +157,13 @@ func (p *Proxy) rewriteRaw(c *clientConn, transport captures.Transport) func(raw
 }
 
 // beginRaw starts recording a connection without HTTP. It returns nil if that fails.
-func (p *Proxy) beginRaw(c *clientConn, transport captures.Transport) captures.Recording {
+func (p *Proxy) beginRaw(c *clientConn, to target, transport captures.Transport) captures.Recording {
 	rec, err := c.recorder.Begin(captures.Exchange{
-		Transport: transport, URL: string(transport) + "://" + c.target.hostPort(), Started: time.Now(),
+		Transport: transport, URL: string(transport) + "://" + to.hostPort(), Started: time.Now(),
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
 	})
 	if err != nil {
-		p.log.Error("forwarded without recording", "addr", c.target.addr, "err", err)
+		p.log.Error("forwarded without recording", "addr", to.addr, "err", err)
 		return nil
 	}
 	return rec
@@ -177,12 +177,21 @@ func (p *Proxy) endUnreached(c *clientConn, transport captures.Transport, err er
 		_ = c.Close()
 		return
 	}
-	p.log.Warn("server not reached", "addr", c.target.addr, "err", err)
-	if transport != "" && p.hosts.RecordsHost(c.target.addr, c.target.hostPort()) && p.beginRunning() {
-		if rec := p.beginRaw(c, transport); rec != nil {
-			rec.End(captures.Failed, err.Error())
-		}
-		p.endRunning()
+	if transport != "" {
+		p.recordUnreached(c, c.target, transport, err)
 	}
 	raw.Reset(c)
+}
+
+// recordUnreached records, for the client of c, that a connection to a server failed with err, unless the server is
+// one that is not recorded.
+func (p *Proxy) recordUnreached(c *clientConn, to target, transport captures.Transport, err error) {
+	p.log.Warn("server not reached", "addr", to.addr, "err", err)
+	if !p.hosts.RecordsHost(to.addr, to.hostPort()) || !p.beginRunning() {
+		return
+	}
+	defer p.endRunning()
+	if rec := p.beginRaw(c, to, transport); rec != nil {
+		rec.End(captures.Failed, err.Error())
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"syscall"
 
+	"unwire/captures"
 	"unwire/mitm/hosts"
 	"unwire/mitm/upstream"
 )
@@ -64,10 +65,11 @@ func connectFailureOf(err error) *connectFailure {
 }
 
 // serveReach handles a request of the Node hook: it reports whether a server can be connected to, so that the
-// program's own connect call fails if not. The opened connection is kept for the request that follows.
+// program's own connect call fails if not, which is recorded. The opened connection is kept for the request that
+// follows.
 //
 // Source: mitm/README.md#node-hook
-func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request, c *clientConn) {
 	var want struct {
 		To string `json:"to"` // host:port
 	}
@@ -81,13 +83,13 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(p.ctx, cancel)()
 
 	// Connect in the same way as for a request.
-	// Connect in the same way as for a request.
 	t := httpsTarget(want.To, "")
 	t = p.dialer.mapped(t)
 	conn, err := p.dialer.dialNew(ctx, t)
 	if err == nil {
 		p.dialer.spares.Keep(p.dialer.spareKey(t), conn)
 	} else if u := connectFailureOf(err); u != nil {
+		p.recordUnreached(c, t, captures.RawTCP, err)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadGateway)
 		_ = json.NewEncoder(w).Encode(u)

@@ -3,6 +3,7 @@
 package launch_test
 
 import (
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -14,22 +15,36 @@ import (
 	"strings"
 	"testing"
 
+	"unwire/captures"
 	"unwire/captures/need"
 	"unwire/mitm/launch"
 )
 
 // TestNodeHookKeepsErrors: connecting to where nobody listens fails as without
-// the hook, before anything believes that it is connected.
+// the hook, before anything believes that it is connected. Each failure is recorded.
 func TestNodeHookKeepsErrors(t *testing.T) {
 	path := need.Node(t)
-	argv := []string{path, "testdata/refused.cjs", unusedPort(t)}
+	port := unusedPort(t)
+	argv := []string{path, "testdata/refused.cjs", port}
 	want, err := exec.Command(argv[0], argv[1:]...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, out, stderr, err := newRecorder(t).run("", argv, nil)
+	r := newRecorder(t)
+	code, out, stderr, err := r.run("", argv, nil)
 	if code != 0 || err != nil || out != string(want) {
 		t.Errorf("status %d, %v; with the hook\n%swithout\n%s%s", code, err, out, want, stderr)
+	}
+	failures := r.list(func(x *captures.Exchange) string {
+		return fmt.Sprintf("%s %s %t", x.Transport, x.Outcome, strings.Contains(x.Error, "connection refused"))
+	})
+	if len(failures) < 6 {
+		t.Errorf("recorded %d failed connections, want one for each way: %q", len(failures), failures)
+	}
+	for _, f := range failures {
+		if !strings.HasSuffix(f, " tcp failed true") {
+			t.Errorf("recorded %s", f)
+		}
 	}
 	if strings.Count(string(want), "ECONNREFUSED") < 6 {
 		t.Errorf("without the hook: %s", want)

@@ -14,15 +14,15 @@ import (
 
 // Result prints the outcome of a replay, without the differences between the answers.
 func Result(out *term.Output, r *replay.Result) {
-	fmt.Fprintln(out, out.Bold(Comparison(r)))
+	out.Sayf("%s\n", out.Bold(Comparison(r)))
 	for _, d := range r.Details {
-		fmt.Fprintf(out, "error detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
+		out.Sayf("error detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
 	for _, c := range r.Concluded {
 		out.Sayf("note: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
-		fmt.Fprintf(out, "unwire replaced outdated IDs and times by new ones in: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+		out.Sayf("unwire replaced outdated IDs and times by new ones in: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 }
 
