@@ -27,7 +27,7 @@ var listed = []struct {
 	{term.Column{Name: "CAPTURE", Shorten: term.Start, Min: 12}, true, func(l *contract.Exchange) string { return l.File }},
 	{term.Column{Name: "ID", Right: true}, false, func(l *contract.Exchange) string { return strconv.FormatInt(l.ID, 10) }},
 	{term.Column{Name: "CALL", Shorten: term.Name, Min: 24}, false, CallName},
-	{term.Column{Name: "PROTOCOL", Drop: 3}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
+	{term.Column{Name: "PROTOCOL", Drop: 5}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
 	{term.Column{Name: "CODEC", Drop: 8}, false, func(l *contract.Exchange) string { return l.Codec }},
 	{term.Column{Name: "HTTP", Drop: 9}, false, func(l *contract.Exchange) string { return httpText(l.HTTP) }},
 	{term.Column{Name: "HTTP STATUS", Drop: 10}, false, func(l *contract.Exchange) string { return statusText(l.Status, l.Transport) }},

@@ -170,8 +170,9 @@ func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 	if err := render.Exchanges(a.Out, lines); err != nil {
 		return err
 	}
-	if hint := capturetext.HintOf(lines); hint != "" {
-		a.Say("unwire: hint: %s", hint)
+	if reason, remedy := capturetext.FirstFailure(lines); remedy != "" {
+		a.Say("unwire: %s", reason)
+		a.Say("unwire: hint: %s", remedy)
 	}
 	return nil
 }

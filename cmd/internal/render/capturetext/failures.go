@@ -117,16 +117,17 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	}
 }
 
-// HintOf returns what to do about the first failed exchange of a listing for which something is known; ""
-// if there is none.
-func HintOf(lines []*contract.Exchange) string {
+// FirstFailure returns the reason of the first failed exchange of a listing for which a remedy is known, and the
+// remedy; each begins with the exchange. Both are "" if there is none.
+func FirstFailure(lines []*contract.Exchange) (reason, remedy string) {
 	for _, l := range lines {
 		if f, ok := failure.Of(l.Error); ok && f.Remedy != "" {
+			where := fmt.Sprintf("exchange %d: ", l.ID)
 			if l.File != "" { // several captures are listed
-				return fmt.Sprintf("%s#%d: %s", term.Clean(l.File), l.ID, f.Remedy)
+				where = fmt.Sprintf("%s#%d: ", term.Clean(l.File), l.ID)
 			}
-			return fmt.Sprintf("exchange %d: %s", l.ID, f.Remedy)
+			return where + term.Clean(l.Error), where + f.Remedy
 		}
 	}
-	return ""
+	return "", ""
 }

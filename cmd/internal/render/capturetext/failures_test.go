@@ -47,7 +47,7 @@ unwire: failed: exchange 6: the server answered with the code not_found; 'unwire
 	if b.String() != want {
 		t.Errorf("\n%s, want\n%s", b.String(), want)
 	}
-	if hint := HintOf([]*contract.Exchange{{ID: 1}, {ID: 2, Error: "no such host"}}); !strings.HasPrefix(hint, "exchange 2: ") {
+	if reason, hint := FirstFailure([]*contract.Exchange{{ID: 1}, {ID: 2, Error: "no such host"}}); reason != "exchange 2: no such host" || !strings.HasPrefix(hint, "exchange 2: ") {
 		t.Errorf("%q", hint)
 	}
 }
