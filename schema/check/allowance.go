@@ -124,7 +124,7 @@ func (a *Allowance) readLine(line string) error {
 	case rule.what != "method" && len(words) == 1:
 		rule.message = words[0]
 	default:
-		return fmt.Errorf("%q must have one of these forms: MESSAGE, MESSAGE FIELD, unknown MESSAGE, unknown MESSAGE FIELD, contradicted MESSAGE, contradicted MESSAGE FIELD, method SERVICE/RPC", strings.TrimSpace(line))
+		return fmt.Errorf("%q must have one of these forms: MESSAGE, MESSAGE FIELD, unknown MESSAGE, unknown MESSAGE FIELD, contradicted MESSAGE, contradicted MESSAGE FIELD, method SERVICE/RPC (the words unknown and contradicted accept only findings of this kind)", strings.TrimSpace(line))
 	}
 
 	// A malformed pattern would match nothing, so it is reported here.

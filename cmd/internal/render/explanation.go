@@ -26,7 +26,7 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  %s\n", out.Red("! "+term.Clean(e.Error)))
 	}
 	if e.Chosen {
-		fmt.Fprintf(w, "  %s, chosen with --as. The traffic suggests these types:\n", e.Type)
+		fmt.Fprintf(w, "  shown as %s, as set with 'unwire show --as'\n  types that the traffic suggests:\n", e.Type)
 	}
 	// The features are log-odds contributions; their sum determines the probability.
 	if len(e.Readings) > 0 {
