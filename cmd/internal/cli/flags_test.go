@@ -174,14 +174,22 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	})
 }
 
-// maxComment is the longest comment of an example, in columns, that fits a terminal of 80 columns on one line.
-const maxComment = 76
+const (
+	// maxComment is the longest comment of an example, in columns. A terminal of 80 columns shows it on one line.
+	maxComment = 76
+
+	// maxObvious is how many examples a command may have without comments.
+	maxObvious = 2
+)
 
 // exampleProblems returns the lines of the examples of a command that do not follow the form: a comment of one line
-// before each command or, if all commands are obvious, before none.
+// before each command or, if there are only one or two obvious commands, before none.
 func exampleProblems(examples []string) (problems []string) {
 	isComment := func(line string) bool { return strings.HasPrefix(line, "#") }
 	some := slices.ContainsFunc(examples, isComment)
+	if !some && len(examples) > maxObvious {
+		problems = append(problems, fmt.Sprintf("%q needs a comment, as each of more than %d", examples[0], maxObvious))
+	}
 	for i, line := range examples {
 		described := i > 0 && isComment(examples[i-1])
 		switch text, ok := strings.CutPrefix(line, "# "); {
@@ -211,6 +219,7 @@ func TestExampleProblems(t *testing.T) {
 		want  int
 	}{
 		{"unwire version|unwire version --json", 0},
+		{"unwire version|unwire version --json|unwire version --help", 1},
 		{"# Print it|unwire version|# Print JSON|unwire version --json", 0},
 		{"unwire version|# Print JSON|unwire version --json", 1},
 		{"# Print it|unwire version|unwire version --json", 1},

@@ -58,7 +58,7 @@ only for programs that support a configuration file for each project. With --sco
 the captures are available in all folders. install keeps the other settings and the
 comments in a configuration file, and replaces an earlier entry with the same name. If
 install cannot parse a file, it does not change the file.`,
-		Example: `  # Configure all AI programs on this machine, for this folder
+		Example: `  # Configure all AI programs that install finds on this machine
   unwire mcp install F.uwc
   # Configure two programs, and offer all captures in a folder
   unwire mcp install --client claude-code --client cursor captures/
