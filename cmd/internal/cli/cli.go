@@ -79,13 +79,22 @@ var writingCaptures = []string{
 	"unwire call", "unwire capture", "unwire demo", "unwire import", "unwire mcp", "unwire redact", "unwire replay", "unwire replay suite", "unwire serve",
 }
 
+const rootExamples = `  # See what unwire can do, with a local client and server
+  unwire demo
+  # Record the traffic of a program
+  unwire capture -o F.uwc -- node app.js
+  # List the recorded requests and answers
+  unwire ls F.uwc
+  # Write .proto files that describe the recorded messages
+  unwire schema infer -o inferred/ F.uwc`
+
 // rootCommand returns the command 'unwire' with all its subcommands and global flags.
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
 		Short:         "Record and decode Connect-RPC and protobuf traffic, and reconstruct .proto files",
 		Long:          "unwire records Connect, gRPC and HTTP traffic, and decodes the messages without a schema.\nFrom the messages, unwire reconstructs .proto files. unwire also sends recorded requests again,\nwith edits, and compares the answers.",
-		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
+		Example:       rootExamples,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       app.Version(),

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -147,6 +149,9 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if len(page.Examples) == 0 || page.Short == "" {
 			t.Errorf("%s has no example, or no short text", name)
 		}
+		for _, problem := range exampleProblems(page.Examples) {
+			t.Errorf("%s: example %s", name, problem)
+		}
 		for _, line := range page.Examples {
 			for _, args := range callsOf(line) {
 				if err := parseCall(newRoot(t), args); err != nil {
@@ -167,6 +172,69 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			}
 		}
 	})
+}
+
+const (
+	// maxComment is the longest comment of an example, in columns. A terminal of 80 columns shows it on one line.
+	maxComment = 76
+
+	// maxObvious is how many examples a command may have without comments.
+	maxObvious = 2
+)
+
+// exampleProblems returns the lines of the examples of a command that do not follow the form: a comment of one line
+// before each command or, if there are only one or two obvious commands, before none.
+func exampleProblems(examples []string) (problems []string) {
+	isComment := func(line string) bool { return strings.HasPrefix(line, "#") }
+	some := slices.ContainsFunc(examples, isComment)
+	if !some && len(examples) > maxObvious {
+		problems = append(problems, fmt.Sprintf("%q needs a comment, as each of more than %d", examples[0], maxObvious))
+	}
+	for i, line := range examples {
+		described := i > 0 && isComment(examples[i-1])
+		switch text, ok := strings.CutPrefix(line, "# "); {
+		case !isComment(line):
+			if some && !described {
+				problems = append(problems, fmt.Sprintf("%q has no comment, but others have", line))
+			}
+			if strings.Contains(line, " #") {
+				problems = append(problems, fmt.Sprintf("%q ends with a comment: put it on the line before", line))
+			}
+		case described || i == len(examples)-1:
+			problems = append(problems, fmt.Sprintf("%q is not followed by a command", line))
+		case !ok || strings.ToUpper(text[:1]) != text[:1] || strings.HasSuffix(text, "."):
+			problems = append(problems, fmt.Sprintf("%q is not a sentence without its full stop", line))
+		case utf8.RuneCountInString(line) > maxComment:
+			problems = append(problems, fmt.Sprintf("%q has more than %d columns", line, maxComment))
+		}
+	}
+	return problems
+}
+
+// The form of examples is one comment of one line before each command.
+func TestExampleProblems(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lines string
+		want  int
+	}{
+		{"unwire version|unwire version --json", 0},
+		{"unwire version|unwire version --json|unwire version --help", 1},
+		{"# Print it|unwire version|# Print JSON|unwire version --json", 0},
+		{"unwire version|# Print JSON|unwire version --json", 1},
+		{"# Print it|unwire version|unwire version --json", 1},
+		{"# Print it|# for a script|unwire version", 1},
+		{"# Print it|unwire version|# Print JSON", 1},
+		{"unwire version   # for a script", 1},
+		{"# print it|unwire version", 1},
+		{"# Print it.|unwire version", 1},
+		{"#Print it|unwire version", 1},
+		{"# " + strings.Repeat("A", maxComment-1) + "|unwire version", 1},
+	} {
+		if got := exampleProblems(strings.Split(c.lines, "|")); len(got) != c.want {
+			t.Errorf("%s: %q", c.lines, got)
+		}
+	}
 }
 
 // Help explains every word that stands for a value, in usage lines and in flags, on the page that has the word.

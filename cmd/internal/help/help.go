@@ -29,7 +29,7 @@ type Page struct {
 
 	// Aliases are other names of the command.
 	Aliases []string
-	// Examples are example command lines.
+	// Examples are example command lines, and comments, which begin with # and describe the command after them.
 	Examples []string
 
 	// Groups are the subcommands, in titled groups.

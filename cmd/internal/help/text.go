@@ -58,7 +58,7 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 	if len(p.Examples) > 0 {
 		heading("Examples")
 		for _, line := range p.Examples {
-			b.WriteString(wrapShell(line, width) + "\n")
+			b.WriteString(wrapExample(line, width) + "\n")
 		}
 	}
 	for _, s := range p.sections() {
@@ -199,18 +199,39 @@ func wrap(text string, width int, first, rest string) string {
 	return b.String()
 }
 
-// wrapShell breaks a command line between words with backslashes, so that it can still be copied into a
-// shell. It does not break quoted text.
+// wrapExample breaks a line of the examples, so that it can still be copied into a shell: a comment into several
+// comments, because a backslash does not continue a comment, and a command with backslashes.
+func wrapExample(line string, width int) string {
+	if comment, ok := strings.CutPrefix(line, "#"); ok {
+		return wrap(comment, width, "  # ", "  # ")
+	}
+	return wrapShell(line, width)
+}
+
+// wrapShell breaks a command line between words with backslashes. It does not break quoted text, and keeps a flag with
+// its value, and > with the name of the file.
 func wrapShell(line string, width int) string {
 	const first, rest = "  ", "      "
 	if utf8.RuneCountInString(first+line) <= width {
 		return first + line
 	}
+
+	// Join the words that stay together. A flag without a value also stays with the word after it.
+	var units []string
+	for _, word := range shellWords(line) {
+		last := len(units) - 1
+		if last >= 0 && !strings.ContainsAny(word[:1], "-|&<>") && staysWithNext(units[last]) {
+			units[last] += " " + word
+		} else {
+			units = append(units, word)
+		}
+	}
+
 	var b strings.Builder
 	b.WriteString(first)
 	at := len(first)
-	for i, word := range shellWords(line) {
-		n := utf8.RuneCountInString(word)
+	for i, unit := range units {
+		n := utf8.RuneCountInString(unit)
 		switch {
 		case i == 0:
 		case at+1+n > width-2:
@@ -220,10 +241,15 @@ func wrapShell(line string, width int) string {
 			b.WriteByte(' ')
 			at++
 		}
-		b.WriteString(word)
+		b.WriteString(unit)
 		at += n
 	}
 	return b.String()
+}
+
+// staysWithNext reports whether word is a flag or a redirection, which are hard to read if a line ends after them.
+func staysWithNext(word string) bool {
+	return word == ">" || word == "<" || strings.HasPrefix(word, "-") && word != "-" && word != "--" && !strings.ContainsAny(word, "= ")
 }
 
 // shellWords splits a command line at spaces outside quotes.

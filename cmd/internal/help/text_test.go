@@ -59,3 +59,31 @@ func TestTextExplainsPlaceholders(t *testing.T) {
 		last = at
 	}
 }
+
+// A long comment of an example becomes several comments, because a backslash does not continue a comment in a shell. A
+// long command is continued after a backslash, which does not separate a flag from its value.
+func TestTextWrapsExamples(t *testing.T) {
+	t.Parallel()
+	p := &Page{Path: "unwire x", Examples: []string{
+		"# Send the message in a file, and print all answers",
+		"unwire x --data @request.json --to http://127.0.0.1:8080 --json > answers-of-the-server.json",
+		"# Send nothing", "unwire x",
+	}}
+	const want = `Examples:
+  # Send the message in a file, and
+  # print all answers
+  unwire x --data @request.json \
+      --to http://127.0.0.1:8080 \
+      --json \
+      > answers-of-the-server.json
+  # Send nothing
+  unwire x
+`
+	var b strings.Builder
+	if err := p.Text(&b, 40, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got:\n%s\nwant:\n%s", &b, want)
+	}
+}

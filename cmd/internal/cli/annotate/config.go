@@ -44,9 +44,12 @@ Some settings are possible only as flags, not in unwire.yaml, because they could
 harm: allowed hosts, CAs, credentials, commands that unwire runs, --live and
 --keep-secrets. unwire prints a notice when it uses a file for the first time, and when
 the file has changed.`,
-		Example: "  unwire config\n  unwire config schema > unwire.schema.json",
-		Args:    app.ExactArgs(),
-		RunE:    func(*cobra.Command, []string) error { return showConfig(a, asJSON) },
+		Example: `  # Check unwire.yaml, and show its settings
+  unwire config
+  # Write a JSON Schema, with which your editor checks unwire.yaml
+  unwire config schema > unwire.schema.json`,
+		Args: app.ExactArgs(),
+		RunE: func(*cobra.Command, []string) error { return showConfig(a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the settings as one JSON object")
 	cmd.AddCommand(&cobra.Command{

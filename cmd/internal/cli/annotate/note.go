@@ -48,11 +48,17 @@ grep' searches the notes. Everybody who gets the capture file can read its notes
 
 While 'unwire capture' holds a message back for 'unwire intercept', the message has the
 mark held.`,
-		Example: `  unwire note F.uwc 7 'the login that fails'
+		Example: `  # Write a note on exchange 7
+  unwire note F.uwc 7 'the login that fails'
+  # Write a note on field 1.2 of the first message that the client sent
   unwire note F.uwc 7/up/0/1.2 'a session id?'
+  # Mark exchange 7 with a star
   unwire note F.uwc 7 --mark star
+  # List all notes and marks
   unwire note F.uwc
+  # Remove the note and the mark of a field
   unwire note F.uwc 7/up/0/1.2 --remove
+  # Remove only the mark of exchange 7, and keep its note
   unwire note F.uwc 7 --remove=mark`,
 		Args: app.ArgsBetween(1, "F.uwc", "ADDRESS", "TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -52,9 +52,13 @@ captures that contain definitions. With reflect:URL, use asks the server at URL,
 machine, for its definitions (gRPC server reflection). DEFINITIONS can also be the code
 of a client, such as a JavaScript bundle or an executable, in which 'unwire schema
 extract' finds definitions.`,
-		Example: `  unwire use proto/ F.uwc
-  unwire use shop.binpb F.uwc
+		Example: `  # Store a folder of .proto files
+  unwire use proto/ F.uwc
+  # Store the definitions that a running server returns by reflection
+  unwire use reflect:http://127.0.0.1:8080 F.uwc
+  # List the stored definitions
   unwire use F.uwc
+  # Remove all stored definitions
   unwire use --remove F.uwc`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

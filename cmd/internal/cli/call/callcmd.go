@@ -59,6 +59,15 @@ type callFlags struct {
 	source string
 }
 
+const callExamples = `  # Call a method with one message
+  unwire call shop.v1.Orders/PlaceOrder --data '{"customerId":"c1"}' --to http://127.0.0.1:8080
+  # Send a message from a file, to a server with a private CA
+  unwire call shop.v1.Orders/Track --data @request.json --to https://127.0.0.1:9440 --upstream-ca ca.pem --proto proto/
+  # Stream several messages over gRPC, and record the call
+  unwire call talk.v1.Talk/Chat --data - --protocol grpc --to http://127.0.0.1:8080 -o F.uwc < messages.jsonl
+  # Call the method of exchange 7 with another message
+  unwire call --like F.uwc#7 --data '{"orderId":"o2"}' --to http://127.0.0.1:8080`
+
 // callCommand returns the command 'unwire call', which calls an RPC method.
 func callCommand(a *app.App) *cobra.Command {
 	var f callFlags
@@ -95,11 +104,8 @@ comes from UNWIRE_TOKEN or --credentials and has no scheme, call adds 'Bearer '.
 
 call sends requests only to servers on this machine. To call another host, give --live
 and --allow-host.`,
-		Example: `  unwire call shop.v1.Orders/PlaceOrder --data '{"customerId":"c1"}' --to http://127.0.0.1:8080
-  unwire call shop.v1.Orders/Track --data @request.json --to https://127.0.0.1:9440 --upstream-ca ca.pem --proto proto/
-  unwire call talk.v1.Talk/Chat --data - --protocol grpc --to http://127.0.0.1:8080 -o F.uwc < messages.jsonl
-  unwire call --like F.uwc#7 --data '{"orderId":"o2"}' --to http://127.0.0.1:8080`,
-		Args: app.ArgsBetween(0, "METHOD"),
+		Example: callExamples,
+		Args:    app.ArgsBetween(0, "METHOD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			method := ""
 			if len(args) > 0 {

@@ -41,9 +41,12 @@ type demoFlags struct {
 func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
-		Use:     "demo",
-		Short:   "Show the main functions of unwire with a local client and server",
-		Example: "  unwire demo\n  unwire demo -o demo.uwc",
+		Use:   "demo",
+		Short: "Show the main functions of unwire with a local client and server",
+		Example: `  # Run the demo
+  unwire demo
+  # Choose the name of the capture that the demo leaves behind
+  unwire demo -o demo.uwc`,
 		Long: `demo shows the main functions of unwire, and sends no data to other machines.
 demo starts a local server ('unwire standin') and a recording proxy, and runs a client
 through the proxy. The client uses connect-go; with --node-client, demo also runs a

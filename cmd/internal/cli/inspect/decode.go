@@ -108,10 +108,15 @@ func decodeCommand(a *app.App) *cobra.Command {
 		Use:   "decode [FILE|FRAME|-]",
 		Short: "Decode bytes to text, which 'unwire encode' can turn back into bytes",
 		Long:  decodeLong,
-		Example: `  unwire decode frame.bin > frame.txt
+		Example: `  # Decode a file to text that you can edit
+  unwire decode frame.bin > frame.txt
+  # Decode the fifth message of the server in exchange 2
   unwire decode 'F.uwc#2/down/4'
+  # Decode base64 from stdin
   echo 'CgVoZWxsbw==' | unwire decode
+  # Also print the bytes of each field
   unwire decode --hex frame.bin
+  # Decode messages while the exchange is being recorded
   unwire decode --follow F.uwc#2`,
 		Args: app.ArgsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -58,6 +58,21 @@ type diffFlags struct {
 	ignore []string
 }
 
+const diffExamples = `  # Compare the same exchange of two captures
+  unwire diff F.uwc#2 G.uwc#2
+  # Compare two messages, in two columns
+  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0
+  # Show what a rule changed during the recording
+  unwire diff --forwarded F.uwc#2
+  # Compare two files, and print the bytes of values that differ
+  unwire diff --hex old.bin new.bin
+  # Compare two captures, exchange by exchange
+  unwire diff old.uwc new.uwc
+  # Find the fields that vary in three exchanges
+  unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3
+  # Find the fields that vary in the calls of a method
+  unwire diff --series --method Run F.uwc`
+
 // diffCommand returns the command 'unwire diff'.
 func diffCommand(a *app.App) *cobra.Command {
 	var f diffFlags
@@ -93,8 +108,7 @@ whether all messages have the same value. If the values differ, diff describes h
 vary.
 
 The exit status is 1 if diff found a difference.`,
-		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff --forwarded F.uwc#2\n  unwire diff --hex old.bin new.bin\n  unwire diff old.uwc new.uwc\n" +
-			"  unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3\n  unwire diff --series --method Run F.uwc",
+		Example: diffExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.series:

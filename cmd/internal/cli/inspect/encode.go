@@ -34,8 +34,15 @@ differ from the original bytes, also in parts that you did not edit.
 With --in protojson or --in prototext, encode reads the output of 'unwire show
 --format'. encode then needs the .proto definitions of the message type. The first line
 of prototext output names the type; for protojson, give the type with --type.`,
-		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin\n  unwire encode --in protojson --type F.uwc#2/up/0 frame.json > frame.bin",
-		Args:    app.ArgsBetween(0, "FILE"),
+		Example: `  # Decode a message to text, which you can edit
+  unwire decode frame.bin > frame.txt
+  # Encode the edited text
+  unwire encode frame.txt > edited.bin
+  # Get the bytes of a captured message from its text format
+  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin
+  # Encode JSON to the same message type as a captured message
+  unwire encode --in protojson --type F.uwc#2/up/0 frame.json > frame.bin`,
+		Args: app.ArgsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), a, inputArg(args))
 		},

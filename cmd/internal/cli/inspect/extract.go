@@ -64,6 +64,17 @@ type extraction struct {
 	defs *schema.Schema
 }
 
+const extractExamples = `  # Print the conversation in exchange 2
+  unwire chat F.uwc 2
+  # Print only the model's answers
+  unwire chat --json F.uwc | jq -r .answer
+  # Print answers while they are being recorded
+  unwire chat --follow F.uwc
+  # Correct two roles: 1.1.1 is an answer, and 2.1 of the client is a prompt
+  unwire chat F.uwc 2 --label 1.1.1=assistant --label up/2.1=user
+  # Compute new weights from the corrected roles, and use them
+  unwire chat fit labels.jsonl -o weights.json && unwire chat --weights weights.json F.uwc`
+
 // extractCommand returns the command 'unwire chat'.
 func extractCommand(a *app.App) *cobra.Command {
 	var f extractFlags
@@ -95,13 +106,7 @@ chat with --weights. 'unwire chat weights' prints the weights that chat uses by 
 
 If the name of a capture is also the name of a subcommand, such as fit, write the
 capture as ./fit.`,
-		Example: `  unwire chat F.uwc 2
-  unwire chat --json F.uwc | jq -r .answer
-  unwire chat --follow F.uwc
-  # Correct two roles: field 1.1.1 is an answer, and field 2.1 of the client is a prompt.
-  unwire chat F.uwc 2 --label 1.1.1=assistant --label up/2.1=user
-  # Compute new weights from the corrected roles, and use them.
-  unwire chat fit labels.jsonl -o weights.json && unwire chat --weights weights.json F.uwc`,
+		Example: extractExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(f.label) > 0 && len(args) == 0 {
 				return nil // each label names its exchange

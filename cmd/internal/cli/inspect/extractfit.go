@@ -32,8 +32,11 @@ feature do not change if no text in the labels file has this feature. fit prints
 many percent of the labelled texts get the right role with the old and with the new
 weights. fit also prints the result of a cross-validation, which is the accuracy that
 you can expect for similar captures.`,
-		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
-		Args:    app.ExactArgs("LABELS"),
+		Example: `  # Compute weights from your corrections
+  unwire chat fit labels.jsonl -o weights.json
+  # Improve weights that you computed earlier
+  unwire chat fit --start weights.json labels.jsonl -o better.json`,
+		Args: app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.ReadInput(args[0])
 			if err != nil {

@@ -21,8 +21,13 @@ text's features. weights prints a table of the built-in weights: how much each f
 adds to the log odds of each role (a higher value makes the role more probable). With
 FILE, weights prints only the rows that differ from the built-in weights, as
 BUILT-IN → NEW.`,
-		Example: "  unwire chat weights\n  unwire chat weights --json > weights.json\n  unwire chat weights weights.json",
-		Args:    app.ArgsBetween(0, "FILE"),
+		Example: `  # Print how much each feature counts for each role
+  unwire chat weights
+  # Write the built-in weights to a file
+  unwire chat weights --json > weights.json
+  # Print the differences between a file and the built-in weights
+  unwire chat weights weights.json`,
+		Args: app.ArgsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			built := transcript.DefaultWeights()
 			w := built

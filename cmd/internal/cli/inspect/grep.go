@@ -75,6 +75,19 @@ type grepFlags struct {
 	count bool
 }
 
+const grepExamples = `  # Find a text in upper or lower case
+  unwire grep -i 'hello world' F.uwc
+  # Find the number 42 in messages of the server
+  unwire grep --number 42 --dir down F.uwc G.uwc
+  # Find the bytes 0a 05 in exchange 2
+  unwire grep --bytes 0a05 F.uwc#2
+  # List the values of all fields inside field 1.2
+  unwire grep --path '1.2.*' F.uwc
+  # List the values of all fields inside field 1, in failed calls of Run
+  unwire grep --filter 'method:Run code:!ok' --path '1.*' F.uwc
+  # List the exchanges with a text in their URL, headers or messages
+  unwire grep -l --headers application/proto F.uwc`
+
 // grepCommand returns the command 'unwire grep'.
 func grepCommand(a *app.App) *cobra.Command {
 	var f grepFlags
@@ -101,13 +114,8 @@ code:!ok', grep searches only the server's messages in failed calls to hosts suc
 api.example.com.
 
 The exit status is 0 if grep found a match, and 1 otherwise.`,
-		Example: `  unwire grep -i 'hello world' F.uwc
-  unwire grep --number 42 --dir down F.uwc G.uwc
-  unwire grep --bytes 0a05 F.uwc#2
-  unwire grep --path '1.2.*' F.uwc
-  unwire grep --filter 'method:Run code:!ok' --path '1.*' F.uwc
-  unwire grep -l --headers application/proto F.uwc`,
-		Args: cobra.MinimumNArgs(0),
+		Example: grepExamples,
+		Args:    cobra.MinimumNArgs(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runGrep(cmd.Context(), a, f, args)
 		},

@@ -58,11 +58,17 @@ that the client sent, and ↓ the number of bytes that the server sent.
 
 ls --follow first lists the finished exchanges. While the recording continues, ls then
 prints each exchange when it ends, until you interrupt ls.`,
-		Example: `  unwire ls F.uwc
+		Example: `  # List all exchanges
+  unwire ls F.uwc
+  # List exchanges that failed or took longer than 2 seconds
   unwire ls --filter 'code:!ok or duration>2s' F.uwc
+  # List calls of Run in which the server sent the text "rate limit"
   unwire ls --filter 'host:api.* method:Run dir:down text:"rate limit"' F.uwc
+  # List the exchanges of two captures, the slowest first
   unwire ls --sort -duration F.uwc G.uwc
+  # Also list each further exchange when it ends
   unwire ls --follow F.uwc
+  # Print the URLs of exchanges that failed
   unwire ls --json F.uwc | jq -r 'select(.code!="ok") | .url'`,
 		Args: cobra.MinimumNArgs(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return ls(cmd.Context(), a, f, args) },

@@ -61,11 +61,26 @@ deletes the stored choice for field 1.2.`
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use:     "show F.uwc ID",
-		Short:   "Show one exchange: its headers and decoded messages",
-		Long:    showLong,
-		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
-		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
+		Use:   "show F.uwc ID",
+		Short: "Show one exchange: its headers and decoded messages",
+		Long:  showLong,
+		Example: `  # Show exchange 2
+  unwire show F.uwc 2
+  # Show only the fifth message of the server
+  unwire show F.uwc#2/down/4
+  # Show every header and every field
+  unwire show --full F.uwc 2
+  # Print a message in the JSON format of protobuf
+  unwire show --format protojson F.uwc#2/up/0
+  # Print the decoded fields of each message, for a script
+  unwire show --json F.uwc 2 | jq -r .tree
+  # Print messages while the exchange is being recorded
+  unwire show --follow F.uwc 2
+  # Also show the bytes of each field
+  unwire show --hex F.uwc#2/up/0
+  # Print a curl command that sends the same request
+  unwire show --copy curl F.uwc 2`,
+		Args: app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.folded = a.Out.TTY
 			if cmd.Flags().Changed("full") {

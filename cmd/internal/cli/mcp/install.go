@@ -58,9 +58,13 @@ only for programs that support a configuration file for each project. With --sco
 the captures are available in all folders. install keeps the other settings and the
 comments in a configuration file, and replaces an earlier entry with the same name. If
 install cannot parse a file, it does not change the file.`,
-		Example: `  unwire mcp install F.uwc
+		Example: `  # Configure all AI programs that install finds on this machine
+  unwire mcp install F.uwc
+  # Configure two programs, and offer all captures in a folder
   unwire mcp install --client claude-code --client cursor captures/
+  # Print the change for one program without making it
   unwire mcp install --client codex --dry-run F.uwc
+  # Offer the capture in all folders, and do not ask for confirmation
   unwire mcp install --client vscode --scope user --yes F.uwc`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

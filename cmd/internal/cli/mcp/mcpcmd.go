@@ -92,10 +92,15 @@ func mcpCommand(a *app.App) *cobra.Command {
 		Use:   "mcp F.uwc…",
 		Short: "Let AI agents read captures through the Model Context Protocol",
 		Long:  long,
-		Example: `  unwire mcp F.uwc
+		Example: `  # Serve one capture on stdin and stdout
+  unwire mcp F.uwc
+  # Configure the AI programs on this machine so that they start mcp
   unwire mcp install F.uwc
+  # Serve all captures in a folder, with field names from .proto files
   unwire mcp --proto proto/ captures/
+  # Serve over HTTP at a free port
   unwire mcp --listen 127.0.0.1:0 F.uwc
+  # Let agents send recorded requests again, to servers on this machine
   unwire mcp --allow-send -o answers.uwc F.uwc`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -20,8 +20,11 @@ func skillCommand(a *app.App) *cobra.Command {
 		Long: `skill prints the text of a file SKILL.md. This file contains instructions for AI agents that
 use the commands of unwire or the server of 'unwire mcp'. skill generates the instructions
 from the help of the commands, so they describe this version of unwire.`,
-		Example: "  unwire mcp skill > SKILL.md\n  mkdir -p .claude/skills/unwire && unwire mcp skill > .claude/skills/unwire/SKILL.md",
-		Args:    app.ExactArgs(),
+		Example: `  # Write the instructions to this folder
+  unwire mcp skill > SKILL.md
+  # Install the instructions for Claude Code in this project
+  mkdir -p .claude/skills/unwire && unwire mcp skill > .claude/skills/unwire/SKILL.md`,
+		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return writeSkill(a.Out, cmd.Root())
 		},

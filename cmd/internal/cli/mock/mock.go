@@ -80,8 +80,11 @@ func mockCommand(a *app.App) *cobra.Command {
 		Use:   "mock F.uwc",
 		Short: "Answer the requests of clients with the recorded answers of a capture",
 		Long:  mockLong,
-		Example: `  unwire mock F.uwc
+		Example: `  # Answer requests at a free port, and print its address
+  unwire mock F.uwc
+  # Use a fixed port, and print each answered request as JSON
   unwire mock F.uwc --listen 127.0.0.1:8080 --json
+  # Answer only very similar requests, and repeat the last recorded answer
   unwire mock F.uwc --repeat last --min-similarity 0.9`,
 		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runMock(cmd.Context(), a, f, args[0]) },

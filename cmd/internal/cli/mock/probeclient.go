@@ -99,9 +99,13 @@ func probeClientCommand(a *app.App) *cobra.Command {
 		Use:   "probe-client F.uwc [flags] -- CMD ARGS…",
 		Short: "Find the fields of a server's answers that a client reads",
 		Long:  probeLong,
-		Example: `  unwire probe-client F.uwc -- node client.mjs
+		Example: `  # Find the fields that a Node client reads
+  unwire probe-client F.uwc -- node client.mjs
+  # Print the planned changes to answers of Get, without running a client
   unwire probe-client F.uwc --method Get --dry-run
+  # Test one field of a client that takes the URL of its server
   unwire probe-client F.uwc --method Run --path 1.7 -- ./client --server {https}
+  # Continue an interrupted probe, and print the result as JSON
   unwire probe-client F.uwc --journal probe.jsonl --resume --json -- ./client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {

@@ -172,10 +172,15 @@ func probeCommand(a *app.App) *cobra.Command {
 		Use:   "probe --to URL --method METHOD",
 		Short: "Find the fields of a request from the parse errors of a server",
 		Long:  probeHelp,
-		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
+		Example: `  # Find the fields of a request
+  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
+  # Find the fields 1 to 200 of the message in field 1.2 of the request
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
+  # Try field names from a list, with the headers of a recorded request
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
+  # Find the types of fields that are ambiguous in an evidence file
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle evidence.json
+  # Test the fields in which two definitions differ
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle old.proto --settle new.proto`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

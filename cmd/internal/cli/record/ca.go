@@ -25,9 +25,14 @@ import (
 func caCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "ca",
-		Short:   "Show, create, install, export or remove the local CA certificate",
-		Example: "  unwire ca\n  unwire ca install --dry-run\n  unwire ca export -o unwire-ca.pem",
+		Use:   "ca",
+		Short: "Show, create, install, export or remove the local CA certificate",
+		Example: `  # Print the path of the certificate
+  unwire ca
+  # Show which changes an installation would make
+  unwire ca install --dry-run
+  # Write the certificate to a file, for programs that must trust it
+  unwire ca export -o unwire-ca.pem`,
 		Long: `unwire has a local certificate authority (CA), which signs the certificates of
 unwire's proxy. ca prints the path of the CA's certificate. unwire creates the CA when
 a command first needs the CA. The CA's private key never leaves the CA's folder, which
@@ -92,8 +97,11 @@ With --hosts, the new CA can sign certificates only for these hosts and their su
 (X.509 name constraints). Somebody who steals the CA's key can then impersonate only
 these hosts. So use --hosts if you install the CA in a trust store. 'unwire capture'
 forwards the traffic of all other hosts without decrypting it.`,
-		Example: "  unwire ca new\n  unwire ca new --hosts api.example.com,127.0.0.1",
-		Args:    app.ExactArgs(),
+		Example: `  # Create a new key and a new certificate
+  unwire ca new
+  # Create a CA that can sign only for two hosts and their subdomains
+  unwire ca new --hosts api.example.com,127.0.0.1`,
+		Args: app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			dir, err := app.ConfigDir()
 			if err != nil {
@@ -118,10 +126,13 @@ forwards the traffic of all other hosts without decrypting it.`,
 func caExportCommand(a *app.App) *cobra.Command {
 	var out, format string
 	cmd := &cobra.Command{
-		Use:     "export",
-		Short:   "Write the CA certificate, without its key, as PEM or DER",
-		Example: "  unwire ca export -o unwire-ca.pem\n  unwire ca export --format der -o unwire-ca.cer   # for phones and Windows",
-		Args:    app.ExactArgs(),
+		Use:   "export",
+		Short: "Write the CA certificate, without its key, as PEM or DER",
+		Example: `  # Write a PEM file, which most programs can read
+  unwire ca export -o unwire-ca.pem
+  # Write a DER file, for phones and Windows
+  unwire ca export --format der -o unwire-ca.cer`,
+		Args: app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			if format != "pem" && format != "der" {
 				return app.Usagef("--format must be pem or der, not %q", format)
@@ -179,14 +190,22 @@ executing them.
 SUSE, macOS, Windows). --store nss means the trust stores of Firefox and Chrome, and
 needs the program certutil from the package libnss3-tools. --store java means the trust
 store of the Java installation in JAVA_HOME or PATH.`,
-		Example: "  unwire ca install --dry-run\n  unwire ca install --store nss\n  unwire ca install --store system,java --yes",
-		Args:    app.ExactArgs(),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return changeStores(cmd.Context(), a, f) },
+		Example: `  # Print the steps, but change nothing
+  unwire ca install --dry-run
+  # Let Firefox and Chrome trust the CA
+  unwire ca install --store nss
+  # Let the system and Java trust the CA, without confirmation
+  unwire ca install --store system,java --yes`,
+		Args: app.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return changeStores(cmd.Context(), a, f) },
 	}
 	if remove {
 		cmd.Use, cmd.Short = "remove", "Remove the local CA from trust stores"
 		cmd.Long = "remove removes the certificate of unwire's local CA from the trust stores to which 'unwire ca install'\nadded it. remove does not delete the files of the CA, and does not change stores that lack the certificate."
-		cmd.Example = "  unwire ca remove\n  unwire ca remove --store nss --yes"
+		cmd.Example = `  # Remove the CA from the system's trust store
+  unwire ca remove
+  # Remove the CA from Firefox and Chrome, without confirmation
+  unwire ca remove --store nss --yes`
 	}
 	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "trust store to change: system, nss or java; separate several by commas")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")

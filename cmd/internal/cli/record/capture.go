@@ -30,19 +30,33 @@ import (
 // shutdownGrace is how long running streams may continue when the recorded command has ended by itself.
 const shutdownGrace = 5 * time.Second
 
-const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
+const captureExamples = `  # Record a program until it ends
+  unwire capture -o cli.uwc -- node client.mjs
+  # Record all clients that use the proxy, until you interrupt capture
   unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  # Watch the traffic in your browser
   unwire capture -o cli.uwc --ui -- node client.mjs
+  # Record a program that ignores proxy variables
   unwire capture -o cli.uwc --transparent -- ./static-binary
+  # Record a browser that opens this page
   unwire capture -o page.uwc --browser https://www.example.com/
+  # Record without a proxy, and keep the packets for Wireshark
   unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  # Act as a server and forward requests, for clients that ignore proxies
   unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  # Connect to servers through another proxy
   unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  # Present a client certificate to the hosts of one domain
   unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
+  # Change messages by the rules in a file
   unwire capture -o cli.uwc --rules rules.yaml -- node client.mjs
+  # Hold back messages of the server that have field 1.7, to edit them
   unwire capture -o cli.uwc --intercept 'method:Run dir:down path:1.7' -- node client.mjs
+  # Imitate a slow network
   unwire capture -o cli.uwc --throttle 64KB/s,200ms -- node client.mjs
+  # Record some hosts, shorten large bodies, and start a new file at 500 MB
   unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB
+  # Move each finished file to an S3 bucket
   unwire capture -o cli.uwc --rotate 500MB --upload s3://bucket/segments --live --allow-host s3.eu-west-1.amazonaws.com`
 
 // captureCommand returns the command 'unwire capture'. run executes unwire commands for the web page of

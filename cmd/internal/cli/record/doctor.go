@@ -28,9 +28,12 @@ also checks ports, the clock and the free disk space, and looks for files that a
 capture left behind, and for programs that some commands of unwire run. For each
 problem, doctor suggests a fix. doctor itself changes nothing, and connects only to
 loopback addresses. The exit status is 1 if a problem prevents recording.`,
-		Example: "  unwire doctor\n  unwire doctor --json | jq -r 'select(.status!=\"ok\") | .do'",
-		Args:    app.ExactArgs(),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },
+		Example: `  # Check this machine
+  unwire doctor
+  # Print only the suggested fixes
+  unwire doctor --json | jq -r 'select(.status!="ok") | .do'`,
+		Args: app.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each check")
 	return cmd

@@ -69,8 +69,15 @@ export'. import reads the HTTP exchanges, the WebSocket messages and the TCP flo
 these files. import reads WebSocket messages in a HAR file only if these messages are in
 the format that Chrome writes. import lists each entry of FILE that it cannot read, and
 each entry with missing data.`,
-		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
-		Args:    app.ExactArgs("FILE"),
+		Example: `  # Decrypt packets with the TLS keys that a program logged
+  unwire import x.pcapng --keylog keys.txt -o F.uwc
+  # List the connections that import could not decode completely
+  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'
+  # Import a compressed file that also contains its TLS keys
+  unwire import x.pcapng.gz -o F.uwc
+  # Import the requests of a page that a browser saved as a HAR file
+  unwire import page.har -o F.uwc`,
+		Args: app.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return app.Fail(app.ExitUsage, errors.New("unwire import: -o F.uwc is missing"), "usage: unwire import FILE -o F.uwc")

@@ -35,11 +35,17 @@ ID is the number of a message, or the word "first" for the message that capture 
 for the longest time. If you make no decision about a message, capture forwards it
 unchanged after the time in capture's flag --hold-time, or when capture ends.`
 
-const interceptExamples = `  unwire intercept cli.uwc
+const interceptExamples = `  # List the held messages
+  unwire intercept cli.uwc
+  # Wait up to a minute until capture holds a message
   unwire intercept cli.uwc --wait 1m
+  # Forward message 3 unchanged
   unwire intercept cli.uwc 3 --release
+  # Edit the message that was held for the longest time, and forward it
   EDITOR=vi unwire intercept cli.uwc first --edit
+  # Change field 1.7 of message 3, and forward the message
   unwire intercept cli.uwc 3 --set 1.7=hello
+  # Forward all held messages unchanged
   unwire intercept cli.uwc --release-all`
 
 // interceptFlags are the values of the flags of 'unwire intercept'.

@@ -61,8 +61,11 @@ func command(a *app.App) *cobra.Command {
 		Use:   "reflection",
 		Short: "Offer gRPC server reflection for a server that does not offer it",
 		Long:  long,
-		Example: `  unwire reflection --proto proto/ --to http://127.0.0.1:8080 --listen 8081
+		Example: `  # Offer reflection for a local server, at port 8081
+  unwire reflection --proto proto/ --to http://127.0.0.1:8080 --listen 8081
+  # List the services of this server
   grpcurl -plaintext 127.0.0.1:8081 list
+  # Use the definitions in a capture, for a server with a private CA
   unwire reflection --proto F.uwc --to https://127.0.0.1:9440 --upstream-ca ca.pem`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, &f) },

@@ -47,7 +47,10 @@ NAME, credentials also checks the secrets that the service's client stored on th
 machine. If a token expires within a minute, credentials reports it as expiring, and
 unwire does not send it. The exit status is 4 if a token is expired or expiring, or if
 credentials finds no secret for REFERENCE.`,
-		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
+		Example: `  # Check the environment variables UNWIRE_TOKEN and UNWIRE_API_KEY
+  unwire credentials
+  # Check a client's stored token, and an entry in the system's key store
+  unwire credentials ` + proto.Profile().Name + ` keyring:my-service/me`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return credentials(a, args, asJSON)
 		},

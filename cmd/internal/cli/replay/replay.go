@@ -160,11 +160,17 @@ func replayCommand(a *app.App) *cobra.Command {
 		Use:   "replay F.uwc ID",
 		Short: "Send a captured request again, with edits, and compare the answers",
 		Long:  replayHelp,
-		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
+		Example: `  # Send exchange 2 again, to a server with a certificate from a private CA
+  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
+  # Change field 1, and print the request without sending it
   unwire replay F.uwc 1 --set 1=hello --dry-run
+  # Change the JSON text in field 2, and send field 3 as a string
   unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
+  # Change the request in your editor
   EDITOR=vi unwire replay F.uwc 1 --edit
+  # First send the exchanges again that issued the IDs in the request
   unwire replay F.uwc 3 --after auto
+  # Request another model, and record the new answer
   unwire replay F.uwc 2 --set '@0 run_request.model_details.model_id=other' -o answers.uwc`,
 		Args: app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

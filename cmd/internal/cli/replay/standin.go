@@ -38,6 +38,15 @@ type standinFlags struct {
 	print bool
 }
 
+const standinExamples = `  # Use a fixed port, and write the CA's certificate for clients to trust
+  unwire standin --listen 127.0.0.1:9443 --ca-file ca.pem
+  # Write the built-in script, as a start for your own
+  unwire standin --print-script > script.json
+  # Answer from your own script, and print the address as JSON
+  unwire standin --script script.json --json
+  # Read the counters while standin runs
+  curl --cacert ca.pem https://127.0.0.1:9443/standin/stats`
+
 // standinCommand returns the command 'unwire standin', a local server that imitates the reconstructed
 // API.
 func standinCommand(a *app.App) *cobra.Command {
@@ -85,12 +94,9 @@ prints these numbers.
 If the variable ` + standinTokenVar + ` is set, standin rejects calls that do not contain its value as
 bearer token. The behaviour of standin was reconstructed from the code of clients. standin has never
 been compared with the real service.`,
-		Example: `  unwire standin --listen 127.0.0.1:9443
-  unwire standin --print-script > script.json
-  unwire standin --script script.json --json
-  curl --cacert ca.pem https://127.0.0.1:9443/standin/stats`,
-		Args: app.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
+		Example: standinExamples,
+		Args:    app.ExactArgs(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address at which the server listens, such as 127.0.0.1:8080, or only its port, such as 8080")
 	cmd.Flags().StringVar(&f.script, "script", "", "JSON file that defines the answers, tool calls, delays and faults (default: the built-in script)")

@@ -44,6 +44,13 @@ type suiteFlags struct {
 	standin bool
 }
 
+const suiteExamples = `  # Run all experiments in a folder, with a local imitation of the server
+  unwire replay suite experiments --standin
+  # Run them with your own server, whose certificate is from a private CA
+  unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
+  # Write a report for a CI system
+  unwire replay suite experiments --standin --format junit > report.xml`
+
 // suiteCommand returns the command 'unwire replay suite', which runs the replay experiments in a folder.
 func suiteCommand(a *app.App) *cobra.Command {
 	var f suiteFlags
@@ -78,11 +85,9 @@ have side effects. suite then ignores the fields in which the two answers differ
 With --standin, suite starts the stand-in, and sends all requests to it. The stand-in is a
 local server that imitates the API of an AI coding agent (see 'unwire standin'). If the
 file DIR/` + suiteScript + ` exists, the stand-in takes its answers from this file. The exit status is 1 if an expectation fails.`,
-		Example: `  unwire replay suite experiments --standin
-  unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
-  unwire replay suite experiments --standin --format junit > report.xml`,
-		Args: app.ExactArgs("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runSuite(cmd.Context(), a, args[0], f) },
+		Example: suiteExamples,
+		Args:    app.ExactArgs("DIR"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return runSuite(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the local server of 'unwire standin', and send all requests to it")

@@ -103,8 +103,11 @@ func verifyCommand(a *app.App) *cobra.Command {
 		Use:   "verify F.uwc [ID]",
 		Short: "Check with a server whether .proto definitions of requests are right",
 		Long:  verifyHelp,
-		Example: `  unwire replay verify --proto proto/ F.uwc
+		Example: `  # Test the definitions of all recorded requests
+  unwire replay verify --proto proto/ F.uwc
+  # Test the request of exchange 2 with a local server, four levels deep
   unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
+  # Test with a server on another machine, and keep a journal
   unwire replay verify --proto proto/ F.uwc 2 --live --allow-host api.example.com --journal asked.jsonl`,
 		Args: app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -61,7 +61,12 @@ commands of 'unwire schema' can read. The names of message types come from --pro
 from the definitions in the capture. For a type that neither contains, align makes a
 name from the method and the field numbers, like 'unwire schema infer'. The exit status
 is 3 if align found no pair.`,
-		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
+		Example: `  # Find names in a capture that contains calls in protobuf and in JSON
+  unwire align F.uwc
+  # Compare a recording in protobuf with one in JSON, and print JSON
+  unwire align --json proto.uwc json.uwc
+  # Write the names to a file that the commands of 'unwire schema' can read
+  unwire align F.uwc --descriptor-set names.binpb`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.ExactArgs("F.uwc")(cmd, args)

@@ -60,8 +60,11 @@ matches any text. With --baseline, give the output of an earlier run with --json
 then accepts all findings of that earlier run. With --html, check writes the report as
 an HTML page, which contains the messages that prove each finding. In these messages,
 placeholders replace secrets.`,
-		Example: `  unwire schema check F.uwc
+		Example: `  # Compare a capture with its own definitions, or with the built-in ones
+  unwire schema check F.uwc
+  # Print only the unknown fields
   unwire schema check --proto proto/ --json F.uwc | jq .unknown
+  # Accept the findings of an earlier run, and write a report for a browser
   unwire schema check --proto defs.binpb --baseline known.json --html report.html F.uwc`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -71,8 +71,12 @@ code of a client in which 'unwire schema extract' finds definitions. With --traf
 diff also lists the recorded exchanges that contain changed fields. With --suite, diff
 also lists the experiments of 'unwire replay suite' that use changed fields in their
 request or in their edits. The exit status is 1 if there is a change.`,
-		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
-			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
+		Example: `  # List the changes between two folders of .proto files
+  unwire schema diff proto-old/ proto/
+  # Compare two descriptor sets, and write the changes as Markdown
+  unwire schema diff --format md old.binpb new.binpb > CHANGES.md
+  # Also list the recorded exchanges that contain changed fields
+  unwire schema diff --traffic F.uwc proto-old/ proto/`,
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDiff(cmd.Context(), a, args[0], args[1], f)

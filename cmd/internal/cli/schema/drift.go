@@ -39,10 +39,14 @@ may answer these requests differently. With --suite, drift also lists the experi
 The exit status is 1 if there is a change, and 3 if drift could not read a file. drift
 lists the files that it could not read; the list of changes may then be incomplete or
 wrong.`,
-		Example: "  unwire drift old.AppImage new.AppImage\n" +
-			"  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz\n" +
-			"  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/\n" +
-			"  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md",
+		Example: `  # Compare two releases of a program
+  unwire drift old.AppImage new.AppImage
+  # Also find the changes that affect your .proto files and recorded traffic
+  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz
+  # Also list the tests of 'unwire replay suite' that the changes affect
+  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/
+  # Write the changes as Markdown
+  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md`,
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDrift(cmd.Context(), a, args[0], args[1], dir, f)

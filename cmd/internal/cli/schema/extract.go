@@ -76,9 +76,13 @@ as bytes, or as int32 if its type is an enum, because these types have the same 
 format. If extract cannot read a file, it lists the file, continues with the other
 files, and at the end exits with status 3. The exit status is also 3 if no INPUT
 contains definitions.`,
-		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
+		Example: `  # Write the .proto files for the definitions in a JavaScript bundle
+  unwire schema extract -o proto-new/ app/dist/main.js
+  # Search the packages of several programs
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
+  # Write a descriptor set, and list the definitions that are incomplete
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved
+  # Ask a running server for its definitions
   unwire schema extract -o proto-new/ reflect:http://127.0.0.1:8080`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -27,7 +27,10 @@ match the name or a part of the name, also with one typing error. A WORD can als
 the comment, or the name of the type that contains the field or value. find does not
 distinguish upper and lower case: 'find mcp tool' finds McpToolCall and mcp_tools. The
 exit status is 1 if find finds nothing.`,
-		Example: "  unwire schema find thinking delta\n  unwire schema find --top 5 --json usage",
+		Example: `  # Find everything that matches both words
+  unwire schema find thinking delta
+  # Print the five best matches as JSON
+  unwire schema find --top 5 --json usage`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema find: missing argument WORD"), "usage: "+cmd.UseLine())

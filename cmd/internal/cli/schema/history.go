@@ -46,9 +46,12 @@ orders the versions by the day of their first recording.
 If a field no longer occurs, the new version may still have the field: a rare field can
 be missing in the recorded traffic by chance. The column PROBABILITY contains the
 probability of the inferred type.`,
-		Example: "  unwire schema history results/evidence/*.pb\n" +
-			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
-			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",
+		Example: `  # Compare all versions of the client
+  unwire schema history results/evidence/*.pb
+  # Print only the paths of new fields
+  unwire schema history --json results/evidence/ | jq -r 'select(.change == "added") | .path'
+  # Read the evidence files from an S3 bucket
+  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema history: missing argument EVIDENCE"), "usage: "+cmd.UseLine())

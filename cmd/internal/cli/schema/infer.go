@@ -62,6 +62,17 @@ type inferFlags struct {
 	objects app.ObjectStore
 }
 
+const inferExamples = `  # Write .proto files that describe the messages in a capture
+  unwire schema infer -o inferred/ F.uwc
+  # Combine a capture with the evidence of another day in a new evidence file
+  unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
+  # Infer definitions from evidence files in an S3 bucket
+  unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'
+  # Print the recorded fields that your .proto files lack
+  unwire schema infer --into proto/ F.uwc
+  # Infer the type Event from files that each contain one message
+  unwire schema infer --raw --package demo.v1 --root Event -o event.proto @files.txt`
+
 // inferCommand returns the command 'unwire schema infer', which infers definitions from captured traffic.
 func inferCommand(a *app.App) *cobra.Command {
 	var f inferFlags
@@ -97,11 +108,7 @@ With --into DEFINITIONS, infer writes no .proto files. Instead it prints the fie
 these existing definitions lack, as one JSON object per line. If you interrupt infer, or
 if a capture is damaged, infer writes the result for the data that it has read. If a
 capture is damaged, the exit status is 3.`,
-		Example: `  unwire schema infer -o inferred/ F.uwc
-  unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
-  unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'
-  unwire schema infer --into proto/ F.uwc
-  unwire schema infer --raw --package demo.v1 --root Event -o event.proto @files.txt`,
+		Example: inferExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema infer: missing argument INPUT"), "usage: "+cmd.UseLine())

@@ -26,8 +26,13 @@ func lsCommand(a *app.App) *cobra.Command {
 each of them, ls prints the name, the number of its methods, fields or values, and the
 file that contains it. With PREFIX, such as the name of a package, ls lists only names
 that begin with PREFIX.`,
-		Example: "  unwire schema ls\n  unwire schema ls " + proto.AgentPackage + " --kind method\n  unwire schema ls --proto old.binpb --json",
-		Args:    app.ArgsBetween(0, "PREFIX"),
+		Example: `  # List everything in the default definitions, such as those of unwire.yaml
+  unwire schema ls
+  # List only the methods of one package
+  unwire schema ls ` + proto.AgentPackage + ` --kind method
+  # List the contents of a descriptor set as JSON
+  unwire schema ls --proto old.binpb --json`,
+		Args: app.ArgsBetween(0, "PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := ""
 			if len(args) > 0 {

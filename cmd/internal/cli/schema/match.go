@@ -66,8 +66,11 @@ messages of one type. With --raw, each argument is a file with one serialized me
 and all messages have the same type.
 
 The exit status is 1 if no type fits.`,
-		Example: `  unwire schema match F.uwc
+		Example: `  # Find types for all messages that the definitions do not describe
+  unwire schema match F.uwc
+  # Find the type of the message in field 1.1.2 of a captured message
   unwire schema match F.uwc#2/up/0 1.1.2
+  # Find the type of a message in a file, among the types of other APIs
   unwire schema match --proto googleapis/ --raw message.bin --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -30,7 +30,12 @@ as the evidence file of one run with all captures. The order of the files does n
 matter. merge-evidence uses each file only once, also if you give it twice. The files
 can be JSON, or compact binary files (*.pb). If the name of the output file ends with
 .pb, merge-evidence writes it in the compact form.`,
-		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema merge-evidence -o all.pb all.json wednesday.pb\n  unwire schema infer -o all/ all.json",
+		Example: `  # Combine the evidence of two days
+  unwire schema merge-evidence -o all.json monday.json tuesday.json
+  # Add a third day, and write the compact binary form
+  unwire schema merge-evidence -o all.pb all.json wednesday.pb
+  # Write .proto files from the combined evidence
+  unwire schema infer -o all/ all.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema merge-evidence: missing argument EVIDENCE"), "usage: "+cmd.UseLine())

@@ -24,8 +24,13 @@ func printCommand(a *app.App) *cobra.Command {
 types in FILE, with comments. The text is the same as in the .proto file. If the
 definitions come from a descriptor set, print generates the text. With --deps, print
 also prints the types that TYPE uses in its fields or methods.`,
-		Example: "  unwire schema print " + proto.AgentPackage + ".AgentRunRequest\n  unwire schema print --deps TextDeltaUpdate\n  unwire schema print agent/v1/agent.proto",
-		Args:    app.ExactArgs("TYPE|FILE"),
+		Example: `  # Print the definition of one message
+  unwire schema print ` + proto.AgentPackage + `.AgentRunRequest
+  # Also print the types that the message uses
+  unwire schema print --deps TextDeltaUpdate
+  # Print all definitions in one file
+  unwire schema print agent/v1/agent.proto`,
+		Args: app.ExactArgs("TYPE|FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runPrint(cmd.Context(), a, f, args[0], deps)
 		},

@@ -28,8 +28,11 @@ lists the fields with this type, and the methods whose request or answer has thi
 With --field-number N and without TYPE, refs lists the fields that have the number N, in
 all messages. With --field-number N and TYPE, refs lists the fields that have this
 number and this type.`,
-		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --field-number 13",
-		Args:    app.ArgsBetween(0, "TYPE"),
+		Example: `  # List the fields and methods that use a message
+  unwire schema refs ` + proto.AgentPackage + `.TextDeltaUpdate
+  # List the fields with the number 13, in all messages
+  unwire schema refs --field-number 13`,
+		Args: app.ArgsBetween(0, "TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && number == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema refs: missing argument TYPE, or --field-number"), "usage: "+cmd.UseLine())

@@ -26,9 +26,14 @@ func Commands(a *app.App) []*cobra.Command {
 // schemaCommand returns the command 'unwire schema' with its subcommands.
 func schemaCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "schema",
-		Example: "  unwire schema infer -o inferred/ F.uwc\n  unwire schema extract -o extracted/ app.tgz\n  unwire schema check --proto inferred/ F.uwc",
-		Short:   "Infer, extract, check, compare and search .proto definitions",
+		Use: "schema",
+		Example: `  # Write .proto files that describe the recorded messages
+  unwire schema infer -o inferred/ F.uwc
+  # Write the .proto files for the definitions in a package
+  unwire schema extract -o extracted/ app.tgz
+  # Compare recorded messages with .proto files
+  unwire schema check --proto inferred/ F.uwc`,
+		Short: "Infer, extract, check, compare and search .proto definitions",
 	}
 	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), historyCommand(a), extractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
 	cmd.AddCommand(diffCommand(a), printCommand(a), lsCommand(a), findCommand(a), refsCommand(a))

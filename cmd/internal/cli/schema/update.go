@@ -80,8 +80,11 @@ the element with the comment "last seen". Captures and the output of 'unwire pro
 usually lack many elements, so update adds no such comments for them, nor for any SOURCE
 with --partial. For each new element, update writes its source to the file
 evidence.jsonl in the folder DEFINITIONS. The exit status is 1 if there are conflicts.`,
-		Example: `  unwire schema update --proto proto/ --from F.uwc
+		Example: `  # Print the fields in a capture that your .proto files lack, as a diff
+  unwire schema update --proto proto/ --from F.uwc
+  # Take field names from a recording of the same calls in JSON
   unwire schema update --proto proto/ --from proto.uwc json.uwc
+  # Add the definitions in the code of a new client to your files
   unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,
 		Args: func(_ *cobra.Command, args []string) error { f.from = append(f.from, args...); return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {

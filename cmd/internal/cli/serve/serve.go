@@ -150,9 +150,13 @@ the upstream, in one capture. serve replaces secrets in the capture by placehold
 'unwire show' and 'unwire ls' print which stream belongs to a request. Without -o, serve
 records no traffic.`
 
-const examples = `  unwire serve
+const examples = `  # Answer from a built-in script, to try serve without an account
+  unwire serve
+  # Use a local server of the agent API, and record all traffic
   unwire serve --to https://127.0.0.1:9443 --upstream-ca ca.pem -o serve.uwc
+  # Write a configuration with which opencode uses serve
   unwire serve --print-config opencode > opencode.json
+  # Use a server on another machine, with the token in a variable
   unwire serve --to https://agent.example --live --allow-host agent.example --credentials env:TOKEN`
 
 // serveCommand returns the command 'unwire serve', a gateway from the OpenAI and Anthropic APIs to the

@@ -38,8 +38,13 @@ marks with "removable":false.
 audit cannot search some data: data after a protocol upgrade, bodies with an unknown
 Content-Encoding, and compressed data that is damaged or truncated. audit reports this
 data with the rule "not-searched", and the exit status is then also 1.`,
-		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
-		Args:    cobra.ArbitraryArgs,
+		Example: `  # List the secrets in one capture
+  unwire audit F.uwc
+  # Print the message and the field that contain each secret
+  unwire audit --json F.uwc | jq -r '.frame + " " + .path'
+  # Search all captures in this folder, also for the value of MY_TOKEN
+  unwire audit --secret-env MY_TOKEN *.uwc`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire audit: missing argument F.uwc"), "usage: "+cmd.UseLine())

@@ -102,11 +102,17 @@ func exportCommand(a *app.App) *cobra.Command {
 		Use:   "export F.uwc",
 		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
 		Long:  exportLong,
-		Example: `  unwire export F.uwc --format har -o F.har
+		Example: `  # Write a HAR file, which many HTTP tools can read
+  unwire export F.uwc --format har -o F.har
+  # Print the URLs of all exchanges
   unwire export F.uwc --format jsonl | jq -r .url
+  # Write each message to its own file
   unwire export F.uwc --format raw -o frames/
+  # Write tables of all messages and fields, for data analysis
   unwire export F.uwc --format parquet -o tables/
+  # Copy these tables to an S3 bucket
   unwire export F.uwc --format parquet --upload s3://bucket/tables --live --allow-host s3.eu-west-1.amazonaws.com
+  # Write packets that Wireshark can decrypt
   unwire export F.uwc --format pcapng -o F.pcapng`,
 		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, f, args[0]) },

@@ -36,8 +36,11 @@ The exit status is 1 if the copy still contains secrets.
 redact cannot search some data for secrets; 'unwire audit' lists this data. redact does
 not copy it. If the copy of an exchange lacks data, 'unwire show' prints how many bytes
 are missing. With --keep-unsearched, redact copies this data, too.`,
-		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
-		Args:    app.ExactArgs("F.uwc"),
+		Example: `  # Replace all secrets that unwire recognizes
+  unwire redact F.uwc -o CLEAN.uwc
+  # Also replace the value of the variable MY_TOKEN
+  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN`,
+		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRedact(cmd.Context(), a, f, args[0], out)
 		},

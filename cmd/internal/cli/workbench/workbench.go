@@ -81,8 +81,11 @@ func uiCommand(a *app.App, run Runner) *cobra.Command {
 		Use:   "ui [F.uwc…]",
 		Short: "Show captures in a browser",
 		Long:  long,
-		Example: `  unwire ui F.uwc
-  unwire ui   # all captures in this folder
+		Example: `  # Open one capture in your browser
+  unwire ui F.uwc
+  # Open all captures in this folder
+  unwire ui
+  # Use a fixed port, for a browser that you start yourself
   unwire ui --no-open --listen 127.0.0.1:8899 F.uwc G.uwc`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), a, f, run, args) },
