@@ -141,20 +141,18 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 		for _, h := range l.hypotheses(messageCost) {
 			least = min(least, h.cost)
 		}
-		mean := float64(l.Bytes) / float64(l.N)
 		novelty := l.Novelty()
-		size := 1 + bytecost.Log(1+mean)
+		size := 1 + bytecost.Log(1+float64(l.Bytes)/float64(l.N))
 		odd := costOverlong * float64(l.Overlong)
 		c.Each += least/novelty + size*float64(l.N) + odd
 		c.Values += least + size*float64(l.N)*novelty + odd
 		last.each, last.values = size, size*novelty
 	}
-	if t.fields < len(t.few) {
-		t.few[t.fields] = last
+	if t.fields++; t.fields <= len(t.few) {
+		t.few[t.fields-1] = last
 	} else {
 		t.more = append(t.more, last)
 	}
-	t.fields++
 	t.sum.addCost(c)
 }
 
@@ -162,13 +160,11 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 // free.
 func (t *costTally) Sum() Cost {
 	sum, rest := t.sum, t.samples
-	for _, ends := range [...][]lengthCost{t.more, t.few[:min(t.fields, len(t.few))]} {
-		for _, e := range slices.Backward(ends) {
-			n := min(rest, e.seen)
-			rest -= n
-			sum.Each -= float64(n) * e.each
-			sum.Values -= float64(n) * e.values
-		}
+	for _, e := range slices.Backward(append(t.few[:min(t.fields, len(t.few))], t.more...)) {
+		n := min(rest, e.seen)
+		rest -= n
+		sum.Each -= float64(n) * e.each
+		sum.Values -= float64(n) * e.values
 	}
 	return sum
 }

@@ -57,9 +57,6 @@ type Reader struct {
 
 	// chosen has the nodes whose type a user chose.
 	chosen map[int32]chosenTypes
-
-	// siblings caches whether the messages of the field that was examined last look like entries of a map.
-	siblings siblingEntries
 }
 
 // A singleKey identifies statistics of a single node: the node, or for a number its encoding, on which alone they
@@ -107,7 +104,6 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 // memory: fields of the previous message become invalid.
 func (r *Reader) Reset(t *wire.Tree) {
 	r.t, r.own, r.single, r.chosen = t, nil, nil, nil
-	r.siblings.parent = wire.None
 	if len(r.fields) > maxRecycled {
 		// Clearing large maps would cost their whole size for every further message.
 		r.fields, r.costs, r.judged, r.parts = nil, Costs{}, map[*Field]*inferredTypes{}, nil

@@ -276,39 +276,16 @@ func (r *Reader) isEntry(i, one, two int32, count int) bool {
 		return false
 	}
 
-	keyType := r.t.Node(one).Type
+	// All siblings of this number must have the same form.
+	number := r.t.Node(i).Number
+	keyType, valueType := r.t.Node(one).Type, r.t.Node(two).Type
 	if keyType != wire.Len && keyType != wire.Varint || keyType == wire.Len && !utf8.Valid(r.t.Payload(one)) {
 		return false
 	}
-
-	// The messages of a field have the same siblings.
-	n := r.t.Node(i)
-	if r.siblings.parent != n.Parent || r.siblings.number != n.Number {
-		r.siblings = r.entryTypes(n.Parent, n.Number)
-	}
-	return r.siblings.ok && r.siblings.key == keyType && r.siblings.value == r.t.Node(two).Type
-}
-
-// A siblingEntries describes the messages of one field inside node parent.
-type siblingEntries struct {
-	// parent and number identify the field.
-	parent int32
-	number uint64
-
-	// ok means that the messages look like entries of a map, and key and value are the wire types of their fields.
-	ok         bool
-	key, value wire.Type
-}
-
-// entryTypes reports whether the messages in the fields with this number below node parent look like entries of a map:
-// they have a key and a value each, of the same types, without duplicate keys.
-func (r *Reader) entryTypes(parent int32, number uint64) siblingEntries {
-	none := siblingEntries{parent: parent, number: number}
-	found := none
 	// These are the keys of the entries examined so far.
 	var keys [mostEntries]int32
 	entries, seen := 0, 0
-	for c := range r.t.Children(parent) {
+	for c := range r.t.Children(r.t.Node(i).Parent) {
 		if seen++; seen > mostShapeFields || entries == len(keys) {
 			break
 		}
@@ -317,29 +294,25 @@ func (r *Reader) entryTypes(parent int32, number uint64) siblingEntries {
 		}
 		first := r.t.Node(c).First
 		if first == wire.None {
-			return none
+			return false
 		}
 		second := r.t.Node(first).Next
 		if second == wire.None || r.t.Node(second).Next != wire.None {
-			return none
+			return false
 		}
 
-		// A key and a value of the same types as in the first entry.
+		// A key and a value of the same types as in this entry.
 		k, v := r.t.Node(first), r.t.Node(second)
-		if entries == 0 {
-			found.key, found.value = k.Type, v.Type
-		}
-		if k.Number != 1 || v.Number != 2 || k.Type != found.key || v.Type != found.value {
-			return none
+		if k.Number != 1 || v.Number != 2 || k.Type != keyType || v.Type != valueType {
+			return false
 		}
 		for _, other := range keys[:entries] {
 			if bytes.Equal(r.t.Payload(other), r.t.Payload(first)) {
-				return none
+				return false
 			}
 		}
 		keys[entries] = first
 		entries++
 	}
-	found.ok = entries >= leastEntries
-	return found
+	return entries >= leastEntries
 }

@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
@@ -149,53 +148,5 @@ func TestTimesInNumbers(t *testing.T) {
 		if got := r.Remark(int32(i+1), is, typ).Note; got != want {
 			t.Errorf("%s: %q, want %q", typ, got, want)
 		}
-	}
-}
-
-// TestMapEntriesInAnyOrder asks one Reader about all messages, in trees with fields of maps and others side by side. Each
-// answer must be that of a Reader that was asked about nothing else.
-func TestMapEntriesInAnyOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	var all *Reader
-	maps := 0
-	for range 300 {
-		// Three fields with entries of a kind each, of which some have another kind, no value, or an earlier key.
-		var b []byte
-		for i := range 4 + r.IntN(20) {
-			field := protowire.Number(1 + r.IntN(3))
-			key := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(i))
-			if field == 2 {
-				key = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), string(rune('a'+i)))
-			}
-			if r.IntN(60) == 0 {
-				key = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 0)
-			}
-			value := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 7)
-			switch r.IntN(60) {
-			case 0:
-				value = nil
-			case 1:
-				value = protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 7)
-			}
-			b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), append(key, value...))
-		}
-		tree := wire.Parse(b, wire.Options{})
-		if all == nil {
-			all = NewReader(tree, nil)
-		} else {
-			all.Reset(tree)
-		}
-		for i := range tree.Children(0) {
-			got, want := all.Remark(i, wire.KindMessage, "message"), NewReader(tree, nil).Remark(i, wire.KindMessage, "message")
-			if got != want {
-				t.Fatalf("%x: node %d is %+v, want %+v", b, i, got, want)
-			}
-			if got.Shape == "map entry" {
-				maps++
-			}
-		}
-	}
-	if maps < 500 {
-		t.Errorf("only %d messages look like entries of a map", maps)
 	}
 }

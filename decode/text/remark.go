@@ -70,10 +70,6 @@ func declaredWire(k protoreflect.Kind) wire.Type {
 // the result of p.best.
 func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, best reading) {
 	n := p.t.Node(c)
-	if p.plain && fd == nil && n.Sound() {
-		p.w.WriteByte('\n')
-		return
-	}
 	sep := "  # "
 	add := func(s string) {
 		p.w.WriteString(sep)
