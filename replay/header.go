@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"unwire/captures"
@@ -127,11 +128,11 @@ func sameHost(a, b string) bool {
 const oldVersion = 60 * 24 * time.Hour
 
 // dated matches a date such as 2025.11.25 in a version.
-var dated = regexp.MustCompile(`\b(20[0-9]{2})\.([0-9]{2})\.([0-9]{2})\b`)
+var dated = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(20[0-9]{2})\.([0-9]{2})\.([0-9]{2})\b`) })
 
 // releasedAt parses the date in a client's version, such as cli-2025.11.25-d5b3271.
 func releasedAt(version string) (time.Time, bool) {
-	m := dated.FindString(version)
+	m := dated().FindString(version)
 	t, err := time.Parse("2006.01.02", m)
 	return t, m != "" && err == nil
 }

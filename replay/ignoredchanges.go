@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"unwire/captures"
 	"unwire/decode/diff"
@@ -24,7 +25,9 @@ const (
 )
 
 // timing matches the names of fields with times or durations, which differ between any two runs.
-var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|execution_?time|_ms$|[a-z]Ms$|_at$|[a-z]At$|_time$|[a-z]Time$`)
+var timing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|execution_?time|_ms$|[a-z]Ms$|_at$|[a-z]At$|_time$|[a-z]Time$`)
+})
 
 // ignore sets Ignored in those differences between the captured and the new response that are
 // insignificant: ids that the server issues and the client sends back, fields whose names indicate a
@@ -52,7 +55,7 @@ func (p *Plan) ignore(changes []diff.Change) {
 		switch path = edit.WithoutIndexes(path); {
 		case carried.Number(path):
 			c.Ignored = ignoredID
-		case timing.MatchString(edit.FieldName(path, p.types[captures.Down])):
+		case timing().MatchString(edit.FieldName(path, p.types[captures.Down])):
 			c.Ignored = ignoredDuration
 		}
 	}

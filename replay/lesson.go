@@ -3,6 +3,7 @@ package replay
 import (
 	"reflect"
 	"regexp"
+	"sync"
 
 	"unwire/decode/diff"
 	"unwire/replay/edit"
@@ -28,12 +29,12 @@ type Lesson struct {
 }
 
 // frameNumber matches the frame at the beginning of a change's path, such as "@down/3".
-var frameNumber = regexp.MustCompile(`^@(up|down)/[0-9]+`)
+var frameNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^@(up|down)/[0-9]+`) })
 
 // placeless returns a change's path without the numbers of the frame and of elements of lists, so that
 // the same field of all frames has one path.
 func placeless(path string) string {
-	path = frameNumber.ReplaceAllString(path, "@$1")
+	path = frameNumber().ReplaceAllString(path, "@$1")
 	if len(path) > 0 && path[0] == '@' {
 		for i := range path {
 			if path[i] == ' ' {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -79,8 +80,12 @@ func newRefresher(now, then time.Time, timeout time.Duration) *refresher {
 
 // The formats of ids. A trace id of AWS starts with the time in hexadecimal.
 var (
-	uuidShape = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	hexShape  = regexp.MustCompile(`(?i)\b1-[0-9a-f]{8}-[0-9a-f]{24}\b|\b[0-9a-f]{16,64}\b`)
+	uuidShape = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	})
+	hexShape = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b1-[0-9a-f]{8}-[0-9a-f]{24}\b|\b[0-9a-f]{16,64}\b`)
+	})
 )
 
 // header returns the fresh value of a header; ok is false if it stays as captured.
@@ -109,7 +114,7 @@ func (r *refresher) ids(value string) string {
 		found = true
 		return r.id(old)
 	}
-	out := hexShape.ReplaceAllStringFunc(uuidShape.ReplaceAllStringFunc(value, replace), replace)
+	out := hexShape().ReplaceAllStringFunc(uuidShape().ReplaceAllStringFunc(value, replace), replace)
 	if !found {
 		return r.id(value)
 	}
@@ -131,9 +136,9 @@ func (r *refresher) id(old string) string {
 // UUID.
 func (r *refresher) makeID(old string) string {
 	switch {
-	case hexShape.FindString(old) == old && strings.HasPrefix(old, "1-"):
+	case hexShape().FindString(old) == old && strings.HasPrefix(old, "1-"):
 		return fmt.Sprintf("1-%08x-%s", uint32(r.now.Unix()), r.hex(24))
-	case hexShape.FindString(old) == old:
+	case hexShape().FindString(old) == old:
 		return sameCase(r.hex(len(old)), old)
 	}
 	h := []byte(r.hex(32))

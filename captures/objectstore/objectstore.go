@@ -28,6 +28,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ErrIntegrity is wrapped by errors of transfers whose received content differs from the sent content.
@@ -106,7 +107,7 @@ func Open(rawURL string, o Options) (Store, string, error) {
 		return files{url: true}, path.Clean(rest), nil
 	case "s3", "gs":
 		bucket, key, _ := strings.Cut(rest, "/")
-		if !bucketName.MatchString(bucket) {
+		if !bucketName().MatchString(bucket) {
 			return nil, "", fmt.Errorf("%s: %q is not the name of a bucket, which has 3 to 63 lower-case letters, digits, dots and hyphens: the URL must be %s://BUCKET/PREFIX", rawURL, bucket, scheme)
 		}
 		s, err := newBucket(scheme, bucket, o)
@@ -116,7 +117,7 @@ func Open(rawURL string, o Options) (Store, string, error) {
 }
 
 // bucketName matches the names of buckets.
-var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
+var bucketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`) })
 
 // Endpoint returns the URL of the service that hosts an object's URL, or nil for a local file. The
 // caller decides whether the service may be contacted.

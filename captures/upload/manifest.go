@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"unwire/captures"
@@ -70,14 +71,14 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("the file is not a manifest: %w", err)
 	}
-	if m.V != 1 || !hash.MatchString(m.SHA256) || m.Size < 0 {
+	if m.V != 1 || !hash().MatchString(m.SHA256) || m.Size < 0 {
 		return nil, errors.New("the file is not a manifest of version 1")
 	}
 	return m, nil
 }
 
 // hash matches a SHA-256 hash in lower-case hex.
-var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 // ClientOf returns the client program of an exchange with its version, such as "app/1.2". It uses the
 // header that the profile names, or else the process that the recorder identified, or else the
@@ -136,7 +137,7 @@ func Describe(ctx context.Context, src captures.Capture, p *profile.Profile) (*M
 		}
 		hosts[clean(u.Host)] = true
 		// The path of an RPC is /pkg.Service/Method; other paths may have identifiers of people.
-		if rpc.MatchString(u.Path) {
+		if rpc().MatchString(u.Path) {
 			methods[clean(u.Path[1:])] = true
 		}
 	}
@@ -153,4 +154,6 @@ func Describe(ctx context.Context, src captures.Capture, p *profile.Profile) (*M
 }
 
 // rpc matches the URL path of an RPC, "/package.Service/Method".
-var rpc = regexp.MustCompile(`^/[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/[A-Za-z_][A-Za-z0-9_]*$`)
+var rpc = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/[A-Za-z_][A-Za-z0-9_]*$`)
+})

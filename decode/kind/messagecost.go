@@ -71,12 +71,14 @@ type costTally struct {
 	// sum is the cost of all fields that were added so far, in nats.
 	sum Cost
 
-	// ends has, for each added field in order, the share of the cost that encodes the lengths of its payloads. It
-	// is subtracted for the last field of each message, whose length follows from the message's length.
-	ends []lengthCost
+	// few and more have, for each added field in order, the share of the cost that encodes the lengths of its
+	// payloads. It is subtracted for the last field of each message, whose length follows from the message's length.
+	// few are the first fields, so that a tally of a small message needs no memory of its own, and more the others.
+	few  [8]lengthCost
+	more []lengthCost
 
-	// few is the memory of the first ends of a small message.
-	few [8]lengthCost
+	// fields is the number of fields that were added.
+	fields int
 }
 
 // A lengthCost is the cost of the lengths of a field's payloads.
@@ -90,11 +92,7 @@ type lengthCost struct {
 }
 
 // NewTally returns an empty tally for a message type with the given number of messages.
-func NewTally(samples int64) *costTally {
-	t := &costTally{samples: samples}
-	t.ends = t.few[:0]
-	return t
-}
+func NewTally(samples int64) costTally { return costTally{samples: samples} }
 
 // Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
 // be added in ascending order of their numbers.
@@ -143,15 +141,18 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 		for _, h := range l.hypotheses(messageCost) {
 			least = min(least, h.cost)
 		}
-		mean := float64(l.Bytes) / float64(l.N)
 		novelty := l.Novelty()
-		size := 1 + bytecost.Log(1+mean)
+		size := 1 + bytecost.Log(1+float64(l.Bytes)/float64(l.N))
 		odd := costOverlong * float64(l.Overlong)
 		c.Each += least/novelty + size*float64(l.N) + odd
 		c.Values += least + size*float64(l.N)*novelty + odd
 		last.each, last.values = size, size*novelty
 	}
-	t.ends = append(t.ends, last)
+	if t.fields++; t.fields <= len(t.few) {
+		t.few[t.fields-1] = last
+	} else {
+		t.more = append(t.more, last)
+	}
 	t.sum.addCost(c)
 }
 
@@ -159,7 +160,7 @@ func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 // free.
 func (t *costTally) Sum() Cost {
 	sum, rest := t.sum, t.samples
-	for _, e := range slices.Backward(t.ends) {
+	for _, e := range slices.Backward(append(t.few[:min(t.fields, len(t.few))], t.more...)) {
 		n := min(rest, e.seen)
 		rest -= n
 		sum.Each -= float64(n) * e.each

@@ -179,7 +179,9 @@ func (p *printer) doubtText(c int32, typ string, prob float64) string {
 	switch {
 	case n.Type == wire.Varint && changesNumber(typ) && prob >= 0.5:
 		if prob < certain {
-			return fmt.Sprintf("probably %s (%.2f)", typ, prob)
+			var buf [40]byte
+			s := append(append(append(buf[:0], "probably "...), typ...), " ("...)
+			return string(append(strconv.AppendFloat(s, prob, 'f', 2, 64), ')'))
 		}
 		return typ
 	case n.Type != wire.Varint && n.Val < n.End && prob < certain:
@@ -222,7 +224,7 @@ func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 // remarkText formats a remark for a comment. It omits formats that are obvious from the text and, if declared is
 // true (the schema has the field), the resemblance to a well-known type.
 func remarkText(r kind.Remark, declared bool) string {
-	if r == (kind.Remark{}) {
+	if r.Form == "" && r.Shape == "" && r.Note == "" {
 		return ""
 	}
 	s := ""
@@ -233,7 +235,7 @@ func remarkText(r kind.Remark, declared bool) string {
 		return ""
 	default:
 		if r.Note != "" && (r.Form == "hex" || r.Form == "base64") {
-			return printable(r.Note + " in " + r.Form)
+			return printable(r.Note) + " in " + r.Form
 		}
 		if s = r.Form; r.Note != "" {
 			return printable(s + ": " + r.Note)

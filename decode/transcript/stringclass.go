@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/language"
@@ -43,42 +44,41 @@ const (
 	word
 )
 
-var (
-	// Each pattern must match the whole value.
-	urlForm     = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,20}://\S+$`)
-	pathForm    = regexp.MustCompile(`^(~|\.{0,2}|[A-Za-z]:)?[/\\][^\n<>"|?*]{1,400}$|^[\w.@-]+(/[\w.@ -]+)+\.\w{1,8}$|^[\w-]+\.(go|md|txt|js|ts|tsx|py|rs|java|json|ya?ml|toml|html|css|sh|proto|png|jpe?g|svg|lock|mod)$`)
-	modelForm   = regexp.MustCompile(`(?i)^(gpt|claude|composer|gemini|llama|mistral|mixtral|sonnet|opus|haiku|grok|deepseek|qwen|kimi|glm|codex|phi|cursor|o[1-9])([-._ ]?[\w.]+){0,6}$`)
-	versionForm = regexp.MustCompile(`^([a-z]+[-/])?v?\d+\.\d+(\.\d+)?([-+.][\w.+-]+)?$`)
-	mimeForm    = regexp.MustCompile(`^(application|text|image|audio|video|multipart|font|model)/[\w.+-]+(; ?\w+=\S+)?$`)
-	settingForm = regexp.MustCompile(`^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc)/[A-Za-z_/+-]+[0-9]*$|^[a-z]{2}[-_][A-Z]{2}$|^#[0-9a-fA-F]{6}$`)
-	headerForm  = regexp.MustCompile(`(?i)^(x-[a-z0-9-]+|content-[a-z]+|authorization|user-agent|traceparent|cookie|accept): ?\S[^\n]*$`)
-	emailForm   = regexp.MustCompile(`^[\w.+-]+@[\w-]+(\.[\w-]+)+$`)
-	decimalForm = regexp.MustCompile(`^\d+\.\d+$`)
-	numberForm  = regexp.MustCompile(`^[-+$€]?\d[\d.,: ]*[%a-zA-Z]{0,2}$`)
-	tagForm     = regexp.MustCompile(`^(\[[A-Z_ ]+\]|</?[\w-]+ ?/?>)$`)
-	wordForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
-)
-
-// forms are the patterns of classes, tried in order on values of one line.
-var forms = [...]struct {
-	form *regexp.Regexp
+// A form is a pattern of a class of values.
+type form struct {
+	// pattern matches the whole value. It is compiled when it is first needed.
+	pattern func() *regexp.Regexp
 
 	// max is the maximum size in bytes of a value of this form.
 	max int
 	class
-}{
-	{tagForm, 40, tag},
-	{urlForm, 2000, url},
-	{mimeForm, 100, mime},
-	{settingForm, 60, setting},
-	{emailForm, 100, email},
-	{headerForm, 400, header},
-	{modelForm, 48, model},
-	{decimalForm, 12, number},
-	{versionForm, 40, version},
-	{numberForm, 40, number},
-	{pathForm, 400, filePath},
 }
+
+// newForm returns a form.
+func newForm(c class, max int, pattern string) form {
+	return form{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) }), max, c}
+}
+
+// matches reports whether s has the form.
+func (f form) matches(s string) bool { return len(s) <= f.max && f.pattern().MatchString(s) }
+
+// forms are the patterns of classes, tried in order on values of one line.
+var forms = [...]form{
+	newForm(tag, 40, `^(\[[A-Z_ ]+\]|</?[\w-]+ ?/?>)$`),
+	newForm(url, 2000, `^[a-z][a-z0-9+.-]{1,20}://\S+$`),
+	newForm(mime, 100, `^(application|text|image|audio|video|multipart|font|model)/[\w.+-]+(; ?\w+=\S+)?$`),
+	newForm(setting, 60, `^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc)/[A-Za-z_/+-]+[0-9]*$|^[a-z]{2}[-_][A-Z]{2}$|^#[0-9a-fA-F]{6}$`),
+	newForm(email, 100, `^[\w.+-]+@[\w-]+(\.[\w-]+)+$`),
+	newForm(header, 400, `(?i)^(x-[a-z0-9-]+|content-[a-z]+|authorization|user-agent|traceparent|cookie|accept): ?\S[^\n]*$`),
+	newForm(model, 48, `(?i)^(gpt|claude|composer|gemini|llama|mistral|mixtral|sonnet|opus|haiku|grok|deepseek|qwen|kimi|glm|codex|phi|cursor|o[1-9])([-._ ]?[\w.]+){0,6}$`),
+	newForm(number, 12, `^\d+\.\d+$`),
+	newForm(version, 40, `^([a-z]+[-/])?v?\d+\.\d+(\.\d+)?([-+.][\w.+-]+)?$`),
+	newForm(number, 40, `^[-+$€]?\d[\d.,: ]*[%a-zA-Z]{0,2}$`),
+	newForm(filePath, 400, `^(~|\.{0,2}|[A-Za-z]:)?[/\\][^\n<>"|?*]{1,400}$|^[\w.@-]+(/[\w.@ -]+)+\.\w{1,8}$|^[\w-]+\.(go|md|txt|js|ts|tsx|py|rs|java|json|ya?ml|toml|html|css|sh|proto|png|jpe?g|svg|lock|mod)$`),
+}
+
+// wordForm is the form of identifiers in programs and of other words.
+var wordForm = newForm(word, 64, `^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
 
 // classOf returns the class of s, plain if it has no known form.
 func classOf(s string) class {
@@ -110,14 +110,14 @@ func classOf(s string) class {
 		return plain
 	}
 	for _, f := range forms {
-		if len(s) <= f.max && f.form.MatchString(s) && (f.class != model || isModel(s)) {
+		if f.matches(s) && (f.class != model || isModel(s)) {
 			return f.class
 		}
 	}
 
 	// A lower-case word, or one with connecting characters or capitals inside, is from a
 	// program.
-	if len(s) <= 64 && wordForm.MatchString(s) && (s[0] >= 'a' && s[0] <= 'z' || strings.ContainsAny(s, "_.:-") || language.HasCamel(s) || strings.ToUpper(s) == s && len(s) > 2) {
+	if wordForm.matches(s) && (s[0] >= 'a' && s[0] <= 'z' || strings.ContainsAny(s, "_.:-") || language.HasCamel(s) || strings.ToUpper(s) == s && len(s) > 2) {
 		return word
 	}
 	return plain

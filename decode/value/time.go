@@ -45,4 +45,4 @@ func TimeNote(v uint64, unit string) string {
 }
 
 // FormatTime formats t in RFC 3339, in UTC.
-func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
+func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

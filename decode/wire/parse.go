@@ -1,7 +1,5 @@
 package wire
 
-import "slices"
-
 const (
 	// maxNumber is the highest field number of protobuf.
 	maxNumber = 1<<29 - 1
@@ -82,7 +80,11 @@ func (p *parser) enlarge() {
 		return
 	}
 	expected := have * len(p.data) / max(p.nodes[have-1].End, 1)
-	p.nodes = slices.Grow(p.nodes, min(max(expected+expected/16-have, have/2), 3*have)+1)
+	room := min(max(expected+expected/16-have, have/2), 15*have) + 1
+	// Unlike slices.Grow, make leaves new memory untouched, so that the part of it that stays unused costs nothing.
+	nodes := make([]Node, have, have+room)
+	copy(nodes, p.nodes)
+	p.nodes = nodes
 }
 
 // growNodes adds a node and returns its index. The caller must set every field of the node: it may contain the

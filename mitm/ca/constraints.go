@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // constraints are the hosts for which a CA may issue certificates. The zero value means all hosts.
@@ -23,7 +24,9 @@ type constraints struct {
 var ErrHost = errors.New("the host must be a host name or an IP address")
 
 // hostName matches a host name in lower case.
-var hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+var hostName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+})
 
 // noName is a reserved name that no host has. It is the only permitted name of a CA that is limited to IP
 // addresses.
@@ -40,7 +43,7 @@ func newConstraints(hosts []string) (c constraints, err error) {
 			c.addresses = append(c.addresses, &net.IPNet{IP: ip, Mask: net.CIDRMask(8*len(ip), 8*len(ip))})
 			continue
 		}
-		if len(name) > maxHostLength || !hostName.MatchString(name) {
+		if len(name) > maxHostLength || !hostName().MatchString(name) {
 			return c, fmt.Errorf("%w: %.60q", ErrHost, host)
 		}
 		c.names = append(c.names, name)

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"software.sslmate.com/src/go-pkcs12"
 )
@@ -199,7 +200,9 @@ func (e *env) javaOptions(options ...string) {
 }
 
 // privateKey matches PEM private keys, which must not be copied into a CA bundle.
-var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----`)
+var privateKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----`)
+})
 
 // bundleCAs returns a CA bundle: the proxy's CA, the files that the variables name now, and the system's
 // bundle, if given.
@@ -225,7 +228,7 @@ func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, e
 		}
 		out.WriteByte('\n')
 		// The bundle is public, so it must not contain keys.
-		out.Write(privateKey.ReplaceAll(data, nil))
+		out.Write(privateKey().ReplaceAll(data, nil))
 	}
 	return out.Bytes(), nil
 }

@@ -228,7 +228,7 @@ func (m *updatePass) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *d
 	if m.src.Guessed && !moreSpecific(w, h) && m.mayHaveType(w, h) {
 		return false
 	}
-	return m.o.TakeTypes || m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) ||
+	return m.o.TakeTypes || m.renamed[string(h.FullName())] || placeholderField().MatchString(string(h.Name())) ||
 		m.log.isAssumed(string(h.FullName())) || m.isMarkedGuess(dd, b.doc)
 }
 
@@ -314,7 +314,7 @@ func moreSpecific(w, h protoreflect.FieldDescriptor) bool {
 
 // isMarkedGuess reports whether a comment on the declaration dd says that it is a guess.
 func (m *updatePass) isMarkedGuess(dd *decl, d *document) bool {
-	return guessed.MatchString(d.comments(dd))
+	return guessed().MatchString(d.comments(dd))
 }
 
 // enum compares the enum w of the source with its counterpart h in the user's files, and adds what h lacks.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -282,7 +283,7 @@ func (f *findings) message(full string) *descriptorpb.DescriptorProto {
 }
 
 // numberPath matches a path of field numbers, such as "1.2".
-var numberPath = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
+var numberPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`) })
 
 // typeAt returns the full name of the message type at a path in the result of a probe. A type without a name
 // gets a placeholder.
@@ -290,7 +291,7 @@ func (f *findings) typeAt(path string) (string, error) {
 	if t := f.types[path]; t != "" {
 		return t, nil
 	}
-	if !numberPath.MatchString(path) || strings.Count(path, ".") >= maxForeignDepth {
+	if !numberPath().MatchString(path) || strings.Count(path, ".") >= maxForeignDepth {
 		return "", fmt.Errorf("the path %q is malformed", path)
 	}
 	root := protoreflect.FullName(f.types[""])

@@ -75,7 +75,7 @@ func (m *updatePass) typeName(types map[protoreflect.FullName]string, w, h proto
 		// The name of a group is that of its field.
 		return
 	}
-	if m.takesName(w, h, 0, placeholderType) {
+	if m.takesName(w, h, 0, placeholderType()) {
 		types[h.FullName()] = string(w.Name())
 	}
 }
@@ -103,12 +103,12 @@ func (m *updatePass) fieldNames(w, h protoreflect.MessageDescriptor) {
 			continue
 		}
 		if json := byJSONName(h, wf); json != nil && json != hf {
-			if !placeholderField.MatchString(string(wf.Name())) {
+			if !placeholderField().MatchString(string(wf.Name())) {
 				m.addConflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name belongs to field "+itoa(int(json.Number())))
 			}
 			continue
 		}
-		if !m.takesName(wf, hf, int32(hf.Number()), placeholderField) {
+		if !m.takesName(wf, hf, int32(hf.Number()), placeholderField()) {
 			continue
 		}
 		if b := m.blockOf(h); b != nil {
@@ -129,7 +129,7 @@ func (m *updatePass) oneofName(w protoreflect.OneofDescriptor, h protoreflect.Me
 		return
 	}
 	o := memberOneof(w, h)
-	if o == nil || !m.takesName(w, o, 0, placeholderOneof) {
+	if o == nil || !m.takesName(w, o, 0, placeholderOneof()) {
 		return
 	}
 	if b := m.blockOf(o); b != nil {
@@ -174,7 +174,7 @@ func (m *updatePass) valueNames(w, h protoreflect.EnumDescriptor) {
 		if hv == nil || h.Values().ByName(wv.Name()) != nil || hasAlias(w, wv.Number(), hv.Name()) {
 			continue
 		}
-		if !m.takesName(wv, hv, int32(wv.Number()), placeholderValue) {
+		if !m.takesName(wv, hv, int32(wv.Number()), placeholderValue()) {
 			continue
 		}
 		if b := m.blockOf(h); b != nil {

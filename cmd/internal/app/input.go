@@ -42,6 +42,7 @@ type Input struct {
 // it is memory-mapped. The caller must call Close, and must not use Data after that.
 func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	r := a.Input
+	var text bytes.Buffer
 	if name != "-" {
 		f, err := os.Open(name)
 		// A missing file whose name has a # is probably a malformed address.
@@ -53,12 +54,15 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 		}
 		defer f.Close()
 		// Large regular files are mapped into memory, so that only the pages in use count.
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > mapped {
-			return mapInput(f, name, info.Size(), limit)
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			if info.Size() > mapped {
+				return mapInput(f, name, info.Size(), limit)
+			}
+			text.Grow(int(info.Size()) + bytes.MinRead)
 		}
 		r = a.Interruptible(f)
 	}
-	data, err := io.ReadAll(io.LimitReader(r, mapped+1))
+	_, err := text.ReadFrom(io.LimitReader(r, mapped+1))
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return nil, fmt.Errorf("cannot read %s: %w", InputName(name), pe.Err)
 	}
@@ -67,10 +71,10 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	}
 
 	// What is too large for memory goes through a temporary file.
-	if len(data) <= mapped {
-		return &Input{Data: data}, nil
+	if text.Len() <= mapped {
+		return &Input{Data: text.Bytes()}, nil
 	}
-	return spoolInput(io.MultiReader(bytes.NewReader(data), r), name, limit)
+	return spoolInput(io.MultiReader(&text, r), name, limit)
 }
 
 // spoolInput copies a pipe to a temporary file without a name, and maps that file into memory.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -130,7 +131,7 @@ var placeholders = []placeholder{
 }
 
 // placeholderWord matches a placeholder.
-var placeholderWord = regexp.MustCompile(`\b[A-Z]+\.uwc\b|\b[A-Z]+\b`)
+var placeholderWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[A-Z]+\.uwc\b|\b[A-Z]+\b`) })
 
 // unexplained is the explanation of a placeholder that the table lacks. No help text contains it.
 const unexplained = "(not explained)"
@@ -141,7 +142,7 @@ func explanations(cmd *cobra.Command) (arguments, values []row) {
 	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	seen := map[string]bool{}
 	explain := func(text string) (rows []row) {
-		for _, name := range placeholderWord.FindAllString(text, -1) {
+		for _, name := range placeholderWord().FindAllString(text, -1) {
 			if seen[name] {
 				continue
 			}

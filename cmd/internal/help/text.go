@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"unwire/cmd/internal/options"
@@ -124,7 +125,7 @@ func writeRows(b *strings.Builder, rows []row, width int) {
 }
 
 // tableRow matches an indented line with two columns: a name, at least two spaces, and a description.
-var tableRow = regexp.MustCompile(`^( +\S+(?: \S+)* {2,})(\S.*)$`)
+var tableRow = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( +\S+(?: \S+)* {2,})(\S.*)$`) })
 
 // wrapProse wraps paragraphs to width. Indented lines are kept as lines, and folded only if they are too wide. If
 // such a line has two columns, the second one is folded: it may continue on further lines that are indented as
@@ -141,7 +142,7 @@ func wrapProse(text string, width int) string {
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		trimmed := strings.TrimLeft(line, " ")
-		row := tableRow.FindStringSubmatch(line)
+		row := tableRow().FindStringSubmatch(line)
 		switch {
 		case trimmed == "":
 			flush()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -79,10 +80,12 @@ func (p *parser) document(n *yaml.Node) {
 // The syntax of elements of lists: names of HTTP headers, full names of message fields, prefixes of API
 // keys, and names of query parameters or JSON members.
 var (
-	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-	fieldName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
-	keyPrefix  = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	memberName = regexp.MustCompile(`^[^\x00-\x1f\x7f]+$`)
+	headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") })
+	fieldName  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
+	})
+	keyPrefix  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]+$`) })
+	memberName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f\x7f]+$`) })
 )
 
 // redact parses the additional rules for secrets.
@@ -90,15 +93,15 @@ func (p *parser) redact(n *yaml.Node) {
 	s := &p.file.Secrets
 	p.members(n, map[string]func(*yaml.Node){
 		"headers": func(n *yaml.Node) {
-			for _, name := range p.list(n, headerName, "a valid header name") {
+			for _, name := range p.list(n, headerName(), "a valid header name") {
 				s.Headers = append(s.Headers, strings.ToLower(name))
 			}
 		},
 		"names": func(n *yaml.Node) {
-			s.Names = p.list(n, memberName, "a valid name of a query parameter or a JSON member")
+			s.Names = p.list(n, memberName(), "a valid name of a query parameter or a JSON member")
 		},
 		"fields": func(n *yaml.Node) {
-			s.Fields = p.list(n, fieldName, "a full field name, such as shop.v1.Session.token")
+			s.Fields = p.list(n, fieldName(), "a full field name, such as shop.v1.Session.token")
 		},
 		"keys": func(n *yaml.Node) {
 			for _, item := range p.items(n) {
@@ -115,7 +118,7 @@ func (p *parser) key(n *yaml.Node) profile.KeyShape {
 	k := profile.KeyShape{MinLength: 16}
 	p.members(n, map[string]func(*yaml.Node){
 		"prefix": func(n *yaml.Node) {
-			if k.Prefix = p.text(n); k.Prefix != "" && (len(k.Prefix) < minPrefix || !keyPrefix.MatchString(k.Prefix)) {
+			if k.Prefix = p.text(n); k.Prefix != "" && (len(k.Prefix) < minPrefix || !keyPrefix().MatchString(k.Prefix)) {
 				p.fault(n, "prefix must have at least %d letters, digits, underscores, hyphens and dots, and cannot be %q", minPrefix, k.Prefix)
 			}
 		},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"unwire/captures"
 )
@@ -29,12 +30,14 @@ type Address struct {
 }
 
 // fragment matches an address of an exchange or frame.
-var fragment = regexp.MustCompile(`^(.+)#([0-9]{1,18})(/part)?(?:/(up|down)/([0-9]{1,9}))?$`)
+var fragment = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+)#([0-9]{1,18})(/part)?(?:/(up|down)/([0-9]{1,9}))?$`)
+})
 
 // ParseAddress parses an address. A text without "#" and a number is taken as the path of a capture.
 func ParseAddress(s string) Address {
 	a := Address{File: s, Frame: -1}
-	m := fragment.FindStringSubmatch(s)
+	m := fragment().FindStringSubmatch(s)
 	if m == nil {
 		return a
 	}

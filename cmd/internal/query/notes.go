@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"unwire/captures"
 	"unwire/cmd/internal/contract"
@@ -15,13 +16,15 @@ import (
 )
 
 // placeAddress matches the address of a field in a frame.
-var placeAddress = regexp.MustCompile(`^(.+#[0-9]{1,18}(?:/part)?/(?:up|down)/[0-9]{1,9})/(.+)$`)
+var placeAddress = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+#[0-9]{1,18}(?:/part)?/(?:up|down)/[0-9]{1,9})/(.+)$`)
+})
 
 // ParsePlace parses the address of an exchange, a frame or a field, each of which can have a note:
 // F.uwc#7, F.uwc#7/up/0 or F.uwc#7/up/0/1.2. path is the path of the field, or "". Other texts are taken
 // as the path of a capture.
 func ParsePlace(s string) (at Address, path string) {
-	if m := placeAddress.FindStringSubmatch(s); m != nil {
+	if m := placeAddress().FindStringSubmatch(s); m != nil {
 		s, path = m[1], m[2]
 	}
 	return ParseAddress(s), path

@@ -78,9 +78,10 @@ func (p *fieldPrinter) fields(fields iter.Seq[*field.Field], indent string, dept
 			p.w.WriteString("  ")
 		}
 		p.w.WriteString(p.head(shown))
-		p.w.WriteString(p.value(shown))
+		p.value(shown)
 		if s := certainty(shown); s != "" {
-			p.w.WriteString("  " + p.doubt(shown, s))
+			p.w.WriteString("  ")
+			p.w.WriteString(p.doubt(shown, s))
 		}
 		p.w.WriteString(likeness(shown))
 		if f.Cut != nil {
@@ -90,8 +91,12 @@ func (p *fieldPrinter) fields(fields iter.Seq[*field.Field], indent string, dept
 			p.w.WriteString("  " + p.out.Red("! "+term.Clean(f.Error)))
 		}
 		p.w.WriteString("\n")
-		Notes(p.out, p.w, p.notes[f.Off], indent+strings.Repeat("  ", depth+4))
-		p.fields(slices.Values(shown.Fields), indent, depth+1)
+		if notes := p.notes[f.Off]; len(notes) > 0 {
+			Notes(p.out, p.w, notes, indent+strings.Repeat("  ", depth+4))
+		}
+		if len(shown.Fields) > 0 {
+			p.fields(slices.Values(shown.Fields), indent, depth+1)
+		}
 		if p.out.TTY {
 			p.contents(shown, indent, depth+1)
 		}
@@ -110,15 +115,16 @@ func (p *fieldPrinter) head(f *field.Field) string {
 	return head + ": "
 }
 
-// value formats the type and the value of a field.
-func (p *fieldPrinter) value(f *field.Field) string {
+// value prints the type and the value of a field.
+func (p *fieldPrinter) value(f *field.Field) {
 	typ, value := typeAndValue(f, maxText)
 	if c, ok := f.Value.([]byte); ok && p.out.TTY && contentsOf(c).what != "" {
 		value = contentsOf(c).what // it stands below
 	}
 	switch f.Value.(type) {
 	case nil:
-		return p.out.Dim(typ + value)
+		p.w.WriteString(p.out.Dim(typ + value))
+		return
 	case string:
 		value = p.out.Green(value)
 	case []byte:
@@ -126,7 +132,9 @@ func (p *fieldPrinter) value(f *field.Field) string {
 	default:
 		value = p.out.Yellow(value)
 	}
-	return p.out.Dim(typ) + " " + value
+	p.w.WriteString(p.out.Dim(typ))
+	p.w.WriteByte(' ')
+	p.w.WriteString(value)
 }
 
 // doubt colours s, a remark about the certainty of a field's type: red unless the user chose the type.
@@ -167,26 +175,28 @@ func certainty(f *field.Field) string {
 	switch {
 	case f.Chosen:
 		return "(chosen)"
-	case f.P < surely && len(f.Alternatives) > 0:
-		return "(probability " + twoDecimals(f.P) + ", otherwise " + f.Alternatives[0].Type + " " + twoDecimals(f.Alternatives[0].P) + ")"
-	case f.P < surely:
-		return "(probability " + twoDecimals(f.P) + ")"
+	case f.P >= surely:
+		return ""
 	}
-	return ""
+	// A message may have a million of these texts, for which fmt would take seconds.
+	var buf [80]byte
+	s := strconv.AppendFloat(append(buf[:0], "(probability "...), f.P, 'f', 2, 64)
+	if len(f.Alternatives) > 0 {
+		other := &f.Alternatives[0]
+		s = append(append(append(s, ", otherwise "...), other.Type...), ' ')
+		s = strconv.AppendFloat(s, other.P, 'f', 2, 64)
+	}
+	return string(append(s, ')'))
 }
-
-// twoDecimals formats a probability. A message may have a million of them, for which fmt would take seconds.
-func twoDecimals(p float64) string { return strconv.FormatFloat(p, 'f', 2, 64) }
 
 // hexOffset formats an offset in hex with at least width digits.
 func hexOffset(off, width int) string {
-	var b [20]byte
-	digits := strconv.AppendUint(b[:0], uint64(off), 16)
-	return zeros[:max(width-len(digits), 0)] + string(digits)
+	const zeros = "00000000"
+	var b [len(zeros) + 16]byte
+	s := strconv.AppendUint(append(b[:0], zeros...), uint64(off), 16)
+	digits := len(s) - len(zeros)
+	return string(s[len(zeros)-max(width-digits, 0):])
 }
-
-// zeros are the zeros before an offset.
-const zeros = "00000000"
 
 // likeness returns a remark on what a field's value looks like, such as a UUID or a time; "" if nothing.
 func likeness(f *field.Field) string {

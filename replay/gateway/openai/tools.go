@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"unwire/replay/agent/turn"
 )
 
 // functionName matches the tool names that the APIs allow.
-var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+var functionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`) })
 
 // A Tools collects the tools that a request offers; their names must be unique.
 type Tools struct {
@@ -45,7 +46,7 @@ func ReadFunction(o Object) (tool turn.Tool, err *turn.Error) {
 //
 // Errors: kind Invalid for a name that the APIs do not allow, or that another tool has.
 func (t *Tools) Add(tool turn.Tool, path string) *turn.Error {
-	if !functionName.MatchString(tool.Name) {
+	if !functionName().MatchString(tool.Name) {
 		return invalid(path, "invalid_value", fmt.Sprintf("is %.80q; a tool's name has 1 to 128 characters of a-z, A-Z, 0-9, _ and -", tool.Name))
 	}
 	if t.names[tool.Name] {

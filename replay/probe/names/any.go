@@ -39,7 +39,7 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 		switch {
 		case err != nil:
 			return holds, err
-		case noType.MatchString(a.Text):
+		case noType().MatchString(a.Text):
 		case !a.FromParser:
 			return holds, probe.Stop("the answer to request %d contains no error of the server's JSON parser: %s", n.c.Requests, a.Brief())
 		default:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"unwire/replay/probe"
@@ -33,9 +34,9 @@ const maxValues = 20_000
 const notOfAnEnum = "3000000000"
 
 var (
-	itemES = regexp.MustCompile(`list item #(\d+): expected enum`)
+	itemES = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`list item #(\d+): expected enum`) })
 	// noType matches the errors for an unknown type in an Any.
-	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`)
+	noType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`unable to resolve|is not in the type registry`) })
 )
 
 // askValueNames tests candidates for the names of the values of the message's enum fields.
@@ -120,7 +121,7 @@ func (n *namer) showsValues(ctx context.Context, f *namedField) (bool, error) {
 	if f.Label == "map" {
 		return candidateOf(a.Text, nil, starts) == atEnd, nil
 	}
-	item := itemES.FindStringSubmatch(a.Text)
+	item := itemES().FindStringSubmatch(a.Text)
 	return item != nil && item[1] == "1", nil
 }
 
@@ -137,7 +138,7 @@ func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) 
 	if err != nil {
 		return nil, err
 	}
-	item := itemES.FindStringSubmatch(a.Text)
+	item := itemES().FindStringSubmatch(a.Text)
 	if item != nil && f.Label == "repeated" {
 		return n.valuesOfList(ctx, f, names, item[1])
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"unwire/replay/probe"
 	"unwire/schema/jsonname"
@@ -12,18 +13,28 @@ import (
 
 var (
 	// Patterns in the error messages of JSON parsers.
-	echoed      = regexp.MustCompile(`\b(1\d{6})\.5\b`)
-	endOfNames  = regexp.MustCompile(`(^|[^\d.])0\.5\b`)
-	column      = regexp.MustCompile(`\(line 1:(\d+)\)`)
-	fieldES     = regexp.MustCompile(`cannot decode field ([\w.]+)\.(\w+) from JSON: ?(.*)`)
-	typeES      = regexp.MustCompile(`cannot decode (?:(message|enum) )?([\w.]+) from JSON`)
-	twiceES     = regexp.MustCompile(`cannot decode field [\w.]+\.(\w+) from JSON: set multiple times`)
-	oneofES     = regexp.MustCompile(`oneof set multiple times by \w+ and (\w+)|multiple keys for oneof "\w+" present: "[^"]*", "([^"]*)"`)
-	expected    = regexp.MustCompile(`expected (?:number |bigint )?\(?(\w+)\)?`)
-	familyES1   = regexp.MustCompile(`invalid (u?int) (32)|(u?int)(64) invalid`)
-	fieldGo     = regexp.MustCompile(`invalid value for (\w+) field (.+?): `)
-	unknownName = regexp.MustCompile(`(?:unknown field "([^"]*)"|: key "([^"]*)" is unknown)`)
-	tokenGo     = regexp.MustCompile(`unexpected token (\S)`)
+	echoed     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(1\d{6})\.5\b`) })
+	endOfNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\d.])0\.5\b`) })
+	column     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(line 1:(\d+)\)`) })
+	fieldES    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`cannot decode field ([\w.]+)\.(\w+) from JSON: ?(.*)`)
+	})
+	typeES = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`cannot decode (?:(message|enum) )?([\w.]+) from JSON`)
+	})
+	twiceES = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`cannot decode field [\w.]+\.(\w+) from JSON: set multiple times`)
+	})
+	oneofES = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`oneof set multiple times by \w+ and (\w+)|multiple keys for oneof "\w+" present: "[^"]*", "([^"]*)"`)
+	})
+	expected    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`expected (?:number |bigint )?\(?(\w+)\)?`) })
+	familyES1   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`invalid (u?int) (32)|(u?int)(64) invalid`) })
+	fieldGo     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`invalid value for (\w+) field (.+?): `) })
+	unknownName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:unknown field "([^"]*)"|: key "([^"]*)" is unknown)`)
+	})
+	tokenGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`unexpected token (\S)`) })
 )
 
 // Results of candidateOf for errors that are not about a candidate.
@@ -37,14 +48,14 @@ const (
 // starts are the offsets of the candidates and of the end in the request.
 func candidateOf(message string, names []string, starts []int) int {
 	// The error repeats the value, which is unique.
-	if m := echoed.FindStringSubmatch(message); m != nil {
+	if m := echoed().FindStringSubmatch(message); m != nil {
 		if i, err := strconv.Atoi(m[1]); err == nil && i-firstValue < len(starts)-1 {
 			return i - firstValue
 		}
 	}
 
 	// protojson gives the column, which is looked up among the offsets.
-	if m := column.FindStringSubmatch(message); m != nil {
+	if m := column().FindStringSubmatch(message); m != nil {
 		at, err := strconv.Atoi(m[1])
 		if err != nil || len(starts) == 0 || at-1 < starts[0] {
 			return unclear
@@ -60,15 +71,15 @@ func candidateOf(message string, names []string, starts []int) int {
 	}
 
 	// protobuf-es names the field.
-	for _, about := range []*regexp.Regexp{twiceES, oneofES} {
+	for _, about := range []*regexp.Regexp{twiceES(), oneofES()} {
 		if m := about.FindStringSubmatch(message); m != nil {
 			return lastOf(names, m[len(m)-1]+m[1])
 		}
 	}
-	if m := fieldES.FindStringSubmatch(message); m != nil && !endOfNames.MatchString(message) && !wellKnownType(m[1]) {
+	if m := fieldES().FindStringSubmatch(message); m != nil && !endOfNames().MatchString(message) && !wellKnownType(m[1]) {
 		return lastOf(names, m[2])
 	}
-	if endOfNames.MatchString(message) || strings.Contains(message, "unexpected EOF") {
+	if endOfNames().MatchString(message) || strings.Contains(message, "unexpected EOF") {
 		return atEnd
 	}
 	return unclear
@@ -98,7 +109,7 @@ func conflict(message string) bool {
 // it.
 func readES(name, message, of string, as int) (f namedField, also string) {
 	f.Name = name
-	switch m := fieldES.FindStringSubmatch(message); {
+	switch m := fieldES().FindStringSubmatch(message); {
 	// about a field of a wrapper message
 	case m != nil && m[1] != of && wellKnownType(m[1]):
 		f.Type, f.Kind, f.Label = m[1], "message", "singular"
@@ -111,7 +122,7 @@ func readES(name, message, of string, as int) (f namedField, also string) {
 			f.family = "float"
 		}
 	default:
-		if m := typeES.FindStringSubmatch(message); m != nil {
+		if m := typeES().FindStringSubmatch(message); m != nil {
 			f.Type, f.Kind, f.Label = m[2], "message", "singular"
 			if m[1] == "enum" {
 				f.Kind, f.enum = "varint", m[2]
@@ -136,7 +147,7 @@ func readES(name, message, of string, as int) (f namedField, also string) {
 // mapOf converts f, as read from an error about a map's value, to the map field.
 func (f namedField) mapOf(message string) namedField {
 	g := namedField{Field: probe.Field{Name: f.Name}, enum: f.enum}
-	about := fieldES.FindStringSubmatch(message)
+	about := fieldES().FindStringSubmatch(message)
 	switch {
 	// 1000000.5 is refused by a message or an enum, which are named
 	case f.Type != "" && about == nil, f.enum != "":
@@ -154,12 +165,12 @@ func (f namedField) mapOf(message string) namedField {
 // kindES interprets the kind that an error of protobuf-es expects. protobuf-es 1 is less specific;
 // family then is a group of types, such as "int32".
 func kindES(message string) (kind, typ, label, family string) {
-	if m := familyES1.FindStringSubmatch(message); m != nil {
+	if m := familyES1().FindStringSubmatch(message); m != nil {
 		return "", "", "singular", m[1] + m[2] + m[3] + m[4]
 	}
 
 	// protobuf-es 2 names the JavaScript type that it expects, which determines the protobuf type.
-	m := expected.FindStringSubmatch(message)
+	m := expected().FindStringSubmatch(message)
 	if m == nil {
 		return "", "", "", ""
 	}
@@ -191,17 +202,17 @@ func kindES(message string) (kind, typ, label, family string) {
 // an error is ignored.
 func readGo(name, message string, as int) (f namedField, also string) {
 	f.Name = name
-	m := fieldGo.FindStringSubmatch(message)
-	token := tokenGo.FindStringSubmatch(message)
+	m := fieldGo().FindStringSubmatch(message)
+	token := tokenGo().FindStringSubmatch(message)
 	switch {
 	case as == asAny, as == asAnys:
-		if noType.MatchString(message) {
+		if noType().MatchString(message) {
 			f.Type = anyType
 		}
 	case as == asMap:
 		// A map names its value "value", and the error repeats it. A wrapper message also names its
 		// field so, but refuses the whole object.
-		if m != nil && m[2] == "value" && echoed.MatchString(message) {
+		if m != nil && m[2] == "value" && echoed().MatchString(message) {
 			f.Label = "map"
 			switch m[1] {
 			case "bool", "string", "bytes", "int32", "int64", "uint32", "uint64":

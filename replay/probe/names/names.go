@@ -123,7 +123,7 @@ func (n *namer) findNames(ctx context.Context, names []string, as int) (passed [
 			if err != nil {
 				return append(passed, left...), err
 			}
-		case unknownName.MatchString(a.Text):
+		case unknownName().MatchString(a.Text):
 			passed, left = n.refuse(passed, left, at, as)
 		case conflict(a.Text) && as != asNulls:
 			n.conflicts = append(n.conflicts, left[at])
@@ -142,7 +142,7 @@ func (n *namer) findNames(ctx context.Context, names []string, as int) (passed [
 // Errors: a stopError if the error message is not understood.
 func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts []int, as int) (int, error) {
 	// Strict servers refuse unknown names. One that was not sent is inside of a candidate's value.
-	if name := unknownName.FindStringSubmatch(a.Text); name != nil {
+	if name := unknownName().FindStringSubmatch(a.Text); name != nil {
 		if at := slices.Index(batch, name[1]+name[2]); at >= 0 {
 			return at, nil
 		}
@@ -445,7 +445,7 @@ func (n *namer) acceptsAnyName(ctx context.Context) (bool, error) {
 	names := []string{"no1thing", "no2thing"}
 	body, starts := n.object(names, asNulls)
 	a, err := n.c.AskJSON(ctx, "names that no field has", body)
-	if err != nil || unknownName.MatchString(a.Text) {
+	if err != nil || unknownName().MatchString(a.Text) {
 		return false, err
 	}
 	i := candidateOf(a.Text, names, starts)
@@ -462,7 +462,7 @@ func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 		names := []string{"no1thing", "no2thing"}
 		body, starts := n.object(names, as)
 		a, err := n.c.AskJSON(ctx, "whether "+n.namePath()+" drops unknown names", body)
-		if err == nil && unknownName.MatchString(a.Text) && strings.Contains(a.Text, names[0]) {
+		if err == nil && unknownName().MatchString(a.Text) && strings.Contains(a.Text, names[0]) {
 			// it is a message of a strict parser
 			return true, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"unwire/replay/probe"
 	"unwire/schema/jsonname"
@@ -26,7 +27,9 @@ const (
 )
 
 // valueRefused matches the errors for an unknown name of an enum value.
-var valueRefused = regexp.MustCompile(`(?:cannot decode enum [\w.]+ from JSON|invalid value for enum field [^:]+): "([^"]*)"`)
+var valueRefused = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:cannot decode enum [\w.]+ from JSON|invalid value for enum field [^:]+): "([^"]*)"`)
+})
 
 // refuse handles an error about the unknown name left[at]: it is removed from the candidates, and those
 // before it move to passed, because they were accepted. If too many names were rejected, the candidates
@@ -90,7 +93,7 @@ func (n *namer) declaredSpellings(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m := unknownName.FindStringSubmatch(a.Text)
+		m := unknownName().FindStringSubmatch(a.Text)
 		if m == nil {
 			break
 		}
@@ -229,13 +232,13 @@ func (n *namer) askStrictly(ctx context.Context, f *namedField, names []string) 
 		if err != nil {
 			return -1, -1, err
 		}
-		if m := valueRefused.FindStringSubmatch(a.Text); m != nil {
+		if m := valueRefused().FindStringSubmatch(a.Text); m != nil {
 			if i := slices.Index(names, m[1]); i >= 0 {
 				return i, i, nil
 			}
 		}
 		// An error about what follows the value means that all names were accepted.
-		if candidateOf(a.Text, n.endings(), []int{at, at + len(value)}) == atEnd || endOfNames.MatchString(a.Text) {
+		if candidateOf(a.Text, n.endings(), []int{at, at + len(value)}) == atEnd || endOfNames().MatchString(a.Text) {
 			return len(names), -1, nil
 		}
 	}

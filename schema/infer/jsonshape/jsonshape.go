@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"unwire/decode/jsontree"
 )
@@ -48,7 +49,7 @@ const (
 var discriminators = []string{"type", "op", "event", "method", "kind", "action", "cmd", "command", "msg", "t", "@type", "__typename"}
 
 // kindText matches a value of a discriminator, i.e. a text that may name a type of message.
-var kindText = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_.:/$-]{0,63}$`)
+var kindText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_.:/$-]{0,63}$`) })
 
 // A Set summarizes the structure of JSON messages by where they occurred and by discriminator. Make one with
 // NewSet.
@@ -125,7 +126,7 @@ func groupOf(v jsontree.Value) string {
 		}
 	}
 	for _, name := range discriminators {
-		if text, ok := byName[name]; ok && kindText.MatchString(text) {
+		if text, ok := byName[name]; ok && kindText().MatchString(text) {
 			return name + "=" + text
 		}
 	}
@@ -212,7 +213,7 @@ func (d Doc) Set() (*Set, error) {
 		for group, sh := range p.Groups {
 			// The key of a group must be one that groupOf returns.
 			member, value, found := strings.Cut(group, "=")
-			if group != "" && (!found || !slices.Contains(discriminators, member) || !kindText.MatchString(value)) {
+			if group != "" && (!found || !slices.Contains(discriminators, member) || !kindText().MatchString(value)) {
 				return nil, fmt.Errorf("the statistics of JSON messages at the path %.80q are grouped by %.80q, but must be grouped by a member that names the type of a message, such as type=ping for messages with \"type\": \"ping\"", at, group)
 			}
 			if err := s.checkShape(sh, 0); err != nil {

@@ -9,6 +9,7 @@ package naming
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -40,7 +41,7 @@ func Fields(in *infer.Inferred, known *schema.Schema) int {
 			if like == nil || !readsAs(fd, like) {
 				continue
 			}
-			if placeholder.MatchString(string(fd.Name())) && !placeholder.MatchString(string(like.Name())) {
+			if placeholder().MatchString(string(fd.Name())) && !placeholder().MatchString(string(like.Name())) {
 				of[string(fd.Name())] = string(like.Name())
 			}
 			if fd.Message() != nil && like.Message() != nil && !fd.IsMap() && !like.IsMap() {
@@ -64,9 +65,9 @@ func Fields(in *infer.Inferred, known *schema.Schema) int {
 // Patterns for the text of inferred .proto files: the invented name of a field, the first line of a message,
 // and the declaration of a field with such a name.
 var (
-	placeholder = regexp.MustCompile(`^field_[0-9]+$`)
-	message     = regexp.MustCompile(`^message ([A-Za-z_][A-Za-z0-9_]*) \{$`)
-	declaration = regexp.MustCompile(`^( +[^/=]* )(field_[0-9]+)( = [0-9]+( \[.*\])?;)$`)
+	placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^field_[0-9]+$`) })
+	message     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^message ([A-Za-z_][A-Za-z0-9_]*) \{$`) })
+	declaration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( +[^/=]* )(field_[0-9]+)( = [0-9]+( \[.*\])?;)$`) })
 )
 
 // rename replaces invented field names in the texts of inferred files and returns how many. names has the new
@@ -81,10 +82,10 @@ func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]strin
 		var out strings.Builder
 		var of map[string]string
 		for line := range strings.Lines(text) {
-			if m := message.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+			if m := message().FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
 				of = names[fd.Package().Append(protoreflect.Name(m[1]))]
 			}
-			if m := declaration.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && of[m[2]] != "" {
+			if m := declaration().FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && of[m[2]] != "" {
 				n++
 				line = m[1] + of[m[2]] + m[3] + mark + "\n"
 			}

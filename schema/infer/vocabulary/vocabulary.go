@@ -9,6 +9,7 @@ package vocabulary
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"unwire/decode/value"
 )
@@ -19,12 +20,12 @@ func Text(examples []string) string {
 	if len(examples) == 0 {
 		return ""
 	}
-	for _, w := range words {
+	for _, w := range words() {
 		if allOf(examples, func(s string) bool { return w.has[strings.ToLower(s)] }) {
 			return w.name
 		}
 	}
-	for _, p := range patterns {
+	for _, p := range patterns() {
 		if allOf(examples, p.re.MatchString) {
 			return p.name
 		}
@@ -52,18 +53,20 @@ type wordList struct {
 
 // words are the texts that occur as values of enum-like fields in protocols and programs, the more specific
 // ones first.
-var words = []wordList{
-	list("role", "user assistant system tool developer human model function"),
-	list("finish_reason", "stop length tool_calls tool_use end_turn max_tokens content_filter stop_sequence"),
-	list("method", "get post put delete patch head options connect"),
-	list("level", "debug info warn warning error fatal trace notice critical"),
-	list("status", "active inactive pending running completed complete done failed cancelled canceled success queued in_progress ready draft published archived enabled disabled open closed"),
-	list("os", "linux darwin windows macos android ios freebsd win32"),
-	list("language", "go python typescript javascript rust java kotlin ruby c++ csharp c# php swift scala bash html css sql typescriptreact javascriptreact"),
-	list("currency", "usd eur gbp jpy cny chf aud cad inr krw brl sek nok dkk pln"),
-	list("environment", "production staging development test prod dev"),
-	list("protocol", "http https tcp udp grpc ws wss"),
-}
+var words = sync.OnceValue(func() []wordList {
+	return []wordList{
+		list("role", "user assistant system tool developer human model function"),
+		list("finish_reason", "stop length tool_calls tool_use end_turn max_tokens content_filter stop_sequence"),
+		list("method", "get post put delete patch head options connect"),
+		list("level", "debug info warn warning error fatal trace notice critical"),
+		list("status", "active inactive pending running completed complete done failed cancelled canceled success queued in_progress ready draft published archived enabled disabled open closed"),
+		list("os", "linux darwin windows macos android ios freebsd win32"),
+		list("language", "go python typescript javascript rust java kotlin ruby c++ csharp c# php swift scala bash html css sql typescriptreact javascriptreact"),
+		list("currency", "usd eur gbp jpy cny chf aud cad inr krw brl sek nok dkk pln"),
+		list("environment", "production staging development test prod dev"),
+		list("protocol", "http https tcp udp grpc ws wss"),
+	}
+})
 
 // list returns a wordList for a field name. all has the texts, separated by spaces.
 func list(name, all string) wordList {
@@ -84,17 +87,19 @@ type pattern struct {
 
 // patterns are formats of texts that package value does not recognize, or for which there is a more specific
 // name.
-var patterns = []pattern{
-	{"locale", regexp.MustCompile(`^[a-z]{2}[-_][A-Z]{2}$`)},
-	{"model", regexp.MustCompile(`^(gpt-|claude-|gemini-|o[134](-|$)|llama-?\d|mistral-|deepseek-|grok-|qwen)`)},
-	{"mime_type", regexp.MustCompile(`^(text|image|audio|video|application|font|multipart)/[a-z0-9.+-]+(;.*)?$`)},
-	{"time_zone", regexp.MustCompile(`^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_/-]+$`)},
-	{"color", regexp.MustCompile(`^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)},
-	{"user_agent", regexp.MustCompile(`^(Mozilla/5\.0|curl/|okhttp/|Go-http-client/)`)},
-	{"ip_address", regexp.MustCompile(`^(\d{1,3}\.){3}\d{1,3}$`)},
-	{"phone", regexp.MustCompile(`^\+\d[\d -]{7,}$`)},
-	{"id", regexp.MustCompile(`^[a-z]{2,8}_[A-Za-z0-9_-]{10,}$`)},
-}
+var patterns = sync.OnceValue(func() []pattern {
+	return []pattern{
+		{"locale", regexp.MustCompile(`^[a-z]{2}[-_][A-Z]{2}$`)},
+		{"model", regexp.MustCompile(`^(gpt-|claude-|gemini-|o[134](-|$)|llama-?\d|mistral-|deepseek-|grok-|qwen)`)},
+		{"mime_type", regexp.MustCompile(`^(text|image|audio|video|application|font|multipart)/[a-z0-9.+-]+(;.*)?$`)},
+		{"time_zone", regexp.MustCompile(`^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_/-]+$`)},
+		{"color", regexp.MustCompile(`^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)},
+		{"user_agent", regexp.MustCompile(`^(Mozilla/5\.0|curl/|okhttp/|Go-http-client/)`)},
+		{"ip_address", regexp.MustCompile(`^(\d{1,3}\.){3}\d{1,3}$`)},
+		{"phone", regexp.MustCompile(`^\+\d[\d -]{7,}$`)},
+		{"id", regexp.MustCompile(`^[a-z]{2,8}_[A-Za-z0-9_-]{10,}$`)},
+	}
+})
 
 // forms maps the formats of texts that package value recognizes to field names.
 var forms = map[string]string{

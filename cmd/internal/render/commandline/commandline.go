@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -90,10 +91,10 @@ type Line struct {
 // Patterns of texts that are safe on a command line: header names, HTTP methods, HOST:PORT, and names of
 // environment variables.
 var (
-	token   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$%&'*+.^_|~-]*$`)
-	verb    = regexp.MustCompile(`^[A-Z]{1,32}$`)
-	hostOf  = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9.:\[\]_-]*$`)
-	varName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+	token   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$%&'*+.^_|~-]*$`) })
+	verb    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z]{1,32}$`) })
+	hostOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9.:\[\]_-]*$`) })
+	varName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`) })
 )
 
 // ofConnection lists headers that are left out because the tool sets them itself or cannot send the
@@ -122,7 +123,7 @@ func isBinaryType(value string) bool {
 //
 // Errors: errUnwritable.
 func (r *Request) checkedRaw() (*url.URL, error) {
-	if !verb.MatchString(r.Method) {
+	if !verb().MatchString(r.Method) {
 		return nil, fmt.Errorf("%w: the HTTP method is %q", errUnwritable, r.Method)
 	}
 	if len(r.Body) > maxBody {
@@ -241,7 +242,7 @@ func Buf(r *Request) (*Line, error) {
 // user name.
 func (r *Request) checkedURL() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !hostOf.MatchString(u.Host) || u.User != nil || !isPrintable(u.String()) {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !hostOf().MatchString(u.Host) || u.User != nil || !isPrintable(u.String()) {
 		return nil, fmt.Errorf("%w: the URL is not an http or https URL with a host", errUnwritable)
 	}
 	u.Fragment = ""
@@ -330,11 +331,11 @@ func (b *builder) checkedHeaders(r *Request, but []string) (list []header) {
 			text, variable = h.Value, ""
 		}
 		switch {
-		case !token.MatchString(name):
+		case !token().MatchString(name):
 			b.left = append(b.left, fmt.Sprintf("a header is left out: %q is not a name", name))
 		case !isPrintable(text):
 			b.left = append(b.left, "the header "+name+" is left out: it has control characters, or is not UTF-8")
-		case secret && !varName.MatchString(variable):
+		case secret && !varName().MatchString(variable):
 			b.left = append(b.left, "the header "+name+" is left out: no variable can be named after it")
 		default:
 			list = append(list, header{name, text, variable})
