@@ -35,6 +35,14 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 		}
 	}
 	kind := f.assignedKind(b, i, name, at)
+	if kind == names.Other && b[i] == ':' {
+		switch yamlEntry(b, at, final, flush) {
+		case match.Found:
+			kind = names.Secret
+		case match.Undecided:
+			return match.Match{}, match.Undecided
+		}
+	}
 	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
 	if !kind.MayTell() && !isParameter {
 		return match.Match{}, match.Nothing
@@ -318,7 +326,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "type", "Type", "path"}
+var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path"}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {
