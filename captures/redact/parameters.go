@@ -110,7 +110,7 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 			out.WriteString(r.value(value))
 			continue
 		}
-		if !inText && (hasUser && name == "p" || isAlone && isBareKey(value)) {
+		if !inText && (hasUser && name == "p" && strings.Trim(value, "0123456789") != "" || isAlone && isBareKey(value)) {
 			report.value(Hit{Rule: match.Parameter, Name: name, Off: from}, value)
 			out.WriteString(r.value(value))
 			continue
@@ -128,14 +128,10 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 	return out.String()
 }
 
-// namesUser reports whether a query has a parameter for the name of a user, so that "p" is a password.
+// namesUser reports whether a query has a parameter u for the name of a user, so that p is a password.
 func namesUser(query string) bool {
-	for _, name := range [...]string{"u=", "user=", "usr=", "username=", "login="} {
-		if i := strings.Index(query, name); i > 0 && strings.IndexByte(separators, query[i-1]) >= 0 {
-			return true
-		}
-	}
-	return false
+	i := strings.Index(query, "u=")
+	return i > 0 && strings.IndexByte(separators, query[i-1]) >= 0
 }
 
 // isBareKey reports whether a query that has no name consists of a key. Digits of hex alone number the version of a file, and

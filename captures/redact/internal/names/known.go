@@ -120,6 +120,10 @@ var codeFamily = strings.Fields("oob activation confirmation confirm pairing use
 // endWords are last words of names that denote a secret although they are too short to be an ending: DB_PASS, wifiPsk.
 var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk", "cvc", "cvv", pinWord}
 
+// otherPasses are words before "pass" with which it is no password.
+var otherPasses = strings.Fields("render low high band all by boarding first second third last single multi two compute shadow depth lighting post pre " +
+	"optimization compiler frame season ski bus rail day travel event fast seasonal over under sur tres number did is test tests")
+
 // pinWord is the word of endWords whose value must consist of digits, because other things have pins, too.
 const pinWord = "pin"
 
@@ -190,19 +194,16 @@ var issuedNames = SetOf("value result return response data key keys code token s
 // other things.
 var storedNames = SetOf("value secret payload plaintext textvalue stringvalue data raw computed content")
 
-// IsAbout reports whether a name is that of a property of something, such as its identifier or when it was created.
-func IsAbout(name string) bool {
+// IsProperty reports whether a name is that of a property of a secret, such as its identifier or when it was created.
+func IsProperty(name string) bool {
 	words := Words(name)
-	if len(words) == 0 {
-		return true
-	}
-	last := words[len(words)-1]
-	return aboutWords[last] || propertyWords[last]
+	return len(words) == 0 || propertyWords[words[len(words)-1]]
 }
 
-// propertyWords are last words of names of properties, in addition to aboutWords.
-var propertyWords = SetOf("at by on created updated modified deleted description comment note notes labels tags namespace kind state " +
-	"revision resourceversion uid uuid project environment config engine arn self link href usage role creator title display")
+// propertyWords are last words of such names.
+var propertyWords = SetOf("id ids uid uuid name names title description comment note notes labels tags version versions revision resourceversion " +
+	"type kind format encoding algorithm alg status state path arn self link href url uri time date timestamp expires expiry expiration ttl " +
+	"at by on created updated modified deleted count size length role creator namespace project environment region engine")
 
 // Words returns the words of a name in lower case: listKeys has the words "list" and "keys".
 func Words(name string) []string {
@@ -229,10 +230,13 @@ func Words(name string) []string {
 	return words
 }
 
+// resultWords are ends of names of the result of a call, or of a value.
+var resultWords = []string{"result", "return", "value"}
+
 // maxIssued is the greatest length of the value of such a name, in bytes; longer ones are documents or images.
 const maxIssued = 1 << 10
 
-// isIssued reports whether a normalized name is one of issuedNames, or ends as the name of a call's result does.
+// isIssued reports whether a normalized name is one of issuedNames, or ends in one of resultWords.
 func isIssued(name string) bool {
-	return issuedNames[name] || strings.HasSuffix(name, "result") || strings.HasSuffix(name, "return")
+	return issuedNames[name] || hasSuffixOf(name, resultWords)
 }

@@ -315,10 +315,19 @@ func endWord(name []byte) string {
 		before, first := name[at-1], name[at]
 		isUpper := first >= 'A' && first <= 'Z'
 		if before == '_' || before == '-' || before == '.' || before == ' ' || isUpper && before >= 'a' && before <= 'z' {
+			if word == "pass" && isOtherPass(name[:at]) {
+				return ""
+			}
 			return word
 		}
 	}
 	return ""
+}
+
+// isOtherPass reports whether the pass whose name begins with start is none that a user types: a step, a filter or a ticket.
+func isOtherPass(start []byte) bool {
+	start = bytes.ToLower(bytes.TrimRight(start, "_-. "))
+	return slices.ContainsFunc(otherPasses, func(w string) bool { return bytes.HasSuffix(start, []byte(w)) })
 }
 
 // endsInKey reports whether a name ends in "key" or "keys", in any case.

@@ -75,7 +75,7 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 // isStoredEntry reports whether the member at index i of a body of a store of secrets is a secret by the name of the
 // enclosing object, as the entries of "data" are in a Secret of Kubernetes.
 func isStoredEntry(b []byte, i int, name []byte) bool {
-	if names.IsAbout(string(name)) {
+	if names.IsProperty(string(name)) {
 		return false
 	}
 	window := b[max(0, i-farBack):i]
@@ -101,7 +101,7 @@ func isVariable(name []byte) bool {
 			return false
 		}
 	}
-	return letters >= 3 && !names.IsAbout(string(name))
+	return letters >= 3 && !names.IsProperty(string(name))
 }
 
 // headerKind classifies the name of a header field or of a JSON member.

@@ -88,7 +88,7 @@ var keyedHosts = [][]byte{[]byte("infura.io"), []byte("alchemy.com"), []byte("qu
 // secretSegments are words in a segment of a path after which a random segment is a secret.
 var secretSegments = names.SetOf("hooks hook webhook webhooks webhookb2 key apikey magic magic-link reset reset-password " +
 	"password-reset confirm confirmation verify verification activate invite invitation invitations " +
-	"unsubscribe inputs secret autologin otp unlock passwordreset")
+	"unsubscribe inputs receiver secret autologin otp unlock passwordreset")
 
 // nextSegments are segments of a path directly after which a segment that looks like a key is a secret. Elsewhere they name
 // resources, whose identifiers stay.
@@ -98,6 +98,18 @@ var nextSegments = names.SetOf("api auth login token trigger push ping deploy fe
 func isSecretSegment(segment []byte) bool {
 	return secretSegments[string(segment)] || len(segment) <= maxWord && bytes.Contains(bytes.ToLower(segment), []byte("hook"))
 }
+
+// isKeySegment reports whether a segment of a path is a secret by the one before it, or by its own length: identifiers are
+// shorter.
+func isKeySegment(before, segment []byte) bool {
+	if len(before) <= maxWord && nextSegments[string(bytes.ToLower(before))] && (charset.LooksKey(segment) || string(before) != "api" && charset.LooksShortKey(segment)) {
+		return true
+	}
+	return len(segment) >= leastLongKey && charset.LooksKey(segment) && !charset.IsHex(string(segment))
+}
+
+// leastLongKey is the smallest length of a segment of a path that is a secret whatever precedes it, in bytes.
+const leastLongKey = 60
 
 // maxWord is the greatest length of a segment of a path that is searched for a word, in bytes.
 const maxWord = 24
@@ -146,7 +158,8 @@ func pathSecret(url []byte) (from, to int) {
 	for _, host := range keyedHosts {
 		isKeyed = isKeyed || bytes.HasSuffix(url[:slash], host)
 	}
-	var after, next bool
+	var after bool
+	var before []byte
 	for at := slash + 1; at < len(url); {
 		end := len(url)
 		if n := bytes.IndexByte(url[at:], '/'); n >= 0 {
@@ -156,7 +169,7 @@ func pathSecret(url []byte) (from, to int) {
 		switch {
 		case after && (charset.LooksRandom(segment) || charset.LooksShortKey(segment)):
 			return at, len(bytes.TrimRight(url, "/."))
-		case isKeyed && charset.LooksRandom(segment), next && charset.LooksKey(segment):
+		case isKeyed && charset.LooksRandom(segment), isKeySegment(before, segment):
 			return at, end
 		case bytes.HasPrefix(segment, []byte("private-")) && charset.LooksRandom(segment):
 			return at + len("private-"), end
@@ -164,7 +177,9 @@ func pathSecret(url []byte) (from, to int) {
 
 		// An identifier may stand between the word and the secret.
 		after = after || isSecretSegment(segment)
-		next = len(segment) <= maxWord && nextSegments[string(bytes.ToLower(segment))] || next && isVersion(segment)
+		if !isVersion(segment) {
+			before = segment
+		}
 		at = end + 1
 	}
 	return 0, 0
