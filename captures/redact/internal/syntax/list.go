@@ -171,7 +171,10 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 // beforeItem returns what precedes a string without the white space before the string; nil if the string is not an item
 // of a list or an argument.
 func beforeItem(window []byte) []byte {
-	n := len(bytes.TrimRight(window, " \n\\\t\r"))
+	n := len(window)
+	for n > 0 && (isSpace(window[n-1]) || window[n-1] == '\\') {
+		n--
+	}
 	if n == 0 || window[n-1] != '[' && window[n-1] != ',' && window[n-1] != '(' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
 		return nil
 	}
