@@ -186,11 +186,11 @@ func LooksKey(v []byte) bool {
 
 // LooksShortKey reports whether a value of 8 to 15 bytes mixes letters of both cases and digits as a random key does.
 func LooksShortKey(v []byte) bool {
-	return len(v) >= leastShortKey && len(v) < leastRandom && looksMixed(v, 1)
+	return len(v) >= LeastShortKey && len(v) < leastRandom && looksMixed(v, 1)
 }
 
-// leastShortKey is the smallest length of a value for LooksShortKey, in bytes.
-const leastShortKey = 8
+// LeastShortKey is the smallest length of a value for LooksShortKey, in bytes.
+const LeastShortKey = 8
 
 // leastKey is the smallest length of a value of which LooksKey expects as few changes as in random text, in bytes.
 const leastKey = 20

@@ -50,7 +50,8 @@ var families = [...]struct {
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
 		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry",
 	}},
-	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth",
+	{"pass", []string{
+		"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth",
 		"api", "auth", "priv", "privacy", "crypto", "enc", "encryption", "snmp", "mqtt", "wifi", "wpa", "ldap", "bind", "sip", "vpn", "proxy", "imap", "email", "sql", "pg",
 		"postgres", "mongo", "rabbitmq", "amqp", "new", "old", "current", "confirm", "client", "account", "service", "device", "system", "guest", "remote", "host", "ipmi",
 		"truststore", "cert", "key", "app", "rcon", "server", "join",

@@ -14,7 +14,10 @@ const (
 	// the value there, in bytes. firstEncodedAfter is enough for most signs.
 	maxEncodedBefore  = lookBack
 	firstEncodedAfter = 256
-	maxEncodedAfter   = match.MaxSecret
+	maxEncodedAfter   = 4 << 10
+
+	// mostSigns is the greatest number of equal signs in a long value: its own sign, and two of the padding of base64.
+	mostSigns = 3
 
 	// encodedQuote is a double quote in percent-encoding.
 	encodedQuote = "%22"
@@ -103,15 +106,18 @@ func findEncoded(b []byte, i int, final, flush bool, find rule) (match.Match, ma
 	case from > 1 && b[from-2] == '%':
 		from++
 	}
-	before, _ := decodeEncoded(b[from:i])
+	before := appendDecoded(nil, b[from:i])
 	to := i
 	for limit := firstEncodedAfter; ; limit = maxEncodedAfter {
 		for to < len(b) && to-i < limit && isEncoded(b[to]) {
 			to++
 		}
 		isEnd := to < len(b) && !isEncoded(b[to]) || to == len(b) && final
-		after, offsets := decodeEncoded(b[i:to])
-		text := append(before[:len(before):len(before)], after...)
+		upTo := to
+		if !isEnd {
+			upTo = beforePartialEscape(b, i, to)
+		}
+		text := appendDecoded(before[:len(before):len(before)], b[i:upTo])
 
 		var m match.Match
 		var v match.State
@@ -122,17 +128,27 @@ func findEncoded(b []byte, i int, final, flush bool, find rule) (match.Match, ma
 		})
 		switch {
 		case v == match.Found && m.Start >= len(before):
-			m.Start, m.End = i+offsets[m.Start-len(before)], i+offsets[m.End-len(before)]
+			m.Start, m.End = i+encodedLen(b[i:], m.Start-len(before)), i+encodedLen(b[i:], m.End-len(before))
 			if to == len(b) && flush && m.End == to {
 				m.Mask, m.Learn = &match.Mask{Until: "& \t\r\n\""}, false
 			}
 			return m, match.Found
 		case v == match.Undecided && to == len(b) && !isEnd:
 			return match.Match{}, match.Undecided
-		case v != match.Undecided || isEnd || limit == maxEncodedAfter:
+		case v != match.Undecided || isEnd || limit == maxEncodedAfter || bytes.Count(b[i:to], b[i:i+len(encodedQuote)]) > mostSigns:
 			return match.Match{}, match.Nothing
 		}
 	}
+}
+
+// beforePartialEscape returns the index of an escape that begins in b[from:to] and does not end there; to if there is none.
+func beforePartialEscape(b []byte, from, to int) int {
+	for n := 1; n <= 2 && to-n > from; n++ {
+		if b[to-n] == '%' {
+			return to - n
+		}
+	}
+	return to
 }
 
 // isEncoded reports whether c may occur in percent-encoded text.
@@ -140,21 +156,32 @@ func isEncoded(c byte) bool {
 	return c > ' ' && c < 0x7f && c != '&' && c != '"' && c != '<' && c != '>' && c != '\\' && c != '`'
 }
 
-// decodeEncoded decodes percent-encoding and keeps invalid escapes. offsets has the offset in b of each byte of the result,
-// and of its end.
-func decodeEncoded(b []byte) (text []byte, offsets []int) {
-	text, offsets = make([]byte, 0, len(b)), make([]int, 0, len(b)+1)
-	for i := 0; i < len(b); i++ {
-		offsets = append(offsets, i)
-		switch {
-		case b[i] == '+':
-			text = append(text, ' ')
-		case b[i] == '%' && i+2 < len(b) && charset.IsHexDigit(b[i+1]) && charset.IsHexDigit(b[i+2]):
-			text = append(text, charset.Unhex(b[i+1])<<4|charset.Unhex(b[i+2]))
-			i += 2
-		default:
-			text = append(text, b[i])
-		}
+// appendDecoded appends to text what percent-encoded bytes stand for. It keeps invalid escapes.
+func appendDecoded(text, b []byte) []byte {
+	for len(b) > 0 {
+		c, n := decodedByte(b)
+		text, b = append(text, c), b[n:]
 	}
-	return text, append(offsets, len(b))
+	return text
+}
+
+// encodedLen returns how many bytes at the beginning of b stand for n decoded ones.
+func encodedLen(b []byte, n int) int {
+	end := 0
+	for range n {
+		_, size := decodedByte(b[end:])
+		end += size
+	}
+	return end
+}
+
+// decodedByte returns the first decoded byte of b, and the number of bytes that stand for it.
+func decodedByte(b []byte) (c byte, n int) {
+	switch {
+	case b[0] == '+':
+		return ' ', 1
+	case b[0] == '%' && len(b) > 2 && charset.IsHexDigit(b[1]) && charset.IsHexDigit(b[2]):
+		return charset.Unhex(b[1])<<4 | charset.Unhex(b[2]), 3
+	}
+	return b[0], 1
 }

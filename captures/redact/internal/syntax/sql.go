@@ -31,7 +31,10 @@ func sqlAt(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	case rest[n] == '+' || rest[n] == '%':
 		// Percent-encoding becomes a space here, so that this happens only once.
 		return findEncoded(b, i, final, flush, func(b []byte, i int, final, flush bool, consider func(match.Match, match.State)) {
-			if c := b[i+len(word)]; c != '+' && c != '%' {
+			switch {
+			case len(b) <= i+len(word):
+				consider(match.Pending(final))
+			case b[i+len(word)] != '+' && b[i+len(word)] != '%':
 				consider(sqlAt(b, i, final, flush))
 			}
 		})

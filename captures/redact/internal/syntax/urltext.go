@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"strings"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -96,13 +97,16 @@ var nextSegments = names.SetOf("api auth login token trigger push ping deploy fe
 
 // isSecretSegment reports whether a segment of a path announces a secret, as a whole or by the word "hook" in it.
 func isSecretSegment(segment []byte) bool {
-	return secretSegments[string(segment)] || len(segment) <= maxWord && bytes.Contains(bytes.ToLower(segment), []byte("hook"))
+	return len(segment) <= maxWord && (secretSegments[string(segment)] || bytes.Contains(segment, []byte("hook")) || bytes.Contains(segment, []byte("Hook")))
 }
 
 // isKeySegment reports whether a segment of a path is a secret by the one before it, or by its own length: identifiers are
 // shorter.
 func isKeySegment(before, segment []byte) bool {
-	if len(before) <= maxWord && nextSegments[string(bytes.ToLower(before))] && (charset.LooksKey(segment) || string(before) != "api" && charset.LooksShortKey(segment)) {
+	if len(segment) < charset.LeastShortKey {
+		return false
+	}
+	if len(before) <= maxWord && nextSegments[strings.ToLower(string(before))] && (charset.LooksKey(segment) || string(before) != "api" && charset.LooksShortKey(segment)) {
 		return true
 	}
 	return len(segment) >= leastLongKey && charset.LooksKey(segment) && !charset.IsHex(string(segment))
@@ -110,6 +114,9 @@ func isKeySegment(before, segment []byte) bool {
 
 // leastLongKey is the smallest length of a segment of a path that is a secret whatever precedes it, in bytes.
 const leastLongKey = 60
+
+// maxSegments is the greatest number of segments of a path that are searched.
+const maxSegments = 32
 
 // maxWord is the greatest length of a segment of a path that is searched for a word, in bytes.
 const maxWord = 24
@@ -160,14 +167,14 @@ func pathSecret(url []byte) (from, to int) {
 	}
 	var after bool
 	var before []byte
-	for at := slash + 1; at < len(url); {
+	for at, n := slash+1, 0; at < len(url) && n < maxSegments; n++ {
 		end := len(url)
 		if n := bytes.IndexByte(url[at:], '/'); n >= 0 {
 			end = at + n
 		}
 		segment := url[at:end]
 		switch {
-		case after && (charset.LooksRandom(segment) || charset.LooksShortKey(segment)):
+		case after && (charset.LooksRandom(segment) && !isTitle(segment) || charset.LooksShortKey(segment)):
 			return at, len(bytes.TrimRight(url, "/."))
 		case isKeyed && charset.LooksRandom(segment), isKeySegment(before, segment):
 			return at, end
@@ -183,6 +190,17 @@ func pathSecret(url []byte) (from, to int) {
 		at = end + 1
 	}
 	return 0, 0
+}
+
+// isTitle reports whether a segment of a path consists of words in lower case and short numbers, as the title of a page does.
+func isTitle(segment []byte) bool {
+	for word := range bytes.SplitSeq(segment, []byte("-")) {
+		isWord := len(bytes.Trim(word, "abcdefghijklmnopqrstuvwxyz")) == 0
+		if !isWord && (len(word) > 4 || len(bytes.Trim(word, "0123456789")) > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // isVersion reports whether a segment of a path is the version of an interface, such as v1.
