@@ -36,13 +36,25 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 	}
 	kind := f.assignedKind(b, i, name, at)
 	if kind == names.Other && b[i] == ':' {
-		switch yamlEntry(b, at, final, flush) {
-		case match.Found:
-			kind = names.Secret
-		case match.Undecided:
-			return match.Match{}, match.Undecided
+		v := yamlEntry(b, at, final, flush)
+		if v == match.Undecided {
+			return match.Match{}, v
 		}
+		kind = secretIf(v == match.Found)
 	}
+	return assigned(b, i, kind, name, at, final, flush)
+}
+
+// secretIf returns the kind Secret if is is true, otherwise Other.
+func secretIf(is bool) names.Kind {
+	if is {
+		return names.Secret
+	}
+	return names.Other
+}
+
+// assigned implements assignment for a name at index at and its kind.
+func assigned(b []byte, i int, kind names.Kind, name []byte, at int, final, flush bool) (match.Match, match.State) {
 	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
 	if !kind.MayTell() && !isParameter {
 		return match.Match{}, match.Nothing

@@ -78,9 +78,7 @@ func isStatement(before []byte) bool {
 func clauseValue(clause []byte, p int, isPassword bool) (_ int, ok bool) {
 	hasBy := isPassword
 	for {
-		for p < len(clause) && (isSpace(clause[p]) || clause[p] == '(' || clause[p] == '=') {
-			p++
-		}
+		p = afterSigns(clause, p)
 		end := p
 		for end < len(clause) && (charset.Alnum.Has(clause[end]) || clause[end] == '_') {
 			end++
@@ -92,26 +90,38 @@ func clauseValue(clause []byte, p int, isPassword bool) (_ int, ok bool) {
 			return end, true
 		}
 		switch word := string(bytes.ToLower(clause[p:end])); {
-		case word == "by" || word == "as":
+		case word == "by", word == "as":
 			hasBy = true
-		case !isPassword && !hasBy:
-			// The name of a method follows WITH.
-			if word == "" && clause[p] != '\'' && clause[p] != '"' && clause[p] != '`' {
+		case hasBy && (word == "password" || word == "values" || word == "encrypted"):
+		case hasBy:
+			return p, true
+		case word == "":
+			if end = afterQuoted(clause, p); end == p {
 				return p, false
 			}
-			if word == "" {
-				end = p + 1
-				for end < len(clause) && clause[end] != clause[p] {
-					end++
-				}
-				end = min(end+1, len(clause))
-			}
-		case word == "password" || word == "values" || word == "encrypted":
-		default:
-			return p, hasBy
 		}
 		p = end
 	}
+}
+
+// afterSigns returns the index after white space, parentheses and equals signs at index p.
+func afterSigns(clause []byte, p int) int {
+	for p < len(clause) && (isSpace(clause[p]) || clause[p] == '(' || clause[p] == '=') {
+		p++
+	}
+	return p
+}
+
+// afterQuoted returns the index after the text in quotes at index p, such as the name of a method; p if there is none.
+func afterQuoted(clause []byte, p int) int {
+	if bytes.IndexByte([]byte("'\"`"), clause[p]) < 0 {
+		return p
+	}
+	n := bytes.IndexByte(clause[p+1:], clause[p])
+	if n < 0 {
+		return len(clause)
+	}
+	return p + n + 2
 }
 
 // clauseText finds the password at index p of a clause: a text in quotes or, if bare is set, a word. isEnd means that no
@@ -132,10 +142,7 @@ func clauseText(clause []byte, p int, bare, isEnd, isCut bool) (match.Match, mat
 	case !bare || from > p || !charset.Alnum.Has(quote):
 		return match.Match{}, match.Nothing
 	}
-	end := from
-	for end < len(clause) && (until != "" && clause[end] != until[0] && clause[end] != '\n' || until == "" && charset.Bare.Has(clause[end])) {
-		end++
-	}
+	end := textEnd(clause, from, until)
 	switch {
 	case end == len(clause) && !isEnd:
 		return match.Match{}, match.Undecided
@@ -143,7 +150,7 @@ func clauseText(clause []byte, p int, bare, isEnd, isCut bool) (match.Match, mat
 		return match.Match{}, match.Nothing
 	}
 	value := bytes.TrimRight(clause[from:end], "\\")
-	if len(value) == 0 || value[0] == '$' || value[0] == '%' || value[0] == '{' || value[0] == '?' {
+	if len(value) == 0 || bytes.IndexByte([]byte("$%{?"), value[0]) >= 0 {
 		return match.Match{}, match.Nothing // the name of a parameter
 	}
 	m := match.Match{Start: from, End: from + len(value), Secret: string(value), Learn: len(value) >= match.ShortSecret, Rule: match.Parameter, Name: "password"}
@@ -151,4 +158,16 @@ func clauseText(clause []byte, p int, bare, isEnd, isCut bool) (match.Match, mat
 		m.End, m.Mask, m.Learn = end, &match.Mask{Until: until + " ;\n"}, false
 	}
 	return m, match.Found
+}
+
+// textEnd returns the index at which the text from index p on ends: at the quote until or the end of the line or, without a
+// quote, with the word.
+func textEnd(clause []byte, p int, until string) int {
+	for p < len(clause) {
+		if until == "" && !charset.Bare.Has(clause[p]) || until != "" && (clause[p] == until[0] || clause[p] == '\n') {
+			break
+		}
+		p++
+	}
+	return p
 }

@@ -22,14 +22,6 @@ const (
 
 	// Context is the greatest number of bytes before a position that a Finder examines.
 	Context = farBack + 2*names.MaxLen
-
-	// lookBack is the number of bytes before a value in which its name is searched for.
-	lookBack = 160
-
-	// farBack and farAhead are how many bytes before and after an entry of a mapping are searched for the name of the mapping
-	// and the kind of its object.
-	farBack  = 1 << 10
-	farAhead = 1 << 10
 )
 
 // Starts returns fixed texts with which a secret may begin: those before a URL's user information, in a
@@ -101,9 +93,6 @@ func isBeforeItem(c byte) bool { return c == '[' || c == '(' || c == ',' || c ==
 
 // inName reports whether c may occur in the name of a JSON member, or begin an escape in it.
 func inName(c byte) bool { return charset.Member.Has(c) || c == '\\' }
-
-// isSpace reports whether c is ASCII white space.
-func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // A Finder finds secrets in text by the names before them, in JSON, XML, forms, URLs and assignments.
 type Finder struct {
