@@ -70,7 +70,8 @@ type ruleset struct {
 	// data.
 	two [1 << 10]uint64
 
-	// three has a bit for each hash of three bytes with which a match can begin, also for the last bytes.
+	// three has a bit for each hash of three bytes with which a match can begin. It is the third filter, and the only one for
+	// the last bytes.
 	three [1 << 9]uint64
 }
 
@@ -227,7 +228,9 @@ func (f *ruleset) admits(b []byte) bool {
 		return len(b) < 3 || f.admitsThree(b)
 	}
 	h := hash4(b, 14)
-	return f.quads[h>>6]&(1<<(h&63)) != 0
+
+	// The second filter excludes most of those that have the hash of another start.
+	return f.quads[h>>6]&(1<<(h&63)) != 0 && f.admitsThree(b)
 }
 
 // admitsThree reports whether the filters permit that a match begins with the first three bytes of b.

@@ -7,26 +7,36 @@ import (
 	"unwire/captures"
 )
 
-// The path of a URL says whether a call issues secrets; a host, a query and words that only resemble others do not.
-func TestIssuesSecrets(t *testing.T) {
-	for u, want := range map[string]bool{
-		"https://a.example.com/api/login":                            true,
-		"https://a.example.com/v1/accounts:signInWithPassword?key=x": true,
-		"https://a.example.com/oauth2/v1/token":                      true,
-		"https://a.example.com/secrets/db/versions/1":                true,
-		"https://a.example.com/storageAccounts/a/listKeys":           true,
-		"https://a.example.com/create_session.cgi":                   true,
-		"/api/auth/otp":                                  true,
-		"https://login.example.com/":                     false,
-		"https://a.example.com/x?next=/login":            false,
-		"https://a.example.com/session/s1/message":       false,
-		"https://a.example.com/v1/messages/count_tokens": false,
-		"https://a.example.com/authors/12":               false,
-		"https://a.example.com/user/keys":                false,
-		"https://a.example.com/tickets/1":                false,
-		"":                                               false,
+// The path of a URL, its host or a command in its query says whether a call issues or stores secrets; other parameters and
+// words that only resemble others do not.
+func TestKindOfCall(t *testing.T) {
+	for u, want := range map[string]callKind{
+		"https://a.example.com/api/login":                            issuing,
+		"https://a.example.com/v1/accounts:signInWithPassword?key=x": issuing,
+		"https://a.example.com/oauth2/v1/token":                      issuing,
+		"https://a.example.com/secrets/db/versions/1":                storing,
+		"https://a.example.com/storageAccounts/a/listKeys":           issuing,
+		"https://a.example.com/create_session.cgi":                   issuing,
+		"/api/auth/otp":                                               issuing,
+		"https://login.example.com/":                                  otherCall,
+		"https://a.example.com/x?next=/login":                         otherCall,
+		"https://a.example.com/session/s1/message":                    otherCall,
+		"https://a.example.com/v1/messages/count_tokens":              otherCall,
+		"https://a.example.com/authors/12":                            otherCall,
+		"https://a.example.com/user/keys":                             otherCall,
+		"https://a.example.com/tickets/1":                             otherCall,
+		"":                                                            otherCall,
+		"https://a.example.com/v1/keys/k/decrypt":                     issuing,
+		"https://a.example.com/repo/1/env_vars":                       issuing,
+		"https://a.example.com/api.cgi?cmd=Login":                     issuing,
+		"https://a.example.com/api.cgi?x=1&svc=token/login":           issuing,
+		"https://a.example.com/api.cgi?cmd=GetDevInfo":                otherCall,
+		"https://secretsmanager.eu-west-1.amazonaws.com/":             storing,
+		"https://v.vault.azure.net/keys/k":                            storing,
+		"https://a.example.com/api/v1/namespaces/a/secrets?limit=500": storing,
+		"https://a.example.com/v1/chains/1/vaults/all":                otherCall,
 	} {
-		if got := issuesSecrets(u); got != want {
+		if got := kindOfCall(u); got != want {
 			t.Errorf("%q: %v, want %v", u, got, want)
 		}
 	}
@@ -51,6 +61,42 @@ func TestFindInCallThatIssuesSecrets(t *testing.T) {
 		}
 		if got := New(Options{}).Find([]byte(c.body), false, other); len(got) != 0 {
 			t.Errorf("%s in another call: %v, want none", c.body, got)
+		}
+	}
+}
+
+// In a call to a store of secrets, words with general names are secrets, and so are the entries of some objects; properties
+// of a secret and the same names in other calls are none.
+func TestFindInStore(t *testing.T) {
+	const url, issuing, other = "https://a.example.com/v1/secrets/db", "https://a.example.com/v1/env", "https://a.example.com/v1/items"
+	for body, want := range map[string]int{
+		`{"name":"db","value":"plum-orchid","version":1}`:                                  1,
+		`{"secrets":[{"id":"1","static_version":{"value":"plum-orchid"}}]}`:                1,
+		`{"data":{"colour":"plum-orchid","user":"mary"},"kind":"Secret"}`:                  2,
+		`{"variables":{"REDIS_AUTH":"plum-orchid"}}`:                                       1,
+		`{"WEATHER":"plum-orchid"}`:                                                        1,
+		`{"ID":"plum-orchid","ARN":"arn:aws:x"}`:                                           0,
+		`{"data":{"created_time":"2024-03-01T10:00:00Z","id":"plum-orchid"}}`:              0,
+		`{"secrets":[{"name":"plum-orchid","createTime":"2024","labels":{"team":"abc"}}]}`: 0,
+		`{"value":"2024-03-01"}`:                                                           0,
+	} {
+		if got := New(Options{}).Find([]byte(body), false, url); len(got) != want {
+			t.Errorf("%s: %v, want %d", body, got, want)
+		}
+		if got := New(Options{}).Find([]byte(body), false, other); len(got) != 0 {
+			t.Errorf("%s in another call: %v, want none", body, got)
+		}
+	}
+
+	// A call that issues secrets, or has the environment of a program, shows those that look random.
+	for body, want := range map[string]int{
+		`{"STRIPE_API":"oLdxukB4bDJYqQoMmQlb"}`:             1,
+		`{"LOG_LEVEL":"debug"}`:                             0,
+		`{"envVars":[{"key":"DB_PASS","value":"plum-2"}]}`:  1,
+		`{"envVars":[{"key":"LOG_LEVEL","value":"debug"}]}`: 0,
+	} {
+		if got := New(Options{}).Find([]byte(body), false, issuing); len(got) != want {
+			t.Errorf("%s: %v, want %d", body, got, want)
 		}
 	}
 }
@@ -125,7 +171,7 @@ func TestMarkedSecret(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"kind":"Secret","stringData":{"dsn":"made-up","other":"also-made-up"}}`: 2,
 		`{"kind":"Secret","data":{"dsn":"bWFkZS11cA=="}}`:                         1,
-		`{"kind":"Other","data":{"dsn":"bWFkZS11cA=="}}`:                          0,
+		`{"kind":"Table","columns":[{"name":"Data","type":"string"}]}`:            0,
 	} {
 		if got := New(Options{}).Find([]byte(body), false, url); len(got) != want {
 			t.Errorf("%s: %v, want %d", body, got, want)

@@ -86,6 +86,8 @@ func firstParameter(query string) string {
 // whole text around the query, so that only secrets are replaced that this search does not find.
 func (r *Redactor) parameters(query string, at, depth int, inText bool, report reporter) string {
 	message := messagePacking(query)
+	hasUser := namesUser(query)
+	isAlone := strings.IndexAny(query[min(1, len(query)):], separators+"=") < 0
 	var out strings.Builder
 	for query != "" {
 		separator := query[0]
@@ -108,6 +110,11 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 			out.WriteString(r.value(value))
 			continue
 		}
+		if !inText && (hasUser && name == "p" && strings.Trim(value, "0123456789") != "" || isAlone && isBareKey(value)) {
+			report.value(Hit{Rule: match.Parameter, Name: name, Off: from}, value)
+			out.WriteString(r.value(value))
+			continue
+		}
 		var p packing
 		if name == "message" {
 			p = message
@@ -119,6 +126,18 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		out.WriteString(clean)
 	}
 	return out.String()
+}
+
+// namesUser reports whether a query has a parameter u for the name of a user, so that p is a password.
+func namesUser(query string) bool {
+	i := strings.Index(query, "u=")
+	return i > 0 && strings.IndexByte(separators, query[i-1]) >= 0
+}
+
+// isBareKey reports whether a query that has no name consists of a key. Digits of hex alone number the version of a file, and
+// JSON in base64 is searched.
+func isBareKey(query string) bool {
+	return charset.LooksKey([]byte(query)) && !charset.IsHex(strings.ToLower(query)) && !strings.HasPrefix(query, "ey")
 }
 
 // isSecretParameter reports whether a query parameter with this name and value is a secret, and returns the

@@ -103,6 +103,8 @@ type Redactor struct {
 	syntax *syntax.Finder
 	// issuing is like syntax for the bodies of calls that issue secrets, in which more names denote secrets.
 	issuing *syntax.Finder
+	// storing is like issuing for the bodies of calls to a store of secrets, in which words are secrets, too.
+	storing *syntax.Finder
 	// messages is like syntax for the messages of WebSockets, of which each may be nothing but a token.
 	messages *syntax.Finder
 
@@ -148,6 +150,7 @@ func New(o Options) *Redactor {
 	r.names = names.New(o.Headers, o.Names)
 	r.syntax = syntax.New(r.names)
 	r.issuing = syntax.New(r.names.Issuing())
+	r.storing = syntax.New(r.names.Storing())
 	r.messages = syntax.NewForMessages(r.names)
 	r.base = newRuleset(keys)
 	r.rules.Store(r.base)
@@ -168,7 +171,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{names: r.names, syntax: r.syntax, issuing: r.issuing, messages: r.messages, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
+	c := &Redactor{names: r.names, syntax: r.syntax, issuing: r.issuing, storing: r.storing, messages: r.messages, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())

@@ -99,7 +99,7 @@ func LooksRandom(v []byte) bool {
 // LooksToken reports whether a value with the name of a token looks like one: it looks random, as a whole or after a
 // word such as "Bearer", or it is shorter and mixes letters and digits as words do not. A time is no token.
 func LooksToken(v []byte) bool {
-	if len(v) >= 10 && v[4] == '-' && v[7] == '-' && len(bytes.Trim(v[:4], digits)) == 0 && len(bytes.Trim(v[8:10], digits)) == 0 {
+	if LooksTime(v) {
 		return false
 	}
 	if LooksRandom(v) || len(v) >= leastMixed && len(v) < leastRandom && looksMixed(v, 1) {
@@ -107,6 +107,11 @@ func LooksToken(v []byte) bool {
 	}
 	word, rest, ok := bytes.Cut(v, []byte(" "))
 	return ok && len(word) > 1 && len(word) <= maxSchemeWord && LooksRandom(rest) && len(bytes.Trim(word, letters)) == 0
+}
+
+// LooksTime reports whether a value begins with a date, as in 2024-01-31.
+func LooksTime(v []byte) bool {
+	return len(v) >= 10 && v[4] == '-' && v[7] == '-' && len(bytes.Trim(v[:4], digits)) == 0 && len(bytes.Trim(v[8:10], digits)) == 0
 }
 
 const (
@@ -146,6 +151,30 @@ func LooksPIN(v []byte) bool {
 	return len(v) >= 4 && len(v) <= 12 && len(bytes.Trim(v, digits)) == 0
 }
 
+// LooksCard reports whether a value is the number of a payment card: 12 to 19 digits, perhaps in groups, whose last one checks
+// the others.
+//
+// Source: ISO/IEC 7812-1, annex B
+func LooksCard(v []byte) bool {
+	count, sum := 0, 0
+	for i := len(v) - 1; i >= 0; i-- {
+		c := v[i]
+		if c == ' ' || c == '-' {
+			continue
+		}
+		if c < '0' || c > '9' {
+			return false
+		}
+		n := int(c - '0')
+		if count%2 == 1 {
+			n *= 2
+		}
+		sum += n/10 + n%10
+		count++
+	}
+	return count >= 12 && count <= 19 && sum%10 == 0 && sum > 0
+}
+
 // LooksKey reports whether a value looks like a random key: at least 32 hexadecimal digits, or at least 20
 // letters and digits that alternate as often as random ones do, or 16 if they alternate more often.
 func LooksKey(v []byte) bool {
@@ -154,6 +183,14 @@ func LooksKey(v []byte) bool {
 	}
 	return len(v) <= 4<<10 && alternates(v)
 }
+
+// LooksShortKey reports whether a value of 8 to 15 bytes mixes letters of both cases and digits as a random key does.
+func LooksShortKey(v []byte) bool {
+	return len(v) >= LeastShortKey && len(v) < leastRandom && looksMixed(v, 1)
+}
+
+// LeastShortKey is the smallest length of a value for LooksShortKey, in bytes.
+const LeastShortKey = 8
 
 // leastKey is the smallest length of a value of which LooksKey expects as few changes as in random text, in bytes.
 const leastKey = 20
@@ -222,6 +259,9 @@ func LooksCode(v []byte) bool {
 
 // IsHex reports whether s consists of hexadecimal digits in lower case only.
 func IsHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// IsHexDigit reports whether c is a hexadecimal digit, in either case.
+func IsHexDigit(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 // Unhex returns the value, 0 to 15, of a hexadecimal digit.
 func Unhex(c byte) byte {

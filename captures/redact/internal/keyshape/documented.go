@@ -11,6 +11,7 @@ var documentedShapes = []Shape{
 	{Prefix: "sq0csp-", chars: charset.Word, min: 22},
 	{Prefix: "sntrys_", chars: charset.Token, min: 40},
 	// HashiCorp
+	{Prefix: "SWMTKN-1-", chars: charset.Word, min: 60},
 	{Prefix: "hvs.", chars: charset.Word, min: 24},
 	{Prefix: "hvb.", chars: charset.Word, min: 24},
 	{Prefix: "atlasv1.", chars: charset.Word, min: 40},

@@ -10,11 +10,12 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardcode cardnumber ccnumber macaroon nsec authreqid " +
-		"secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
+		"dockerconfigjson dockercfg snmpcommunity communitystring secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
 	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue crumb",
 	perhapsKey:     "key1 key2 keysbase64 seed plaintext",
 	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
+	card:           "pan cardno cardnum ccnum ccno creditcardno",
 	parameterOrKey: "key accesskey",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
 		"samlart ticket",
@@ -49,7 +50,15 @@ var families = [...]struct {
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
 		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry",
 	}},
-	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth"}},
+	{"pass", []string{
+		"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth",
+		"api", "auth", "priv", "privacy", "crypto", "enc", "encryption", "snmp", "mqtt", "wifi", "wpa", "ldap", "bind", "sip", "vpn", "proxy", "imap", "email", "sql", "pg",
+		"postgres", "mongo", "rabbitmq", "amqp", "new", "old", "current", "confirm", "client", "account", "service", "device", "system", "guest", "remote", "host", "ipmi",
+		"truststore", "cert", "key", "app", "rcon", "server", "join",
+	}},
+	{"pwd", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "auth", "api", "iam", "new", "old", "current", "confirm", "client", "account", "app", "sql", "wifi"}},
+	{"cardnumber", []string{""}},
+	{"ccnumber", []string{""}},
 	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
 	{"secret", []string{""}},
 	{"password", []string{""}},
@@ -111,6 +120,10 @@ var codeFamily = strings.Fields("oob activation confirmation confirm pairing use
 
 // endWords are last words of names that denote a secret although they are too short to be an ending: DB_PASS, wifiPsk.
 var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk", "cvc", "cvv", pinWord}
+
+// otherPasses are words before "pass" with which it is no password.
+var otherPasses = strings.Fields("render low high band all by boarding first second third last single multi two compute shadow depth lighting post pre " +
+	"optimization compiler frame season ski bus rail day travel event fast seasonal over under sur tres number did is test tests")
 
 // pinWord is the word of endWords whose value must consist of digits, because other things have pins, too.
 const pinWord = "pin"
@@ -178,10 +191,53 @@ func byEnding(name string) Kind {
 // issuedNames are names of members in the bodies of calls that issue secrets. Elsewhere they denote other things.
 var issuedNames = SetOf("value result return response data key keys code token session ticket encoded payload plaintext signature jwt")
 
+// storedNames are names of members in the bodies of calls to a store of secrets that have a secret. Elsewhere they denote
+// other things.
+var storedNames = SetOf("value secret payload plaintext textvalue stringvalue data raw computed content")
+
+// IsProperty reports whether a name is that of a property of a secret, such as its identifier or when it was created.
+func IsProperty(name string) bool {
+	words := Words(name)
+	return len(words) == 0 || propertyWords[words[len(words)-1]]
+}
+
+// propertyWords are last words of such names.
+var propertyWords = SetOf("id ids uid uuid name names title description comment note notes labels tags version versions revision resourceversion " +
+	"type kind format encoding algorithm alg status state path arn self link href url uri time date timestamp expires expiry expiration ttl " +
+	"at by on created updated modified deleted count size length role creator namespace project environment region engine")
+
+// Words returns the words of a name in lower case: listKeys has the words "list" and "keys".
+func Words(name string) []string {
+	var words []string
+	from := 0
+	flush := func(to int) {
+		if to > from {
+			words = append(words, strings.ToLower(name[from:to]))
+		}
+		from = to
+	}
+	for i := range len(name) {
+		c := name[i]
+		isLetter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		switch {
+		case !isLetter:
+			flush(i)
+			from = i + 1
+		case c >= 'A' && c <= 'Z' && i > from && name[i-1] >= 'a' && name[i-1] <= 'z':
+			flush(i)
+		}
+	}
+	flush(len(name))
+	return words
+}
+
+// resultWords are ends of names of the result of a call, or of a value.
+var resultWords = []string{"result", "return", "value"}
+
 // maxIssued is the greatest length of the value of such a name, in bytes; longer ones are documents or images.
 const maxIssued = 1 << 10
 
-// isIssued reports whether a normalized name is one of issuedNames, or ends as the name of a call's result does.
+// isIssued reports whether a normalized name is one of issuedNames, or ends in one of resultWords.
 func isIssued(name string) bool {
-	return issuedNames[name] || strings.HasSuffix(name, "result") || strings.HasSuffix(name, "return")
+	return issuedNames[name] || hasSuffixOf(name, resultWords)
 }

@@ -52,6 +52,12 @@ const (
 
 	// parameterOrKey is perhapsParameter in a URL, and perhapsKey elsewhere.
 	parameterOrKey
+
+	// card means that the value is a secret if it is the number of a payment card.
+	card
+
+	// Stored means that the value is a secret of a store of secrets, whether it looks random or not.
+	Stored
 )
 
 // Fits reports whether a value in a body is a secret. k is the kind of the value's name.
@@ -64,7 +70,11 @@ func (k Kind) Fits(value []byte) bool {
 	case code:
 		return charset.LooksCode(value)
 	case digits:
-		return charset.LooksPIN(value)
+		return charset.LooksPIN(value) || charset.LooksKey(value)
+	case card:
+		return charset.LooksCard(value)
+	case Stored:
+		return len(value) >= leastStored && !isStandIn(value) && !charset.LooksTime(value)
 	case issued:
 		return len(value) <= maxIssued && (charset.LooksToken(value) || charset.LooksPIN(value) && len(value) >= 6 && len(value) <= 8)
 	case perhapsKey, parameterOrKey, randomKey:
@@ -72,6 +82,9 @@ func (k Kind) Fits(value []byte) bool {
 	}
 	return false
 }
+
+// leastStored is the smallest length of a secret of a store that is masked, in bytes.
+const leastStored = 4
 
 // MayBeNumber reports whether the value of a name of kind k is a secret although it is a number without quotes. Numbers
 // with other names that denote secrets are counts and identifiers.
@@ -87,7 +100,7 @@ func (k Kind) MayBeNumber(name []byte) bool {
 // MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
 	switch k {
-	case Secret, Perhaps, perhapsKey, parameterOrKey, randomKey, code, digits, issued:
+	case Secret, Perhaps, perhapsKey, parameterOrKey, randomKey, code, digits, issued, card, Stored:
 		return true
 	}
 	return false
@@ -166,6 +179,8 @@ type Names struct {
 	added map[string]bool
 	// issuing means that the names are in the bodies of a call that issues secrets.
 	issuing bool
+	// storing means that the names are in the bodies of a call to a store of secrets. It implies issuing.
+	storing bool
 
 	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
 	// secret.
@@ -223,8 +238,22 @@ func (n *Names) Issuing() *Names {
 	return &c
 }
 
-// AreIssuing reports whether n is the result of Issuing.
+// Storing returns a copy of n for the bodies of a call to a store of secrets, in which general names denote secrets even if
+// the value consists of words.
+func (n *Names) Storing() *Names {
+	c := n.Issuing()
+	c.storing = true
+	for name := range storedNames {
+		c.addEnd(name)
+	}
+	return c
+}
+
+// AreIssuing reports whether n is the result of Issuing or Storing.
 func (n *Names) AreIssuing() bool { return n.issuing }
+
+// AreStoring reports whether n is the result of Storing.
+func (n *Names) AreStoring() bool { return n.storing }
 
 // addAfter adds the ends of names that a word of afterWords or hashWords follows to the filter ends.
 func (n *Names) addAfter(word string) {
@@ -286,10 +315,19 @@ func endWord(name []byte) string {
 		before, first := name[at-1], name[at]
 		isUpper := first >= 'A' && first <= 'Z'
 		if before == '_' || before == '-' || before == '.' || before == ' ' || isUpper && before >= 'a' && before <= 'z' {
+			if word == "pass" && isOtherPass(name[:at]) {
+				return ""
+			}
 			return word
 		}
 	}
 	return ""
+}
+
+// isOtherPass reports whether the pass whose name begins with start is none that a user types: a step, a filter or a ticket.
+func isOtherPass(start []byte) bool {
+	start = bytes.ToLower(bytes.TrimRight(start, "_-. "))
+	return slices.ContainsFunc(otherPasses, func(w string) bool { return bytes.HasSuffix(start, []byte(w)) })
 }
 
 // endsInKey reports whether a name ends in "key" or "keys", in any case.
@@ -310,6 +348,9 @@ func (n *Names) Kind(name []byte) Kind {
 	var buf [MaxLen + 1]byte
 	normal := appendNormal(buf[:0], name)
 	kind := n.whole(string(normal))
+	if n.storing && kind != Secret && storedNames[string(normal)] {
+		return Stored
+	}
 	if n.issuing && kind != Secret && isIssued(string(normal)) {
 		return issued
 	}

@@ -35,6 +35,26 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 		}
 	}
 	kind := f.assignedKind(b, i, name, at)
+	if kind == names.Other && b[i] == ':' {
+		v := yamlEntry(b, at, final, flush)
+		if v == match.Undecided {
+			return match.Match{}, v
+		}
+		kind = secretIf(v == match.Found)
+	}
+	return assigned(b, i, kind, name, at, final, flush)
+}
+
+// secretIf returns the kind Secret if is is true, otherwise Other.
+func secretIf(is bool) names.Kind {
+	if is {
+		return names.Secret
+	}
+	return names.Other
+}
+
+// assigned implements assignment for a name at index at and its kind.
+func assigned(b []byte, i int, kind names.Kind, name []byte, at int, final, flush bool) (match.Match, match.State) {
 	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
 	if !kind.MayTell() && !isParameter {
 		return match.Match{}, match.Nothing
@@ -318,7 +338,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "type", "Type", "path"}
+var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path"}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {

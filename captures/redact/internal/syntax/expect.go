@@ -4,6 +4,19 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
+const (
+	// lookBack is the number of bytes before a value in which its name is searched for.
+	lookBack = 160
+
+	// farBack and farAhead are how many bytes before and after an entry of a mapping are searched for the name of the mapping
+	// and the kind of its object.
+	farBack  = 1 << 10
+	farAhead = 1 << 10
+)
+
+// isSpace reports whether c is ASCII white space.
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
 // expect returns the index after the text want at index p of b. The state is Found if the text is there, and
 // Undecided if b ends within it.
 func expect(b []byte, p int, want string) (int, match.State) {

@@ -47,11 +47,17 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 			return kind
 		}
 	}
+	if f.IsIssuing() && isVariable(name) {
+		if f.names.AreStoring() {
+			return names.Stored
+		}
+		return names.Perhaps
+	}
+	if f.names.AreStoring() && isStoredEntry(b, i, name) {
+		return names.Stored
+	}
 	window := b[max(0, i-lookBack):i]
 	open := bytes.LastIndexAny(window, "{}")
-	if f.IsIssuing() && isEntryOfSecret(window, open) {
-		return names.Secret
-	}
 	if !isOwnedName(name) {
 		return names.Other
 	}
@@ -66,19 +72,36 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	return names.Other
 }
 
-// isEntryOfSecret reports whether a member is an entry of a Secret of Kubernetes: of its object "stringData", or of "data" if
-// its kind precedes. window is what precedes the member, and open the index of the last brace in it.
-func isEntryOfSecret(window []byte, open int) bool {
+// isStoredEntry reports whether the member at index i of a body of a store of secrets is a secret by the name of the
+// enclosing object, as the entries of "data" are in a Secret of Kubernetes.
+func isStoredEntry(b []byte, i int, name []byte) bool {
+	if names.IsProperty(string(name)) {
+		return false
+	}
+	window := b[max(0, i-farBack):i]
+	open := bytes.LastIndexAny(window, "{}")
 	if open < 0 || window[open] != '{' {
 		return false
 	}
 	switch string(nameOf(window[:open])) {
-	case "stringData":
+	case "data", "stringData", "secrets", "variables", "values", "entries", "env", "envs":
 		return true
-	case "data":
-		return bytes.Contains(window, []byte(`"Secret"`))
 	}
 	return false
+}
+
+// isVariable reports whether a name is written as that of an environment variable: API_TOKEN.
+func isVariable(name []byte) bool {
+	letters := 0
+	for _, c := range name {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			letters++
+		case c != '_' && (c < '0' || c > '9'):
+			return false
+		}
+	}
+	return letters >= 3 && !names.IsProperty(string(name))
 }
 
 // headerKind classifies the name of a header field or of a JSON member.
@@ -148,7 +171,10 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 // beforeItem returns what precedes a string without the white space before the string; nil if the string is not an item
 // of a list or an argument.
 func beforeItem(window []byte) []byte {
-	n := len(bytes.TrimRight(window, " \n\\\t\r"))
+	n := len(window)
+	for n > 0 && (isSpace(window[n-1]) || window[n-1] == '\\') {
+		n--
+	}
 	if n == 0 || window[n-1] != '[' && window[n-1] != ',' && window[n-1] != '(' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
 		return nil
 	}

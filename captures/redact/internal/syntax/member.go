@@ -75,8 +75,13 @@ func beforeColon(b []byte, from int, quote string) (name []byte, p int, v match.
 // the enclosing object.
 func (f *Finder) memberKind(b []byte, i int, name []byte) names.Kind {
 	kind := f.names.Kind(name)
-	if (kind == names.Other || kind == names.Parameter) && (isOwnedName(name) || f.IsIssuing()) {
-		return f.ownerKind(b, i, name)
+	isOwned := isOwnedName(name)
+	if kind == names.Secret || !isOwned && !f.IsIssuing() {
+		return kind
+	}
+	isOther := kind == names.Other || kind == names.Parameter
+	if owner := f.ownerKind(b, i, name); isOther || isOwned && owner == names.Secret {
+		return owner
 	}
 	return kind
 }

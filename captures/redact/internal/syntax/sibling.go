@@ -39,7 +39,7 @@ func siblingsOf(name []byte) [][]byte {
 	switch string(lastPart(name)) {
 	case "signature", "sign", "sig", "Signature", "Sign", "SIGN", "signatureHash", "checksum", "checkSum", "CHECKSUMHASH":
 		return keySiblings
-	case "number", "cardNo", "pan":
+	case "number":
 		return cardSiblings
 	case "hash", "hashExtended", "Hash", "HASH", "mac":
 		return paySiblings
@@ -125,7 +125,7 @@ func mayHaveSiblings(name, value []byte) bool {
 	switch string(lastPart(name)) {
 	case "code":
 		return charset.LooksPIN(value) && len(value) <= 8 || len(value) >= leastCode && charset.LooksRandom(value)
-	case "number", "cardNo", "pan":
+	case "number":
 		return len(value) >= 12 && len(value) <= 23 && len(bytes.Trim(value, "0123456789 -")) == 0
 	}
 	return len(value) >= 32 && charset.LooksRandom(value)

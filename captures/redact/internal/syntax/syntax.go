@@ -7,6 +7,8 @@
 package syntax
 
 import (
+	"slices"
+
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
 	"unwire/captures/redact/internal/names"
@@ -19,15 +21,14 @@ const (
 	Signs = textrun.Signs
 
 	// Context is the greatest number of bytes before a position that a Finder examines.
-	Context = lookBack + 2*names.MaxLen
-
-	// lookBack is the number of bytes before a value in which its name is searched for.
-	lookBack = 160
+	Context = farBack + 2*names.MaxLen
 )
 
 // Starts returns fixed texts with which a secret may begin: those before a URL's user information, in a
-// private key, in an entry of .netrc, in a constant of PHP, and in JSON within a form.
-func Starts() []string { return []string{"://", "-----BEGIN ", "machine ", "define(", encodedQuote} }
+// private key, in an entry of .netrc, in a constant of PHP, in a statement of SQL, and in percent-encoded text.
+func Starts() []string {
+	return slices.Concat([]string{"://", "-----BEGIN ", "machine ", "define("}, sqlStarts, encodedSigns)
+}
 
 // Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
 // byte that may precede it, and after with each byte that may follow it. Callers build a filter from this; most
@@ -70,7 +71,7 @@ func mayFollow(sign, c byte) bool {
 	case '>':
 		return c >= ' ' && c < 0x80 || isSpace(c)
 	}
-	return c < 0x80 && charset.Bare.Has(c) || isSpace(c) || c == '"' || c == '\'' || c == '`' || c == '\\'
+	return c < 0x80 && charset.Bare.Has(c) || isSpace(c) || c == '"' || c == '\'' || c == '`' || c == '\\' || sign == '=' && c == '>'
 }
 
 // MayBegin reports whether At may find a secret at the sign at index i of b. It examines up to four bytes on
@@ -92,9 +93,6 @@ func isBeforeItem(c byte) bool { return c == '[' || c == '(' || c == ',' || c ==
 
 // inName reports whether c may occur in the name of a JSON member, or begin an escape in it.
 func inName(c byte) bool { return charset.Member.Has(c) || c == '\\' }
-
-// isSpace reports whether c is ASCII white space.
-func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // A Finder finds secrets in text by the names before them, in JSON, XML, forms, URLs and assignments.
 type Finder struct {
@@ -169,6 +167,7 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 		consider(f.Parameter(b, i+1, final, flush))
 	case ':':
 		consider(urlAt(b, i, final))
+		consider(dsnAt(b, i, final))
 		consider(f.assignment(b, i, final, flush))
 	case '=', '>':
 		consider(f.assignment(b, i, final, flush))
@@ -179,7 +178,9 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 	case 'd':
 		consider(f.defineAt(b, i, final))
 	case '%':
-		consider(f.encodedMember(b, i, final))
+		consider(f.encodedAt(b, i, final, flush))
+	case 'p', 'P', 'i', 'I':
+		consider(sqlAt(b, i, final, flush))
 	}
 }
 

@@ -2,9 +2,11 @@ package syntax
 
 import (
 	"bytes"
+	"strings"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
 )
 
 const (
@@ -84,18 +86,40 @@ var secretHosts = [][]byte{
 // keyedHosts are parts of hosts whose services expect an API key in the path.
 var keyedHosts = [][]byte{[]byte("infura.io"), []byte("alchemy.com"), []byte("quiknode.pro"), []byte("datadoghq.com"), []byte("loggly.com")}
 
-// secretSegments are segments of a path after which a random segment is a secret.
-var secretSegments = func() map[string]bool {
-	set := make(map[string]bool)
-	for _, s := range []string{
-		"hooks", "hook", "webhook", "webhooks", "webhookb2", "key", "apikey", "magic", "magic-link", "reset", "reset-password",
-		"password-reset", "confirm", "confirmation", "verify", "verification", "activate", "invite", "invitation", "invitations",
-		"unsubscribe", "inputs", "secret", "autologin", "otp", "unlock", "passwordreset",
-	} {
-		set[s] = true
+// secretSegments are words in a segment of a path after which a random segment is a secret.
+var secretSegments = names.SetOf("hooks hook webhook webhooks webhookb2 key apikey magic magic-link reset reset-password " +
+	"password-reset confirm confirmation verify verification activate invite invitation invitations " +
+	"unsubscribe inputs receiver secret autologin otp unlock passwordreset")
+
+// nextSegments are segments of a path directly after which a segment that looks like a key is a secret. Elsewhere they name
+// resources, whose identifiers stay.
+var nextSegments = names.SetOf("api auth login token trigger push ping deploy feed feeds")
+
+// isSecretSegment reports whether a segment of a path announces a secret, as a whole or by the word "hook" in it.
+func isSecretSegment(segment []byte) bool {
+	return len(segment) <= maxWord && (secretSegments[string(segment)] || bytes.Contains(segment, []byte("hook")) || bytes.Contains(segment, []byte("Hook")))
+}
+
+// isKeySegment reports whether a segment of a path is a secret by the one before it, or by its own length: identifiers are
+// shorter.
+func isKeySegment(before, segment []byte) bool {
+	if len(segment) < charset.LeastShortKey {
+		return false
 	}
-	return set
-}()
+	if len(before) <= maxWord && nextSegments[strings.ToLower(string(before))] && (charset.LooksKey(segment) || string(before) != "api" && charset.LooksShortKey(segment)) {
+		return true
+	}
+	return len(segment) >= leastLongKey && charset.LooksKey(segment) && !charset.IsHex(string(segment))
+}
+
+// leastLongKey is the smallest length of a segment of a path that is a secret whatever precedes it, in bytes.
+const leastLongKey = 60
+
+// maxSegments is the greatest number of segments of a path that are searched.
+const maxSegments = 32
+
+// maxWord is the greatest length of a segment of a path that is searched for a word, in bytes.
+const maxWord = 24
 
 // pathAt finds a secret in the path of the URL at whose "://" index i is: of a webhook, of a link that signs in, or an
 // API key. final is as for Finder.At.
@@ -141,25 +165,45 @@ func pathSecret(url []byte) (from, to int) {
 	for _, host := range keyedHosts {
 		isKeyed = isKeyed || bytes.HasSuffix(url[:slash], host)
 	}
-	after := false
-	for at := slash + 1; at < len(url); {
+	var after bool
+	var before []byte
+	for at, n := slash+1, 0; at < len(url) && n < maxSegments; n++ {
 		end := len(url)
 		if n := bytes.IndexByte(url[at:], '/'); n >= 0 {
 			end = at + n
 		}
 		segment := url[at:end]
 		switch {
-		case after && charset.LooksRandom(segment):
+		case after && (charset.LooksRandom(segment) && !isTitle(segment) || charset.LooksShortKey(segment)):
 			return at, len(bytes.TrimRight(url, "/."))
-		case isKeyed && charset.LooksRandom(segment):
+		case isKeyed && charset.LooksRandom(segment), isKeySegment(before, segment):
 			return at, end
 		case bytes.HasPrefix(segment, []byte("private-")) && charset.LooksRandom(segment):
 			return at + len("private-"), end
 		}
 
 		// An identifier may stand between the word and the secret.
-		after = after || secretSegments[string(segment)]
+		after = after || isSecretSegment(segment)
+		if !isVersion(segment) {
+			before = segment
+		}
 		at = end + 1
 	}
 	return 0, 0
+}
+
+// isTitle reports whether a segment of a path consists of words in lower case and short numbers, as the title of a page does.
+func isTitle(segment []byte) bool {
+	for word := range bytes.SplitSeq(segment, []byte("-")) {
+		isWord := len(bytes.Trim(word, "abcdefghijklmnopqrstuvwxyz")) == 0
+		if !isWord && (len(word) > 4 || len(bytes.Trim(word, "0123456789")) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// isVersion reports whether a segment of a path is the version of an interface, such as v1.
+func isVersion(segment []byte) bool {
+	return len(segment) > 1 && len(segment) <= 4 && segment[0] == 'v' && len(bytes.Trim(segment[1:], "0123456789.")) == 0
 }
