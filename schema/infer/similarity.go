@@ -19,6 +19,9 @@ const (
 	// sameFieldType is the evidence for merging from a message field whose payloads are of the same class in
 	// both.
 	sameFieldType = 1.0
+	// sameElements is the additional evidence if that field is a list and neither class has another field: a type
+	// for lists of messages is mostly declared once.
+	sameElements = 0.9
 	// fieldsOfOneMessage is the evidence for merging the types of two fields that occurred together in a
 	// message, and against merging those of two fields that never did.
 	fieldsOfOneMessage = 0.6
@@ -75,6 +78,9 @@ func similarity(a, b *class) float64 {
 		score += numberEvidence(n) + fieldLikeness(x, y)
 		if x.childClass != nil && y.childClass != nil && x.isMessage() && y.isMessage() && x.childClass.find() == y.childClass.find() {
 			score += sameFieldType
+			if len(a.numbers) == 1 && len(b.numbers) == 1 && x.Most > 1 && y.Most > 1 {
+				score += sameElements
+			}
 		}
 	}
 
