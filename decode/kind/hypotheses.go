@@ -204,23 +204,20 @@ func (c *contenders) addFixed() {
 func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *histogram) {
 	// Numbers that are hashes cost as much as raw bytes.
 	full := (float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty + costHashes
-	whole := min(float64(ints)*c.unit, costTops(tops, width, c.Bytes, c.thin)*c.novelty, full, c.repeated)
+	whole := min(float64(ints)*c.unit, costTops(tops, width, c.Bytes, c.thin)*c.novelty, full, c.repeated, c.masked+costHashes)
 	if c.highSame(width / 8) {
 		whole = min(whole, c.masked)
-	} else {
-		whole = min(whole, c.masked+costHashes)
 	}
 
 	// A list that always has the size of one number is rarer than bytes that contain a number.
-	cost, single := float64(reals)*c.unit, 0.0
-	least := min(cost, whole)
+	asReal, single := float64(reals)*c.unit, 0.0
+	cost := min(asReal, whole)
+	least := cost
 	if c.oneNumber(width / 8) {
-		single = costSingleReal
-		if whole+costSingleNumber < cost+single {
+		cost, single = asReal, costSingleReal
+		if whole+costSingleNumber < asReal+costSingleReal {
 			cost, single = whole, costSingleNumber
 		}
-	} else {
-		cost = least
 	}
 	fit := -c.differ * bytecost.Log(float64(width)/8)
 	c.addHypothesis(wire.KindPacked, e, priorFixed+single+c.costAlwaysOne(width/8), emptyPacked, fit, cost)

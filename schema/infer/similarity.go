@@ -75,13 +75,7 @@ func similarity(a, b *class) float64 {
 			}
 			continue
 		}
-		score += numberEvidence(n) + fieldLikeness(x, y)
-		if x.childClass != nil && y.childClass != nil && x.isMessage() && y.isMessage() && x.childClass.find() == y.childClass.find() {
-			score += sameFieldType
-			if len(a.numbers) == 1 && len(b.numbers) == 1 && x.Most > 1 && y.Most > 1 {
-				score += sameElements
-			}
-		}
+		score += numberEvidence(n) + fieldLikeness(x, y) + fieldTypeEvidence(x, y, len(b.numbers) == 1)
 	}
 
 	if most := score - absence*minAbsence*float64(len(b.numbers)-shared); most < ownScore {
@@ -94,6 +88,18 @@ func similarity(a, b *class) float64 {
 		}
 	}
 	return score
+}
+
+// fieldTypeEvidence returns the evidence, in nats, for merging two classes from the type of a message field that both
+// have. only is set if neither has another field.
+func fieldTypeEvidence(x, y *classField, only bool) float64 {
+	switch {
+	case x.childClass == nil || y.childClass == nil || !x.isMessage() || !y.isMessage() || x.childClass.find() != y.childClass.find():
+		return 0
+	case only && x.Most > 1 && y.Most > 1:
+		return sameFieldType + sameElements
+	}
+	return sameFieldType
 }
 
 // valueLikeness returns the evidence, in nats, for or against merging from whether both classes look like

@@ -102,7 +102,7 @@ const (
 	maxCandidates = 8
 
 	// minScore is the minimum evidence, in nats, for merging two classes.
-	minScore = 1.9
+	minScore = 2.2
 )
 
 // unifyRounds is the maximum number of rounds of unify. Most graphs need two.

@@ -168,23 +168,3 @@ func TestListsOfOneType(t *testing.T) {
 		t.Errorf("types %s and %s", a, b)
 	}
 }
-
-// TestFewCommonFields: messages with a text and a number in common are of one type, although one of them has another
-// field at times.
-func TestFewCommonFields(t *testing.T) {
-	var samples [][]byte
-	for i := range 12 {
-		one := schematest.Tags(nil).Text(1, fmt.Sprintf("the text %d", i)).Varint(4, uint64(40+i))
-		other := schematest.Tags(nil).Text(1, fmt.Sprintf("another %d", i)).Varint(4, uint64(40+i))
-		if i == 3 {
-			other = other.Varint(5, 70)
-		}
-		inner := schematest.Tags(nil).Text(1, string(one)).Varint(2, uint64(i))
-		samples = append(samples, schematest.Tags(nil).Text(1, string(inner)).Text(2, string(other)))
-	}
-	in := inferAll(t, samples...)
-	inner := fieldEvidence(t, in, "p.Root", 1).Type
-	if a, b := fieldEvidence(t, in, inner, 1).Type, fieldEvidence(t, in, "p.Root", 2).Type; a != b {
-		t.Errorf("types %s and %s", a, b)
-	}
-}
