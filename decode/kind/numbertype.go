@@ -99,17 +99,17 @@ type Use struct {
 var boolShare = [...]float64{0.36, 0.21, 0.24, 0.40, 0.38, 0.37}
 
 // enumShare is the share of enums among varint fields that are not bools. The following constants are the shares of
-// enums and of ints whose samples are all 1 (AlwaysOne), or only 0 and 1 (ZeroOne). The shares for AlwaysOne were
-// measured in the tuning corpora, and the others were chosen by hand on them.
+// enums and of ints whose samples are all 1 (AlwaysOne), or only 0 and 1 (ZeroOne). They were chosen by hand on
+// generated tuning corpora.
 const (
 	enumShare     = 0.35
-	enumAlwaysOne = 0.2
-	intAlwaysOne  = 0.08
+	enumAlwaysOne = 0.33
+	intAlwaysOne  = 0.12
 	enumZeroOne   = 0.15
 	intZeroOne    = 0.08
 
 	// rarer is the exponent by which these shares decrease with the number of samples.
-	rarer = -0.2
+	rarer = -0.3
 
 	// leastBool is the probability below which an int is chosen, because an int represents any later value.
 	leastBool = 0.6
