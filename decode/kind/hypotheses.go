@@ -208,14 +208,12 @@ func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *his
 	if c.highSame(width / 8) {
 		whole = min(whole, c.masked)
 	}
-
 	// A list that always has the size of one number is rarer than bytes that contain a number.
 	asReal, single := float64(reals)*c.unit, 0.0
-	cost := min(asReal, whole)
-	least := cost
+	least := min(asReal, whole)
+	cost := least
 	if c.oneNumber(width / 8) {
-		cost, single = asReal, costSingleReal
-		if whole+costSingleNumber < asReal+costSingleReal {
+		if cost, single = asReal, costSingleReal; whole+costSingleNumber < cost+single {
 			cost, single = whole, costSingleNumber
 		}
 	}
@@ -254,10 +252,10 @@ func (l *Payloads) oneNumber(width int) bool {
 // costAlwaysOne returns the extra cost in nats of a packed list of elements of width bytes that has the size of one
 // number each time. It grows with the number of payloads.
 func (l *Payloads) costAlwaysOne(width int) float64 {
-	if !l.oneNumber(width) {
-		return 0
+	if l.oneNumber(width) {
+		return min(bytecost.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
 	}
-	return min(bytecost.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
+	return 0
 }
 
 // costZeroColumns returns the extra cost in nats of packed varints if all payloads have 4 or 8 bytes and begin or
