@@ -203,18 +203,23 @@ func (c *contenders) addFixed() {
 // numbers and as integers, and tops counts the numbers' top bits.
 func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *histogram) {
 	// Numbers that are hashes cost as much as raw bytes.
-	full := min((float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty+costHashes, c.repeated)
-	fit := -c.differ * bytecost.Log(float64(width)/8)
-	single := c.costSingle(width / 8)
-	cost := min(float64(reals)*c.unit, float64(ints)*c.unit+single, costTops(tops, width, c.Bytes, c.thin)*c.novelty+single, full+single)
-	switch likeNumbers := c.highSame(width / 8); {
-	case likeNumbers:
-		cost = min(cost, c.masked)
-	default:
-		cost = min(cost, c.masked+costHashes)
+	full := (float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty + costHashes
+	whole := min(float64(ints)*c.unit, costTops(tops, width, c.Bytes, c.thin)*c.novelty, full, c.repeated, c.masked+costHashes)
+	if c.highSame(width / 8) {
+		whole = min(whole, c.masked)
 	}
-	c.addHypothesis(wire.KindPacked, e, priorFixed+c.costAlwaysOne(width/8), emptyPacked, fit, cost)
-	c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost-min(single, cost))
+	// A list that always has the size of one number is rarer than bytes that contain a number.
+	asReal, single := float64(reals)*c.unit, 0.0
+	least := min(asReal, whole)
+	cost := least
+	if c.oneNumber(width / 8) {
+		if cost, single = asReal, costSingleReal; whole+costSingleNumber < cost+single {
+			cost, single = whole, costSingleNumber
+		}
+	}
+	fit := -c.differ * bytecost.Log(float64(width)/8)
+	c.addHypothesis(wire.KindPacked, e, priorFixed+single+c.costAlwaysOne(width/8), emptyPacked, fit, cost)
+	c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, least)
 }
 
 // cleanText reports whether all payloads are text without control characters, and not all are empty.
@@ -238,22 +243,19 @@ func describeTextAsBest(list []hypothesis) {
 	}
 }
 
-// costSingle returns the extra cost in nats of packed integers of width bytes if each payload has the size of
-// exactly one: bytes that contain one number are as common as lists that never have two.
-func (l *Payloads) costSingle(width int) float64 {
-	if l.Shortest != l.Longest || l.Longest != int64(width) {
-		return 0
-	}
-	return costSingleNumber
+// oneNumber reports whether all payloads have the size of one number: that of an element of width bytes, or eight
+// bytes, which are one number rather than two elements of four bytes.
+func (l *Payloads) oneNumber(width int) bool {
+	return l.Shortest == l.Longest && (l.Longest == int64(width) || l.Longest == 8)
 }
 
-// costAlwaysOne returns the extra cost in nats of a packed list that has one element of width bytes each time. It
-// grows with the number of payloads.
+// costAlwaysOne returns the extra cost in nats of a packed list of elements of width bytes that has the size of one
+// number each time. It grows with the number of payloads.
 func (l *Payloads) costAlwaysOne(width int) float64 {
-	if l.Shortest != l.Longest || l.Longest != int64(width) {
-		return 0
+	if l.oneNumber(width) {
+		return min(bytecost.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
 	}
-	return min(bytecost.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
+	return 0
 }
 
 // costZeroColumns returns the extra cost in nats of packed varints if all payloads have 4 or 8 bytes and begin or

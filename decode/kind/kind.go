@@ -136,9 +136,9 @@ const (
 	// costSameSize is for varints of several lengths whose payloads have one size.
 	costSameSize = 2.0
 
-	// costSingleNumber is for integers if each payload has the size of one, and mostAlwaysOne the maximum cost of
-	// a list that always has one element.
-	costSingleNumber, mostAlwaysOne = 3.0, 2.5
+	// costSingleNumber is for packed integers, and costSingleReal for packed floating-point numbers, if each
+	// payload has the size of one number. mostAlwaysOne is the maximum cost of several payloads that all do.
+	costSingleNumber, costSingleReal, mostAlwaysOne = 3.0, 2.0, 2.5
 
 	// costZeroBytes is for varints that begin or end with zero bytes as fixed-width numbers do.
 	costZeroBytes = 4.0

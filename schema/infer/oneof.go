@@ -15,7 +15,7 @@ import (
 // independently. The weights were chosen by hand on the tuning corpora.
 const (
 	// priorOneof is the prior log-odds that two fields with consecutive numbers are a oneof.
-	priorOneof = -2.0
+	priorOneof = -0.8
 	// priorNumbers is added if all members are numbers: flags exclude each other for other reasons.
 	priorNumbers = -2.0
 	// priorMember is added to the log-odds for each member above two.
@@ -341,7 +341,7 @@ func (c *oneofFinder) beyondAbsence(g *exclusiveGroup, all []int32) bool {
 
 // leastCovered is the share of messages, from 0 to 1, that must have one of the fields of a oneof for which
 // there is no other evidence.
-const leastCovered = 0.7
+const leastCovered = 0.5
 
 // lgamma returns the natural logarithm of the gamma function.
 func lgamma(x float64) float64 {

@@ -25,6 +25,7 @@ func TestChoices(t *testing.T) {
 	}{
 		{"one of three, always", cycle(12, []int32{1, 2}, []int32{1, 3}, []int32{1, 4}), "[[2 3 4]]"},
 		{"one of two, in order", cycle(10, []int32{1}, []int32{2}), "[[1 2]]"},
+		{"one of three, not always", cycle(10, []int32{1, 2}, []int32{1, 3}, []int32{1}, []int32{1, 4}, []int32{1}), "[[2 3 4]]"},
 		{"too few to tell", cycle(3, []int32{1, 2}, []int32{1, 3}, []int32{1}), "[]"},
 		{"rare fields that might never meet", cycle(40, append([][]int32{{1, 5}, {1, 6}}, cycle(18, []int32{1})...)...), "[]"},
 		{"fields that meet once", append(cycle(20, []int32{1}, []int32{2}), []int32{1, 2}), "[]"},

@@ -19,6 +19,9 @@ const (
 	// sameFieldType is the evidence for merging from a message field whose payloads are of the same class in
 	// both.
 	sameFieldType = 1.0
+	// sameElements is the additional evidence if that field is a list and neither class has another field: a type
+	// for lists of messages is mostly declared once.
+	sameElements = 0.9
 	// fieldsOfOneMessage is the evidence for merging the types of two fields that occurred together in a
 	// message, and against merging those of two fields that never did.
 	fieldsOfOneMessage = 0.6
@@ -72,10 +75,7 @@ func similarity(a, b *class) float64 {
 			}
 			continue
 		}
-		score += numberEvidence(n) + fieldLikeness(x, y)
-		if x.childClass != nil && y.childClass != nil && x.isMessage() && y.isMessage() && x.childClass.find() == y.childClass.find() {
-			score += sameFieldType
-		}
+		score += numberEvidence(n) + fieldLikeness(x, y) + fieldTypeEvidence(x, y, len(b.numbers) == 1)
 	}
 
 	if most := score - absence*minAbsence*float64(len(b.numbers)-shared); most < ownScore {
@@ -88,6 +88,18 @@ func similarity(a, b *class) float64 {
 		}
 	}
 	return score
+}
+
+// fieldTypeEvidence returns the evidence, in nats, for merging two classes from the type of a message field that both
+// have. only is set if neither has another field.
+func fieldTypeEvidence(x, y *classField, only bool) float64 {
+	switch {
+	case x.childClass == nil || y.childClass == nil || !x.isMessage() || !y.isMessage() || x.childClass.find() != y.childClass.find():
+		return 0
+	case only && x.Most > 1 && y.Most > 1:
+		return sameFieldType + sameElements
+	}
+	return sameFieldType
 }
 
 // valueLikeness returns the evidence, in nats, for or against merging from whether both classes look like

@@ -131,3 +131,40 @@ func TestRareMembersOfOneofs(t *testing.T) {
 		t.Errorf("type %s, want p.Root", f.Type)
 	}
 }
+
+// TestStructsOfFewKindsOfValues: two places of google.protobuf.Struct, each with one kind of values, are recognized
+// together although each could be a map to another message.
+func TestStructsOfFewKindsOfValues(t *testing.T) {
+	var samples [][]byte
+	for i := range 8 {
+		entry := func(value schematest.Tags) string {
+			e := schematest.Tags(nil).Text(1, fmt.Sprintf("key %d", i)).Text(2, string(value))
+			return string(schematest.Tags(nil).Text(1, string(e)))
+		}
+		texts, doubles := entry(schematest.Tags(nil).Text(3, fmt.Sprintf("some text %d", i))), entry(schematest.Tags(nil).Fixed64(2, math.Float64bits(float64(i)+0.5)))
+		samples = append(samples, schematest.Tags(nil).Text(1, texts).Text(2, doubles))
+	}
+	in := inferAll(t, samples...)
+	for n := range int32(2) {
+		if f := fieldEvidence(t, in, "p.Root", n+1); f.Type != structType {
+			t.Errorf("field %d has type %s", n+1, f.Type)
+		}
+	}
+}
+
+// TestListsOfOneType: two messages with only a list of messages of one type are of one type, even if no message has
+// both, as in the operands of a union and of an intersection.
+func TestListsOfOneType(t *testing.T) {
+	var samples [][]byte
+	for i := range 16 {
+		list := schematest.Tags(nil)
+		for k := range 2 + i%2 {
+			list = list.Text(1, string(schematest.Tags(nil).Text(7, fmt.Sprintf("element %d of %d", k, i)).Varint(9, uint64(1000+i))))
+		}
+		samples = append(samples, schematest.Tags(nil).Text(protowire.Number(4+i%2), string(list)))
+	}
+	in := inferAll(t, samples...)
+	if a, b := fieldEvidence(t, in, "p.Root", 4).Type, fieldEvidence(t, in, "p.Root", 5).Type; a != b {
+		t.Errorf("types %s and %s", a, b)
+	}
+}

@@ -346,16 +346,33 @@ func evidenceOfNestedValue(n int32, f *classField, depth int) float64 {
 
 // joinStructs merges the classes that are google.protobuf.Struct, Value and ListValue. Their places have different
 // fields in common by chance, since each Value has one of six, so that similarity often does not find them. One
-// Struct for which the evidence is sufficient makes it likely that weaker ones are Structs, too.
+// Struct for which the evidence is sufficient makes it likely that weaker ones are Structs, too, and so do several
+// weak ones whose values have different fields.
 func (g *graph) joinStructs() {
 	var best *class
-	most := leastStruct
+	most, fields := 0.0, map[int32]float64{}
 	for _, n := range g.nodes {
-		if e := structEvidence(n.class.find(), structDepth); e >= most && (best == nil || e > most) {
-			best, most = n.class.find(), e
+		c := n.class.find()
+		e := structEvidence(c, structDepth)
+		if e == 0 {
+			continue
+		}
+		if e > most {
+			best, most = c, e
+		}
+		value := valueOfStruct(c)
+		for _, number := range value.numbers {
+			fields[number] = max(fields[number], evidenceOfValueField(number, value.fields[number], structDepth))
 		}
 	}
-	if best == nil {
+	together := 0.0
+	for _, e := range fields {
+		together += e
+	}
+	if len(fields) > 1 {
+		together += alternatives
+	}
+	if best == nil || max(most, together) < leastStruct {
 		return
 	}
 	for _, n := range g.nodes {
