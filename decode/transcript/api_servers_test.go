@@ -256,6 +256,7 @@ func autoGenRun(g *apiCall) {
 
 func windsurfChat(g *apiCall) {
 	before := g.realistic()
+	g.tokens()
 	prompt := func(source int, text string, more ...[]byte) []byte {
 		fields := append([][]byte{pbText(1, g.uuid()), num(2, source), pbText(3, text), num(4, len(text)/4)}, more...)
 		return pbMsg(3, fields...)
@@ -313,6 +314,7 @@ func clarifaiOutputs(g *apiCall) {
 	g.realistic()
 	g.thinking = ""
 	g.withoutTools()
+	g.tokens()
 	input := pbMsg(3, pbText(1, g.padding()), pbMsg(2, pbMsg(13, pbText(1, g.question))))
 	g.grpc("clarifai.api.V2/GenerateModelOutputs", append(append(pbMsg(6, pbText(1, "openai"), pbText(2, "chat-completion")), pbText(1, g.model)...), input...))
 	status := func(n, code int, text string) []byte {

@@ -80,7 +80,7 @@ func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string
 //
 // A number that counts, or that changes inside sentences, does not identify a kind.
 func (c *collection) splitVariants(s *stream) (parts []*stream) {
-	if len(s.pieces) < 2 || s.discriminates || s.listed() {
+	if len(s.pieces) < 2 || s.discriminates || s.listed() || s.isConstant() {
 		return nil
 	}
 	best, ascending := c.variantNumber(s)
@@ -128,6 +128,8 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= minWhole:
 			// Complete texts alternate.
 			best, least, ascending = at, min(least, changes), monotone
+		case c.isSize(s, at):
+			// It is the number of tokens in each piece.
 		case c.isInterleaved(s, at, changes):
 			if changes > mixed {
 				mix, mixed = at, changes
@@ -143,6 +145,34 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 		return mix, false
 	}
 	return best, ascending
+}
+
+// isConstant reports whether all pieces of s are the same, such as an identifier that each message repeats.
+func (s *stream) isConstant() bool {
+	return !slices.ContainsFunc(s.pieces, func(p textPiece) bool { return p.text != s.pieces[0].text })
+}
+
+const (
+	// leastSizes is the minimum number of changes of a number that may be the size of a piece, and leastSizeShare the
+	// minimum share, in percent, of changes in the direction in which the size of the piece changes.
+	leastSizes     = 3
+	leastSizeShare = 80
+)
+
+// isSize reports whether number at (an index in c.numbers) is greater next to longer pieces, so that it is their size.
+func (c *collection) isSize(s *stream, at int32) bool {
+	changes, agree := 0, 0
+	for i, p := range s.pieces[1:] {
+		before := s.pieces[i]
+		a, b := c.scalarOf(before.group, at), c.scalarOf(p.group, at)
+		if a == b || len(before.text) == len(p.text) {
+			continue
+		}
+		if changes++; (a < b) == (len(before.text) < len(p.text)) {
+			agree++
+		}
+	}
+	return changes >= leastSizes && agree*100 >= leastSizeShare*changes
 }
 
 // scalarsBeside returns the indexes in c.numbers of the numbers in the messages around the pieces, those with the
@@ -256,6 +286,9 @@ func readsOn(a, b string) bool {
 		return (unicode.IsLower(next) || next == utf8.RuneError) && after == ' '
 	case unicode.IsLower(after):
 		return unicode.IsLower(before) || before == ' '
+	case unicode.IsLetter(after) && !unicode.IsUpper(after):
+		// A sentence of a script without capitals does not begin after a letter.
+		return unicode.IsLetter(before)
 	}
 	return false
 }

@@ -16,7 +16,7 @@ func isCall(n *event.Node) bool {
 	if n.Member("description") != nil {
 		return false
 	}
-	if n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+	if !slices.ContainsFunc(n.Items, isOwnArguments) {
 		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
 		named := naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("functionname")) || naming.IsTool(n.String("functioncallname"))
 		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
@@ -39,7 +39,7 @@ func isResult(n *event.Node) bool {
 			id = true
 		case ownOutputs[m.Fold] && m.Kind != jsontree.Null:
 			out = true
-		case callArguments[m.Fold], callNamesOf[m.Fold]:
+		case hasArguments(m), callNamesOf[m.Fold]:
 			return false
 		}
 	}
@@ -163,11 +163,43 @@ const maxInner = 4
 func isArguments(m *event.Node) bool {
 	switch m.Kind {
 	case jsontree.String:
-		return callArguments[m.Fold]
+		return hasArguments(m)
 	case jsontree.Object, jsontree.Array:
-		return callArguments[m.Fold] && m.Fold != "delta"
+		return m.Fold != "delta" && hasArguments(m)
 	}
 	return false
+}
+
+// hasArguments reports whether the name of member m is one for the arguments of a call.
+func hasArguments(m *event.Node) bool {
+	given, _ := argumentsIn(m.Name)
+	return given || callArguments[m.Fold]
+}
+
+// isOwnArguments reports whether the name of member m is one for the arguments of a call and hardly for anything else.
+func isOwnArguments(m *event.Node) bool {
+	_, own := argumentsIn(m.Name)
+	return own
+}
+
+// argumentsIn reports whether all words of a name together are a name for arguments, and whether it is one that only
+// calls have.
+func argumentsIn(name string) (given, own bool) {
+	of := false
+	words := naming.Parts(name)
+	for w := range words {
+		switch {
+		case givenWords[w]:
+			given = true
+			own = own || ownWords[w]
+		case ofCallWords[w]:
+			of = true
+		case len(words) > 1 && w == strings.ToLower(name), formWords[w]:
+		default:
+			return false, false
+		}
+	}
+	return given, given && (own || of)
 }
 
 // setID sets the call's identifier to member m if its name is preferable to that of the current one.

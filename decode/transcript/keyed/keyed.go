@@ -234,6 +234,9 @@ type scope struct {
 	// result.
 	channel Channel
 
+	// status means that a type says that the object around the value reports a state of the server.
+	status bool
+
 	// tier says how explicit the names and roles around the value are, from 0 (a name such as "value") to 3 (a
 	// role).
 	tier int
@@ -303,14 +306,12 @@ func (sc *scope) known() bool { return sc.channel != Unmarked || sc.speaker != N
 // event.
 func (sc *scope) applyType(word string) {
 	t := typeOf(word)
-	if sc.types += "/" + word; len(sc.types) > maxTypes {
-		sc.types = sc.types[:maxTypes]
-	}
+	sc.addType(word)
 	if t.speaker != Nobody {
 		sc.speaker = t.speaker
 	}
 	if t.channel != Unmarked && sc.channel != ignored {
-		sc.channel = t.channel
+		sc.channel, sc.status = t.channel, t.status
 	}
 	if t.text && t.channel == Unmarked && (sc.channel == Call || sc.channel == Thought) && !t.delta && !strings.Contains(word, ".") {
 		// A block of text inside of a call or of thinking stays what it is.
@@ -324,6 +325,13 @@ func (sc *scope) applyType(word string) {
 		if t.delta || t.speaker == Assistant {
 			sc.tier = max(sc.tier, 2)
 		}
+	}
+}
+
+// addType adds the value of a discriminator to the types.
+func (sc *scope) addType(word string) {
+	if sc.types += "/" + word; len(sc.types) > maxTypes {
+		sc.types = sc.types[:maxTypes]
 	}
 }
 
@@ -398,10 +406,10 @@ func hasSettings(n *event.Node, depth int) bool {
 // isDiscriminator reports whether the value of a member with that name names the kind of an object.
 func isDiscriminator(fold string) bool {
 	switch fold {
-	case "kind", "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
+	case "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
 		return true
 	}
-	return strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
+	return strings.HasSuffix(fold, "kind") || strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
 }
 
 // visitObject finds the pieces in an object.
@@ -448,6 +456,9 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	for _, m := range n.Items {
 		switch {
+		case m.Kind == jsontree.Number && isDiscriminator(m.Fold):
+			// A number distinguishes kinds, but does not say what they are.
+			sc.addType(m.Text)
 		case m.Kind != jsontree.String:
 		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
 			sc.applyType(m.Text)
@@ -530,6 +541,10 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
 	if bare != name {
 		sc.delta, sc.whole = true, false
+		if sc.status {
+			// What progresses is a text, and not the state of the server.
+			sc.channel, sc.status = Unmarked, false
+		}
 		sc.tier = max(sc.tier, 1)
 		if !isText || name == "delta" {
 			sc.tier = max(sc.tier, 2)
@@ -644,7 +659,7 @@ func (f *finder) addQuestion(n *event.Node, sc scope) {
 // isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
+	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && !naming.IsKind(n.Text)
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.

@@ -41,11 +41,14 @@ type Call struct {
 	// Result is the result of the call, or nil if none was found.
 	Result *Result
 
-	// pieces are the arguments as sent, by path and type. finish chooses among them.
+	// pieces are the arguments as sent, by path and type, and sent those that are strings, in order. finish chooses among
+	// them.
 	pieces []arguments
+	sent   []string
 
-	// where is the path and type at which the call was first sent.
-	where string
+	// where is the path and type at which the call was first sent, and reported has all at which it was sent.
+	where    string
+	reported map[string]bool
 }
 
 // A Result is the result of a call of a tool.
@@ -169,7 +172,7 @@ func (l *callList) add(p *keyed.Piece) {
 		if len(l.calls) >= maxCalls {
 			return
 		}
-		c = &Call{Dir: p.Dir, Path: p.Path, First: p.Frame, Event: p.Event, Message: p.Message, where: p.Path + " " + p.Type}
+		c = &Call{Dir: p.Dir, Path: p.Path, First: p.Frame, Event: p.Event, Message: p.Message, where: p.Path + " " + p.Type, reported: make(map[string]bool)}
 		l.calls = append(l.calls, c)
 		if outer := outerID(p); outer != "" {
 			l.within[outer] = append(l.within[outer], c)
@@ -182,6 +185,7 @@ func (l *callList) add(p *keyed.Piece) {
 		l.at[index] = c
 	}
 	l.last = c
+	c.reported[p.Path+" "+p.Type] = true
 
 	if c.ID == "" || p.ID != "" && strings.HasSuffix(lastKey(p), "callid") {
 		c.ID = p.ID
@@ -232,9 +236,23 @@ func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
 			return c
 		}
 	}
+	if p.Name != "" && len(ids) == 0 && index == "" {
+		return l.findNamed(p)
+	}
 	if p.Name == "" && p.ID == "" && index == "" && l.last != nil && l.last.Dir == p.Dir {
 		// Without any identity, arguments continue the last call.
 		return l.last
+	}
+	return nil
+}
+
+// findNamed returns the call that a piece reports once more, such as its end after its start, if only its name identifies
+// it: the first of that name without such a report, unless both have arguments. It returns nil if there is none.
+func (l *callList) findNamed(p *keyed.Piece) *Call {
+	for _, c := range l.calls {
+		if c.ID == "" && c.Dir == p.Dir && c.Message == p.Message && c.Name == p.Name && (p.Text == "" || len(c.pieces) == 0) && !c.reported[p.Path+" "+p.Type] {
+			return c
+		}
 	}
 	return nil
 }
@@ -246,6 +264,9 @@ func agree(a, b string) bool { return a == "" || b == "" || a == b }
 func (c *Call) addArguments(p *keyed.Piece) {
 	if p.Text == "" {
 		return
+	}
+	if !p.Object {
+		c.sent = append(c.sent, p.Text)
 	}
 	where := p.Path + " " + p.Type
 	for i := range c.pieces {
@@ -281,11 +302,12 @@ func (c *Call) finish() {
 		best = cmp.Or(c.joinedByPath(), best)
 	}
 	c.Arguments = strings.ToValidUTF8(best, "\uFFFD")
-	c.pieces = nil
+	c.pieces, c.sent = nil, nil
 }
 
 // joinedByPath returns the pieces at the first path at which they are valid JSON together, whatever their types are, or
-// "". Some services declare the type of a call only in its first piece.
+// else all pieces in order, if they are; otherwise "". Some services declare the type of a call only in its first piece,
+// or have a name of their own for the other pieces.
 func (c *Call) joinedByPath() string {
 	texts := make(map[string]string)
 	for _, a := range c.pieces {
@@ -295,6 +317,9 @@ func (c *Call) joinedByPath() string {
 		if json.Valid([]byte(texts[a.path])) {
 			return texts[a.path]
 		}
+	}
+	if all := strings.Join(c.sent, ""); json.Valid([]byte(all)) {
+		return all
 	}
 	return ""
 }
