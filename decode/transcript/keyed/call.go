@@ -18,15 +18,48 @@ func isCall(n *event.Node) bool {
 	}
 	if !slices.ContainsFunc(n.Items, isOwnArguments) {
 		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
-		named := naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("functionname")) || naming.IsTool(n.String("functioncallname"))
+		named := slices.ContainsFunc(n.Items, func(m *event.Node) bool { return len(m.Fold) > len("name") && isToolName(m) && strings.HasSuffix(m.Fold, "name") })
 		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
 	}
-	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
+	return slices.ContainsFunc(n.Items, isToolName)
 }
+
+// isToolName reports whether member m is the name of the tool that is called.
+func isToolName(m *event.Node) bool {
+	return m.Kind == jsontree.String && isCallName(m.Fold) && naming.IsTool(m.Text)
+}
+
+// isCallName reports whether a folded name is one for the name of the tool that is called, such as "function_name".
+func isCallName(fold string) bool {
+	if of, ok := strings.CutSuffix(fold, "name"); ok {
+		return of == "" || calledNames[strings.TrimSuffix(of, "call")]
+	}
+	of := strings.TrimSuffix(fold, "id")
+	return of == "tool" || of == "function" || fold == "recipient"
+}
+
+// callIDRank returns how well a folded name fits the identifier of a call, from 0 for one such as "tool_call_id" to
+// leastIDRank for one of anything. ok is false for other names.
+func callIDRank(fold string) (rank int, ok bool) {
+	of, isID := strings.CutSuffix(fold, "id")
+	switch {
+	case !isID || isCallName(fold):
+		return 0, false
+	case strings.HasSuffix(of, "call"), strings.HasSuffix(of, "invocation"), strings.HasPrefix(of, "tool"), strings.HasPrefix(of, "function"):
+		return 0, true
+	case of == "":
+		return 1, true
+	}
+	return leastIDRank, of == "u" || of == "uu"
+}
+
+// leastIDRank is the rank of the least specific names of identifiers.
+const leastIDRank = 2
 
 // isCallID reports whether member m is the identifier of a call, judged by its name.
 func isCallID(m *event.Node) bool {
-	return m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid")
+	rank, ok := callIDRank(m.Fold)
+	return ok && rank == 0 && m.Kind == jsontree.String && m.Text != "" && len(m.Fold) > len("callid") && m.Fold != "invocationid"
 }
 
 // isResult reports whether an object is the result of a call, judged by its own members only: it has the identifier
@@ -39,7 +72,7 @@ func isResult(n *event.Node) bool {
 			id = true
 		case ownOutputs[m.Fold] && m.Kind != jsontree.Null:
 			out = true
-		case hasArguments(m), callNamesOf[m.Fold]:
+		case hasArguments(m), isCallName(m.Fold):
 			return false
 		}
 	}
@@ -57,8 +90,8 @@ type parsedCall struct {
 	// title is a text that describes the call; "" if not found.
 	title string
 
-	// rank is the position in callIDs (names of identifiers, the best first) of the name under which id was found.
-	rank int // of id in callIDs
+	// rank is that of the name under which id was found, as callIDRank returns it.
+	rank int
 
 	// args are the arguments; nil if not found.
 	args *event.Node
@@ -72,7 +105,7 @@ type parsedCall struct {
 
 // addCall adds the pieces of the call that object n is. It returns false if n is not a call, but may contain some.
 func (f *finder) addCall(n *event.Node, sc scope) bool {
-	c := parsedCall{rank: len(callIDs)}
+	c := parsedCall{rank: leastIDRank + 1}
 	f.parseCall(n, &sc, &c, nil)
 	// AI SDKs have the name of the tool in the type.
 	if name, ok := strings.CutPrefix(n.String("type"), "tool-"); ok && c.name == "" && c.id != "" && n.Member("state") != nil {
@@ -118,7 +151,7 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 	for _, m := range n.Items {
 		isText := m.Kind == jsontree.String
 		switch {
-		case isText && callNamesOf[m.Fold] && naming.IsTool(m.Text):
+		case isToolName(m):
 			c.setName(m, len(path) == 0 && n.Member("function") != nil)
 		case isArguments(m):
 			c.setArguments(m, path)
@@ -204,10 +237,8 @@ func argumentsIn(name string) (given, own bool) {
 
 // setID sets the call's identifier to member m if its name is preferable to that of the current one.
 func (c *parsedCall) setID(m *event.Node) {
-	for rank, name := range callIDs {
-		if m.Fold == name && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
-			c.id, c.rank = m.Text, rank
-		}
+	if rank, ok := callIDRank(m.Fold); ok && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
+		c.id, c.rank = m.Text, rank
 	}
 }
 
@@ -227,17 +258,15 @@ func (f *finder) parseContent(m *event.Node, sc *scope, c *parsedCall, path []st
 // addResult adds the piece of the tool result that object n is. It returns false if n is not a result, but may
 // contain some.
 func (f *finder) addResult(n *event.Node, sc scope) bool {
-	id, rank := "", len(callIDs)
+	id, rank := "", leastIDRank+1
 	name := ""
 	var out *event.Node
 	for _, m := range n.Items {
 		if m.Kind == jsontree.String {
-			for i, member := range callIDs {
-				if m.Fold == member && i < rank && m.Text != "" {
-					id, rank = m.Text, i
-				}
+			if r, ok := callIDRank(m.Fold); ok && r < rank && m.Text != "" {
+				id, rank = m.Text, r
 			}
-			if (m.Fold == "name" || m.Fold == "toolname") && naming.IsTool(m.Text) {
+			if strings.HasSuffix(m.Fold, "name") && isToolName(m) {
 				name = m.Text
 			}
 		}
@@ -248,7 +277,7 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	if n.Member("call") != nil {
 		// Some repeat the call in its result.
 		var c parsedCall
-		c.rank = len(callIDs)
+		c.rank = leastIDRank + 1
 		f.parseCall(n.Member("call"), &sc, &c, []string{"call"})
 		id, name = c.id, c.name
 	}
@@ -280,7 +309,10 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 // result proper.
 func isWrappedResult(out *event.Node) bool {
 	return out.Kind == jsontree.Object && resultNames[out.Fold] && slices.ContainsFunc(out.Items, func(m *event.Node) bool { return outputs[m.Fold] }) &&
-		slices.ContainsFunc(callIDs[:], func(name string) bool { return out.String(name) != "" })
+		slices.ContainsFunc(out.Items, func(m *event.Node) bool {
+			_, ok := callIDRank(m.Fold)
+			return ok && m.Kind == jsontree.String && m.Text != ""
+		})
 }
 
 // findResults returns the tool results inside the content of a message.

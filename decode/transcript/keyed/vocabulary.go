@@ -52,10 +52,9 @@ var (
 		contentfilterresults promptfilterresults stop stopsequences finishreason stopreason title suggestions relatedquestions followups
 		errors warnings headers context environment`)
 
-	// callArguments, callNamesOf and callIDs are the members of a call. The first of callIDs that is there counts.
+	// callArguments are members of a call with its arguments, and calledNames words for what is called, before "name".
 	callArguments = set(`partialjson delta`)
-	callNamesOf   = set(`name toolname functionname toolcallname functioncallname tool function functionid toolid recipient`)
-	callIDs       = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid", "uuid"}
+	calledNames   = set(`tool function recipient action plugin skill command api`)
 
 	// givenWords are the words of names of arguments, and ownWords those of them that calls alone use. ofCallWords and
 	// formWords may stand next to them, as in "function_arguments_delta".
