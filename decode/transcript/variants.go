@@ -83,6 +83,10 @@ func (c *collection) splitVariants(s *stream) (parts []*stream) {
 	if len(s.pieces) < 2 || s.discriminates || s.listed() || s.isConstant() {
 		return nil
 	}
+	if text, ok := grown(s.pieces); ok && text == s.pieces[len(s.pieces)-1].text {
+		// These are snapshots of one text.
+		return nil
+	}
 	best, ascending := c.variantNumber(s)
 	if best < 0 {
 		return nil

@@ -39,6 +39,14 @@ func TestFind(t *testing.T) {
 		{"patches", "", `{"ops":[{"op":"add","path":"/messages/0","value":{"role":"assistant","content":""}},{"op":"append","path":"/messages/0/content","value":"Ho"}]}`, captures.Down, `[2 0 "Ho"]`},
 		{"a patch of arguments", "", `{"incremental":[{"items":[{"id":"c1","name":"get","arguments":[]}],"path":["messages",0]},{"items":["{}"],"path":["messages",0,"arguments",0]}]}`, captures.Down, `[0 2 "" c1 get 0 2 "{}" c1 get]`},
 		{"a file is no patch", "", `{"path":"/etc/hosts","content":"yes"}`, captures.Down, `[0 0 "yes"]`},
+		{"a kind", "", `{"event_kind":"part_delta","delta":{"content_delta":"Hm","part_delta_kind":"thinking"}}`, captures.Down, `[0 1 "Hm"]`},
+		{"progress of a text", "", `{"type":"intent-progress","data":{"chat_log_delta":{"content":"Ho"}}}`, captures.Down, `[0 0 "Ho"]`},
+		{"progress of the server", "", `{"type":"load-progress","data":{"content":"no"}}`, captures.Down, `[]`},
+		{"a summary without spaces", "", `{"thinking":{"summary":"我先看看文件。"}}`, captures.Down, `[0 1 "我先看看文件。"]`},
+		{"a piece of arguments", "", `{"type":"ToolCallPart","payload":{"arguments_part":"{\"a\""}}`, captures.Down, `[0 2 "{\"a\""  ]`},
+		{"arguments of an action", "", `{"action_name":"get","action_input":{"a":1}}`, captures.Down, `[0 2 "{\"a\":1}"  get]`},
+		{"the identifier of a request", "", `{"tool_request_id":"c1","plugin_name":"get","params":{}}`, captures.Down, `[0 2 "{}" c1 get]`},
+		{"a returned result", "", `{"part_kind":"tool-return","tool_name":"get","content":"42","tool_call_id":"c1"}`, captures.Up, `[0 3 "42" c1 get]`},
 		{"the end of a text", "", `{"token":{"text":"</s>","special":true}}`, captures.Down, `[]`},
 	} {
 		var got []string
@@ -52,6 +60,14 @@ func TestFind(t *testing.T) {
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %s, want %s", c.name, fmt.Sprint(got), c.want)
 		}
+	}
+}
+
+// A number tells kinds apart although it does not say what they are.
+func TestNumberedTypes(t *testing.T) {
+	a, b := find(captures.Down, "", `{"type":0,"content":"Ho"}`).List, find(captures.Down, "", `{"type":2,"content":"Ho"}`).List
+	if len(a) != 1 || len(b) != 1 || a[0].Type == b[0].Type {
+		t.Errorf("%+v %+v", a, b)
 	}
 }
 

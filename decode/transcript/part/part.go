@@ -172,8 +172,11 @@ func joinOpenings(pieces []keyed.Piece) {
 		continued := before != nil && before.Delta && haveSameIndexes(before, p)
 		before = p
 		if continued || p.Dir != captures.Down || next.Dir != p.Dir || p.Delta || !next.Delta || p.Event == next.Event || p.Speaker != next.Speaker || p.Channel != next.Channel ||
-			!haveSameIndexes(p, next) || indexesOf(p) == "" && !isStart(p.Type) || isRepeatedBy(p, pieces[i+1:]) {
+			!haveSameIndexes(p, next) || indexesOf(p) == "" && !isStart(p.Type) {
 			continue
+		}
+		if isRepeatedBy(p, pieces[i+1:]) {
+			p.Text = ""
 		}
 		p.Path, p.Type, p.Keys, p.Tier, p.Delta = next.Path, next.Type, next.Keys, next.Tier, true
 	}
