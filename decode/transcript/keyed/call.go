@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -87,8 +88,11 @@ type parsedCall struct {
 	// name is the name of the called tool; "" if not found.
 	name string
 
-	// title is a text that describes the call; "" if not found.
-	title string
+	// title is a text that describes the call, and called the identifier of the tool; "" if not found.
+	title, called string
+
+	// other is the first word that may be the name of the tool, under another name than those of such names.
+	other string
 
 	// rank is that of the name under which id was found, as callIDRank returns it.
 	rank int
@@ -98,6 +102,9 @@ type parsedCall struct {
 
 	// path are the names of the JSON members that lead from the call's object to args.
 	path []string
+
+	// guessed means that the name of args is one of any text.
+	guessed bool
 
 	// output is the result of the call, if the object contains it as well; otherwise nil.
 	output *event.Node
@@ -111,17 +118,17 @@ func (f *finder) addCall(n *event.Node, sc scope) bool {
 	if name, ok := strings.CutPrefix(n.String("type"), "tool-"); ok && c.name == "" && c.id != "" && n.Member("state") != nil {
 		c.name = name
 	}
-	if c.name == "" && c.id != "" {
-		c.name = c.title
-	}
+	c.fillIn(n, sc.channel == Call)
 	if c.name == "" && c.args == nil && (c.id == "" || c.output == nil) {
 		return false
 	}
+	f.called[c.name] = c.name != ""
 	p := f.piece(sc)
 	p.Channel, p.ID, p.Name, p.Tier = Call, c.id, c.name, max(sc.tier, 2)
 	if c.args != nil {
 		p.Path = strings.Join(append(sc.path[:len(sc.path):len(sc.path)], c.path...), ".")
 		p.Text, p.Object = argumentsOf(c.args)
+		p.Guessed = c.guessed
 	}
 	f.out.List = append(f.out.List, p)
 	if c.output != nil {
@@ -130,6 +137,30 @@ func (f *finder) addCall(n *event.Node, sc scope) bool {
 		f.out.List = append(f.out.List, r)
 	}
 	return true
+}
+
+// fillIn sets what the members of n, the object of the call, do not name as usual. declared means that the type of an
+// object around it says that it is about a call.
+func (c *parsedCall) fillIn(n *event.Node, declared bool) {
+	switch {
+	case c.name == "":
+		// An identifier of the tool is a name, too.
+		c.name = c.called
+	case c.id == "" || c.rank > 0:
+		// Next to a name, it is the identifier of the call.
+		c.id = cmp.Or(c.called, c.id)
+	}
+	if c.name == "" && c.args != nil && isOwnArguments(c.args) {
+		c.name = c.other
+	}
+	if c.name == "" && c.id != "" {
+		c.name = c.title
+	}
+	if c.args == nil && c.output == nil && declared {
+		if m := n.Member("content"); m != nil && m.Kind == jsontree.String {
+			c.args, c.path, c.guessed = m, []string{m.Name}, true
+		}
+	}
 }
 
 // argumentsOf returns the arguments in n as text. object means that n is a JSON object and not a string that
@@ -151,16 +182,21 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 	for _, m := range n.Items {
 		isText := m.Kind == jsontree.String
 		switch {
+		case isToolName(m) && strings.HasSuffix(m.Fold, "id"):
+			c.called = m.Text
 		case isToolName(m):
 			c.setName(m, len(path) == 0 && n.Member("function") != nil)
 		case isArguments(m):
 			c.setArguments(m, path)
-		case ownOutputs[m.Fold] && m.Kind != jsontree.Null && !(isText && m.Text == ""):
+		case ownOutputs[m.Fold] && !isEmpty(m):
 			c.output = m
 		case isText:
 			c.setID(m)
 			if m.Fold == "title" {
 				c.title = m.Text
+			}
+			if _, isID := callIDRank(m.Fold); c.other == "" && !isID && !isDiscriminator(m.Fold) && naming.IsTool(m.Text) && !typeOf(m.Text).whole {
+				c.other = m.Text
 			}
 			if c.args == nil && m.Fold == "content" {
 				f.parseContent(m, sc, c, path)
@@ -170,6 +206,11 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}
 	}
+}
+
+// isEmpty reports whether the value of member m is null, or a text or an array without content.
+func isEmpty(m *event.Node) bool {
+	return m.Kind == jsontree.Null || m.Kind == jsontree.String && m.Text == "" || m.Kind == jsontree.Array && len(m.Items) == 0
 }
 
 // setName sets the name of the tool from member m. outside means that an object inside describes the function: then
@@ -293,6 +334,11 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	}
 	if out == nil {
 		return false
+	}
+	if out.Kind == jsontree.Object && (isCall(out) || isResult(out)) {
+		sc.path = append(sc.path[:len(sc.path):len(sc.path)], out.Name)
+		f.visitObject(out, sc)
+		return true
 	}
 	if isWrappedResult(out) {
 		sc.path = append(sc.path[:len(sc.path):len(sc.path)], out.Name)

@@ -14,12 +14,14 @@
 package keyed
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode/jsontree"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/naming"
 )
 
@@ -138,6 +140,10 @@ type Piece struct {
 
 	// Object means that Text is the JSON of an object, which is always complete.
 	Object bool
+
+	// Guessed means that Text has the name of any text, so that it is (a piece of) the arguments of a call only if it is
+	// JSON.
+	Guessed bool
 }
 
 // A Count is a number of tokens that the server reported.
@@ -215,6 +221,12 @@ type finder struct {
 	// authors are the authors of messages by their identifiers, for texts in other events that refer to a message.
 	authors map[string]Speaker
 
+	// called are the names of the tools that were called so far.
+	called map[string]bool
+
+	// structured means that the server sent objects. Then a word between them, such as "end", is not a text.
+	structured bool
+
 	// compounds caches the meanings of names.
 	compounds map[string]compound
 }
@@ -276,7 +288,8 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker)}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker), called: make(map[string]bool)}
+	f.structured = slices.ContainsFunc(events, func(e event.Event) bool { return e.Dir == captures.Down && e.Root.Kind == jsontree.Object })
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
@@ -462,6 +475,10 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 		case m.Kind != jsontree.String:
 		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
 			sc.applyType(m.Text)
+			if f.called[m.Text] && sc.channel == Unmarked {
+				// What has the name of a tool as its type comes from the tool.
+				sc.channel = Result
+			}
 		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
 			// A notification of JSON-RPC, such as item/agentMessage/delta.
 			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
@@ -496,7 +513,7 @@ var indexNames = set(`index outputindex contentindex contentblockindex blockinde
 func (f *finder) identify(n *event.Node, sc *scope) {
 	keys := sc.keys
 	for _, m := range n.Items {
-		isIndex := m.Kind == jsontree.Number && indexNames[m.Fold]
+		isIndex := m.Kind == jsontree.Number && (indexNames[m.Fold] || m.Fold == "callid" || m.Fold == "toolcallid")
 		isID := m.Kind == jsontree.String && m.Text != "" && (m.Fold == "id" || strings.HasSuffix(m.Fold, "id")) && len(m.Text) <= maxID
 		// An index next to a choice identifies the choice.
 		if isIndex && (choiceNames[n.Fold] || m.Fold == "choiceindex" || m.Fold == "candidateindex") {
@@ -645,8 +662,14 @@ func (sc *scope) tierOf(n *event.Node, up bool) (tier int, ok bool) {
 	case isText:
 		return 1, true
 	}
-	return 0, weakNames[n.Fold] || up && sc.speaker == Nobody && isAsked(n)
+	return 0, weakNames[n.Fold] && !isIdentifier(n.Text) || up && sc.speaker == Nobody && isAsked(n)
 }
+
+// isIdentifier reports whether s is an identifier and too long to be a piece of a text.
+func isIdentifier(s string) bool { return len(s) >= leastIdentifier && ident.Of(s) != "" }
+
+// leastIdentifier is the minimum size in bytes of an identifier that is recognised by its letters and digits.
+const leastIdentifier = 16
 
 // addQuestion adds a text of a client that names no author as the user's question, unless it is a setting.
 func (f *finder) addQuestion(n *event.Node, sc scope) {

@@ -172,7 +172,7 @@ func (t *typed) classify(p map[string]bool, fold string) {
 	tool := isToolWord(p)
 	t.status = isStatus(fold)
 	switch {
-	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
+	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "debug", "heartbeat", "ping",
 		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "attachment", "attachments", "informative", "plan") && !tool,
 		t.status,
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):

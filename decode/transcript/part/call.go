@@ -46,6 +46,9 @@ type Call struct {
 	pieces []arguments
 	sent   []string
 
+	// guessed means that some piece is one of arguments only if it is JSON.
+	guessed bool
+
 	// where is the path and type at which the call was first sent, and reported has all at which it was sent.
 	where    string
 	reported map[string]bool
@@ -265,6 +268,7 @@ func (c *Call) addArguments(p *keyed.Piece) {
 	if p.Text == "" {
 		return
 	}
+	c.guessed = c.guessed || p.Guessed
 	if !p.Object {
 		c.sent = append(c.sent, p.Text)
 	}
@@ -300,6 +304,9 @@ func (c *Call) finish() {
 	}
 	if !json.Valid([]byte(best)) {
 		best = cmp.Or(c.joinedByPath(), best)
+	}
+	if c.guessed && !json.Valid([]byte(best)) {
+		best = ""
 	}
 	c.Arguments = strings.ToValidUTF8(best, "\uFFFD")
 	c.pieces, c.sent = nil, nil

@@ -117,3 +117,13 @@ func TestReportsOfCalls(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Content that is not JSON is not the arguments of a call.
+func TestGuessedArguments(t *testing.T) {
+	for text, want := range map[string]string{`{"x":1}`: `{"x":1}`, "Reading the file": ""} {
+		p := Join(&keyed.Pieces{List: []keyed.Piece{down(1, keyed.Piece{Channel: keyed.Call, ID: "a", Name: "get", Text: text, Guessed: true})}})
+		if len(p.Calls) != 1 || p.Calls[0].Arguments != want {
+			t.Errorf("%s: %+v", text, p.Calls)
+		}
+	}
+}
