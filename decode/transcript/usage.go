@@ -184,28 +184,19 @@ func fitUsage(list []*pathNumbers, said, asked float64) (out [naming.UsageFields
 		}
 	}
 
-	// A token has one to eight bytes, and the number may include hidden thinking.
-	fits := func(n *pathNumbers) bool {
-		v := float64(n.value)
-		return v >= said/10 && v <= 3*said+200
-	}
-	isInput := func(n *pathNumbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
-	misfit := func(in, out *pathNumbers) float64 {
-		return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
+	pairs := [][2]*pathNumbers{{list[1], list[0]}}
+	for i := 1; len(list) >= leastWithModel && i+1 < len(list); i++ {
+		pairs = append(pairs, [2]*pathNumbers{list[i], list[i+1]})
 	}
 	// Some APIs have the output first, or another number, such as that of a model, before the two: then the sizes of the
 	// texts fit much better in this order.
 	a, b := list[0], list[1]
-	others := [][2]*pathNumbers{{b, a}}
-	for i := 1; len(list) >= leastWithModel && i+1 < len(list); i++ {
-		others = append(others, [2]*pathNumbers{list[i], list[i+1]})
-	}
-	for _, o := range others {
-		if isInput(o[0]) && fits(o[1]) && misfit(o[0], o[1])+surelySwapped < misfit(a, b) {
-			a, b = o[0], o[1]
+	for _, p := range pairs {
+		if areTokens(p[0], p[1], said, asked) && misfit(p[0], p[1], said, asked)+surelySwapped < misfit(a, b, said, asked) {
+			a, b = p[0], p[1]
 		}
 	}
-	if !isInput(a) || !fits(b) {
+	if !areTokens(a, b, said, asked) {
 		return out, false
 	}
 	out[naming.Input], out[naming.Output] = a, b
@@ -218,8 +209,19 @@ func fitUsage(list []*pathNumbers, said, asked float64) (out [naming.UsageFields
 			out[naming.Cached] = n
 		}
 	}
-
 	return out, true
+}
+
+// areTokens reports whether in and out may be the numbers of tokens of the prompt and of the answer. A token has one to
+// eight bytes, and out may include hidden thinking.
+func areTokens(in, out *pathNumbers, said, asked float64) bool {
+	v := float64(out.value)
+	return in.value >= leastTokens && float64(in.value) >= asked/10 && v >= said/10 && v <= 3*said+200
+}
+
+// misfit returns how badly in and out fit the sizes of the texts, in log odds.
+func misfit(in, out *pathNumbers, said, asked float64) float64 {
+	return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
 }
 
 // comparePaths orders paths by length, then as text, which orders field numbers by value.

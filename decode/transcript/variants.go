@@ -132,8 +132,6 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= minWhole:
 			// Complete texts alternate.
 			best, least, ascending = at, min(least, changes), monotone
-		case c.isSize(s, at):
-			// It is the number of tokens in each piece.
 		case c.isInterleaved(s, at, changes):
 			if changes > mixed {
 				mix, mixed = at, changes
@@ -180,7 +178,7 @@ func (c *collection) isSize(s *stream, at int32) bool {
 }
 
 // scalarsBeside returns the indexes in c.numbers of the numbers in the messages around the pieces, those with the
-// longest path first.
+// longest path first. Sizes of the pieces, such as the number of tokens in each, are left out.
 func (c *collection) scalarsBeside(s *stream) []int32 {
 	seen := make(map[int32]bool)
 	for _, p := range s.pieces {
@@ -197,7 +195,7 @@ func (c *collection) scalarsBeside(s *stream) []int32 {
 	}
 	var out []int32
 	for at := range seen {
-		if c.numbers[at].dir == s.dir {
+		if c.numbers[at].dir == s.dir && !c.isSize(s, at) {
 			out = append(out, at)
 		}
 	}

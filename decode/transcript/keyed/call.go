@@ -8,6 +8,7 @@ import (
 	"unwire/captures"
 	"unwire/decode/jsontree"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/naming"
 )
 
@@ -19,7 +20,9 @@ func isCall(n *event.Node) bool {
 	}
 	if !slices.ContainsFunc(n.Items, isOwnArguments) {
 		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
-		named := slices.ContainsFunc(n.Items, func(m *event.Node) bool { return len(m.Fold) > len("name") && isToolName(m) && strings.HasSuffix(m.Fold, "name") })
+		named := slices.ContainsFunc(n.Items, func(m *event.Node) bool {
+			return len(m.Fold) > len("name") && isToolName(m) && strings.HasSuffix(m.Fold, "name")
+		})
 		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
 	}
 	return slices.ContainsFunc(n.Items, isToolName)
@@ -91,7 +94,8 @@ type parsedCall struct {
 	// title is a text that describes the call, and called the identifier of the tool; "" if not found.
 	title, called string
 
-	// other is the first word that may be the name of the tool, under another name than those of such names.
+	// other is a word next to the arguments that may be the name of the tool, under another name than those of such
+	// names.
 	other string
 
 	// rank is that of the name under which id was found, as callIDRank returns it.
@@ -188,15 +192,13 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			c.setName(m, len(path) == 0 && n.Member("function") != nil)
 		case isArguments(m):
 			c.setArguments(m, path)
+			c.other = cmp.Or(c.other, otherName(n))
 		case ownOutputs[m.Fold] && !isEmpty(m):
 			c.output = m
 		case isText:
 			c.setID(m)
 			if m.Fold == "title" {
 				c.title = m.Text
-			}
-			if _, isID := callIDRank(m.Fold); c.other == "" && !isID && !isDiscriminator(m.Fold) && naming.IsTool(m.Text) && !typeOf(m.Text).whole {
-				c.other = m.Text
 			}
 			if c.args == nil && m.Fold == "content" {
 				f.parseContent(m, sc, c, path)
@@ -206,6 +208,19 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}
 	}
+}
+
+// otherName returns the first word in object n that may be the name of a tool, if no member is named so; otherwise "".
+func otherName(n *event.Node) string {
+	if slices.ContainsFunc(n.Items, func(m *event.Node) bool { return isCallName(m.Fold) }) {
+		return ""
+	}
+	for _, m := range n.Items {
+		if m.Kind == jsontree.String && !strings.HasSuffix(m.Fold, "id") && !isDiscriminator(m.Fold) && naming.IsTool(m.Text) && ident.Of(m.Text) == "" && !typeOf(m.Text).whole {
+			return m.Text
+		}
+	}
+	return ""
 }
 
 // isEmpty reports whether the value of member m is null, or a text or an array without content.
