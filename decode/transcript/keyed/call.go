@@ -161,7 +161,9 @@ func (c *parsedCall) fillIn(n *event.Node, declared bool) {
 		c.name = c.title
 	}
 	if c.args == nil && c.output == nil && declared {
-		if m := n.Member("content"); m != nil && m.Kind == jsontree.String {
+		at := slices.IndexFunc(n.Items, func(m *event.Node) bool { return m.Kind == jsontree.String && textNames[m.Fold] })
+		if at >= 0 {
+			m := n.Items[at]
 			c.args, c.path, c.guessed = m, []string{m.Name}, true
 		}
 	}
@@ -190,6 +192,9 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			c.called = m.Text
 		case isToolName(m):
 			c.setName(m, len(path) == 0 && n.Member("function") != nil)
+		case isArguments(m) && m.Kind == jsontree.Object && slices.ContainsFunc(m.Items, isCallID) && len(path) < maxInner:
+			// Parameters of JSON-RPC that are a call.
+			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		case isArguments(m):
 			c.setArguments(m, path)
 			c.other = cmp.Or(c.other, otherName(n))
@@ -216,7 +221,7 @@ func otherName(n *event.Node) string {
 		return ""
 	}
 	for _, m := range n.Items {
-		if m.Kind == jsontree.String && !strings.HasSuffix(m.Fold, "id") && !isDiscriminator(m.Fold) && naming.IsTool(m.Text) && ident.Of(m.Text) == "" && !typeOf(m.Text).whole {
+		if m.Kind == jsontree.String && !hasArguments(m) && !strings.HasSuffix(m.Fold, "id") && !isDiscriminator(m.Fold) && naming.IsTool(m.Text) && ident.Of(m.Text) == "" && !typeOf(m.Text).whole {
 			return m.Text
 		}
 	}

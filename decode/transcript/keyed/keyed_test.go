@@ -51,6 +51,8 @@ func TestFind(t *testing.T) {
 		{"a name next to the arguments of a call", "", `{"type":"function_call","text":{"arguments":{"a":1},"component_code":"get"}}`, captures.Down, `[0 2 "{\"a\":1}"  get]`},
 		{"the identifiers of a call and of a tool", "", `{"tool_id":"c1","tool_kwargs":{"a":1},"tool_name":"get"}`, captures.Down, `[0 2 "{\"a\":1}" c1 get]`},
 		{"a tool with an identifier only", "", `{"tool_call_id":"c1","tool_id":"get","params":{"a":1},"type":"tool_call"}`, captures.Down, `[0 2 "{\"a\":1}" c1 get]`},
+		{"a request of JSON-RPC that is a call", "", `{"method":"conversation/invokeTool","params":{"name":"get","input":{"a":1},"toolCallId":"c1"}}`, captures.Down, `[0 2 "{\"a\":1}" c1 get]`},
+		{"a piece of arguments that is a word", "", `{"tool_calls":[{"index":0,"function":{"arguments":"path"}}]}`, captures.Down, `[0 2 "path"  ]`},
 		{"a call without a result yet", "", `{"toolCalls":[{"id":"c1","name":"get","input":{},"result":[]}]}`, captures.Down, `[0 2 "{}" c1 get]`},
 		{"arguments as the content of a call", "", `{"type":"ToolCall","id":"c1","name":"get","content":"{}"}`, captures.Down, `[0 2 "{}" c1 get]`},
 		{"a wrapped call with its result", "", `{"type":"ToolCallResult","value":{"tool_name":"get","tool_kwargs":{},"tool_call_id":"c1","tool_output":"42"}}`, captures.Down, `[0 2 "{}" c1 get 0 3 "42" c1 get]`},
