@@ -467,23 +467,7 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
-	for _, m := range n.Items {
-		switch {
-		case m.Kind == jsontree.Number && isDiscriminator(m.Fold):
-			// A number distinguishes kinds, but does not say what they are.
-			sc.addType(m.Text)
-		case m.Kind != jsontree.String:
-		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
-			sc.applyType(m.Text)
-			if f.called[m.Text] && sc.channel == Unmarked {
-				// What has the name of a tool as its type comes from the tool.
-				sc.channel = Result
-			}
-		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
-			// A notification of JSON-RPC, such as item/agentMessage/delta.
-			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
-		}
-	}
+	f.applyTypes(n, sc)
 	sc.final = sc.final || f.event.Dir == captures.Down && hasEnded(n)
 	if s := speakerOf(n); s != Nobody {
 		sc.speaker, sc.tier = s, 3
@@ -503,17 +487,39 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	}
 }
 
+// applyTypes updates the scope by the discriminators among the members of object n.
+func (f *finder) applyTypes(n *event.Node, sc *scope) {
+	for _, m := range n.Items {
+		switch {
+		case m.Kind == jsontree.Number && isDiscriminator(m.Fold):
+			// A number distinguishes kinds, but does not say what they are.
+			sc.addType(m.Text)
+		case m.Kind != jsontree.String:
+		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
+			sc.applyType(m.Text)
+			if f.called[m.Text] && sc.channel == Unmarked {
+				// What has the name of a tool as its type comes from the tool.
+				sc.channel = Result
+			}
+		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
+			// A notification of JSON-RPC, such as item/agentMessage/delta.
+			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
+		}
+	}
+}
+
 // maxPath is the maximum nesting of members that is searched.
 const maxPath = 60
 
 // indexNames are names of members that number the objects of a list.
-var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx`)
+var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx
+	callid toolcallid`)
 
 // identify adds the indexes and identifiers of an object to the scope.
 func (f *finder) identify(n *event.Node, sc *scope) {
 	keys := sc.keys
 	for _, m := range n.Items {
-		isIndex := m.Kind == jsontree.Number && (indexNames[m.Fold] || m.Fold == "callid" || m.Fold == "toolcallid")
+		isIndex := m.Kind == jsontree.Number && indexNames[m.Fold]
 		isID := m.Kind == jsontree.String && m.Text != "" && (m.Fold == "id" || strings.HasSuffix(m.Fold, "id")) && len(m.Text) <= maxID
 		// An index next to a choice identifies the choice.
 		if isIndex && (choiceNames[n.Fold] || m.Fold == "choiceindex" || m.Fold == "candidateindex") {

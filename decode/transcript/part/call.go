@@ -239,11 +239,19 @@ func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
 			return c
 		}
 	}
-	if p.Name != "" && len(ids) == 0 && index == "" {
-		return l.findNamed(p)
+	if p.ID != "" || index != "" {
+		return nil
 	}
-	if p.Name == "" && p.ID == "" && index == "" && l.last != nil && l.last.Dir == p.Dir {
-		// Without any identity, arguments continue the last call.
+	return l.findUnidentified(p, ids)
+}
+
+// findUnidentified is find for a piece without an identifier of its own and without an index.
+func (l *callList) findUnidentified(p *keyed.Piece, ids []string) *Call {
+	switch {
+	case p.Name != "" && len(ids) == 0:
+		return l.findNamed(p)
+	case p.Name == "" && l.last != nil && l.last.Dir == p.Dir:
+		// Arguments continue the last call.
 		return l.last
 	}
 	return nil
