@@ -119,7 +119,8 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
 	mix, mixed := int32(-1), 0
-	for _, at := range c.scalarsBeside(s) {
+	kinds := slices.DeleteFunc(c.scalarsBeside(s), func(at int32) bool { return c.isSize(s, at) })
+	for _, at := range kinds {
 		changes, open, distinct, monotone := c.changes(s, at)
 		n := len(s.pieces)
 		switch {
@@ -157,8 +158,8 @@ func (s *stream) isConstant() bool {
 const (
 	// leastSizes is the minimum number of changes of a number that may be the size of a piece, and leastSizeShare the
 	// minimum share, in percent, of changes in the direction in which the size of the piece changes.
-	leastSizes     = 3
-	leastSizeShare = 80
+	leastSizes     = 6
+	leastSizeShare = 95
 )
 
 // isSize reports whether number at (an index in c.numbers) is greater next to longer pieces, so that it is their size.
@@ -178,7 +179,7 @@ func (c *collection) isSize(s *stream, at int32) bool {
 }
 
 // scalarsBeside returns the indexes in c.numbers of the numbers in the messages around the pieces, those with the
-// longest path first. Sizes of the pieces, such as the number of tokens in each, are left out.
+// longest path first.
 func (c *collection) scalarsBeside(s *stream) []int32 {
 	seen := make(map[int32]bool)
 	for _, p := range s.pieces {
@@ -195,7 +196,7 @@ func (c *collection) scalarsBeside(s *stream) []int32 {
 	}
 	var out []int32
 	for at := range seen {
-		if c.numbers[at].dir == s.dir && !c.isSize(s, at) {
+		if c.numbers[at].dir == s.dir {
 			out = append(out, at)
 		}
 	}

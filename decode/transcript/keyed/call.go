@@ -192,8 +192,7 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			c.called = m.Text
 		case isToolName(m):
 			c.setName(m, len(path) == 0 && n.Member("function") != nil)
-		case isArguments(m) && m.Kind == jsontree.Object && slices.ContainsFunc(m.Items, isCallID) && len(path) < maxInner:
-			// Parameters of JSON-RPC that are a call.
+		case isArguments(m) && isWrappedCall(m) && len(path) < maxInner:
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		case isArguments(m):
 			c.setArguments(m, path)
@@ -213,6 +212,11 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}
 	}
+}
+
+// isWrappedCall reports whether member m is an object that is the call proper, such as the parameters of JSON-RPC.
+func isWrappedCall(m *event.Node) bool {
+	return m.Kind == jsontree.Object && slices.ContainsFunc(m.Items, isCallID)
 }
 
 // otherName returns the first word in object n that may be the name of a tool, if no member is named so; otherwise "".
