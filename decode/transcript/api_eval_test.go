@@ -30,6 +30,9 @@ func TestEvalAPIs(t *testing.T) {
 		{"agent services", agentAPIs, 0.96, 0.95, 0.92, 0.97, 0.97},
 		{"products", productAPIs, 0.97, 0.97, 0.97, 0, 0.97},
 		{"other assistants", assistantAPIs, 0.93, 0.97, 0.97, 0.97, 0.97},
+		{"servers", serverAPIs, 0.95, 0.97, 0.97, 0.97, 0.85},
+		{"runs of agents", runAPIs, 0.97, 0.97, 0.97, 0, 0.97},
+		{"further products", secondProductAPIs, 0.95, 0.97, 0.85, 0, 0.97},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
@@ -69,7 +72,7 @@ func apiRounds() uint64 {
 
 // everyAPI returns the APIs of all sets.
 func everyAPI() []api {
-	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs)
+	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs, serverAPIs, runAPIs, secondProductAPIs)
 }
 
 // judgeAPI reads n exchanges of an API.

@@ -1,10 +1,12 @@
 package transcript
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/envelope"
 )
@@ -194,14 +197,27 @@ func (g *apiCall) parts(text string) []string {
 
 // decoded returns the exchange as decoded from its bytes.
 func (g *apiCall) decoded() *decode.Exchange {
-	s := decode.NewStream(g.ex, decode.Options{})
-	var frames []decode.Frame
-	for _, c := range g.chunks {
-		frames = append(frames, s.Feed(c)...)
+	ex, err := decode.DecodeRecord(context.Background(), g, g.ex, decode.Options{Profile: &profile.Profile{}, NoChoices: true})
+	if err != nil {
+		panic(err)
 	}
-	frames = append(frames, s.Close()...)
-	code, message := s.Status()
-	return &decode.Exchange{Exchange: *g.ex, Call: s.Call(), Code: code, Message: message, Frames: frames}
+	return ex
+}
+
+// The methods of captures.Source.
+
+func (g *apiCall) Profile() *profile.Profile { return nil }
+
+func (g *apiCall) Exchange(context.Context, int64) (*captures.Exchange, error) { return g.ex, nil }
+
+func (g *apiCall) Chunks(context.Context, int64, int64) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		for _, c := range g.chunks {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
 }
 
 // An apiScore counts what was read right, and of how many.

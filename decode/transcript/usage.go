@@ -93,9 +93,12 @@ const (
 	// leastTokens is the minimum number of tokens of a prompt.
 	leastTokens = 4
 
-	// surelySwapped is the minimum advantage, in log odds of the sizes, by which the output must fit as the first
-	// of two numbers.
+	// surelySwapped is the minimum advantage, in log odds of the sizes, by which two numbers other than the first two,
+	// in this order, must fit.
 	surelySwapped = 0.5
+
+	// leastWithModel is the minimum number of numbers of a message in which another one may precede the two.
+	leastWithModel = 4
 
 	// mostTokens is the maximum plausible number of tokens.
 	mostTokens = 1 << 24
@@ -109,10 +112,17 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 		return nil
 	}
 
-	// Find messages that contain only numbers and were sent after the answer began.
+	// Find messages that contain only numbers, and at most one word such as an identifier, and were sent after the answer
+	// began.
+	prose := make(map[int32]bool)
+	for _, s := range streams {
+		for _, p := range s.pieces {
+			prose[p.group] = prose[p.group] || s.class == plain && s.features[languageLike] >= 0.2
+		}
+	}
 	groups := make(map[int32][]*pathNumbers)
 	for _, n := range c.numbers {
-		if n.dir == captures.Down && n.last >= end && n.group >= 0 && c.groups[n.group].texts == 0 {
+		if n.dir == captures.Down && n.last >= end && n.group >= 0 && c.groups[n.group].texts <= 1 && !prose[n.group] {
 			groups[n.group] = append(groups[n.group], n)
 		}
 	}
@@ -144,7 +154,7 @@ func measureTexts(streams []*stream) (said, asked float64, end int) {
 			said += float64(len(s.text))
 			end = max(end, s.pieces[0].frame)
 		case toolCall:
-			if s.dir == captures.Down {
+			if s.dir == captures.Down && s.features[identifier] == 0 {
 				said += float64(len(s.text))
 				end = max(end, s.pieces[0].frame)
 			}
@@ -174,34 +184,44 @@ func fitUsage(list []*pathNumbers, said, asked float64) (out [naming.UsageFields
 		}
 	}
 
-	// A token has one to eight bytes, and the number may include hidden thinking.
-	fits := func(n *pathNumbers) bool {
-		v := float64(n.value)
-		return v >= said/10 && v <= 3*said+200
+	pairs := [][2]*pathNumbers{{list[1], list[0]}}
+	for i := 1; len(list) >= leastWithModel && i+1 < len(list); i++ {
+		pairs = append(pairs, [2]*pathNumbers{list[i], list[i+1]})
 	}
+	// Some APIs have the output first, or another number, such as that of a model, before the two: then the sizes of the
+	// texts fit much better in this order.
 	a, b := list[0], list[1]
-	isInput := func(n *pathNumbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
-	// Some APIs have the output first: then the sizes of the texts fit much better in this order.
-	misfit := func(in, out *pathNumbers) float64 {
-		return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
+	for _, p := range pairs {
+		if areTokens(p[0], p[1], said, asked) && misfit(p[0], p[1], said, asked)+surelySwapped < misfit(a, b, said, asked) {
+			a, b = p[0], p[1]
+		}
 	}
-	if isInput(b) && fits(a) && misfit(b, a)+surelySwapped < misfit(a, b) {
-		a, b = b, a
-	}
-	if !isInput(a) || !fits(b) {
+	if !areTokens(a, b, said, asked) {
 		return out, false
 	}
 	out[naming.Input], out[naming.Output] = a, b
-	for _, n := range list[2:] {
+	for _, n := range list {
 		switch {
+		case n == a || n == b:
 		case out[naming.Total] == nil && n.value == a.value+b.value:
 			out[naming.Total] = n
 		case out[naming.Cached] == nil && n.value <= a.value:
 			out[naming.Cached] = n
 		}
 	}
-
 	return out, true
+}
+
+// areTokens reports whether in and out may be the numbers of tokens of the prompt and of the answer. A token has one to
+// eight bytes, and out may include hidden thinking.
+func areTokens(in, out *pathNumbers, said, asked float64) bool {
+	v := float64(out.value)
+	return in.value >= leastTokens && float64(in.value) >= asked/10 && v >= said/10 && v <= 3*said+200
+}
+
+// misfit returns how badly in and out fit the sizes of the texts, in log odds.
+func misfit(in, out *pathNumbers, said, asked float64) float64 {
+	return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
 }
 
 // comparePaths orders paths by length, then as text, which orders field numbers by value.

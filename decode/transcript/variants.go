@@ -80,7 +80,11 @@ func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string
 //
 // A number that counts, or that changes inside sentences, does not identify a kind.
 func (c *collection) splitVariants(s *stream) (parts []*stream) {
-	if len(s.pieces) < 2 || s.discriminates || s.listed() {
+	if len(s.pieces) < 2 || s.discriminates || s.listed() || s.isConstant() {
+		return nil
+	}
+	if text, ok := grown(s.pieces); ok && text == s.pieces[len(s.pieces)-1].text {
+		// These are snapshots of one text.
 		return nil
 	}
 	best, ascending := c.variantNumber(s)
@@ -115,7 +119,8 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
 	mix, mixed := int32(-1), 0
-	for _, at := range c.scalarsBeside(s) {
+	kinds := slices.DeleteFunc(c.scalarsBeside(s), func(at int32) bool { return c.isSize(s, at) })
+	for _, at := range kinds {
 		changes, open, distinct, monotone := c.changes(s, at)
 		n := len(s.pieces)
 		switch {
@@ -143,6 +148,34 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 		return mix, false
 	}
 	return best, ascending
+}
+
+// isConstant reports whether all pieces of s are the same, such as an identifier that each message repeats.
+func (s *stream) isConstant() bool {
+	return !slices.ContainsFunc(s.pieces, func(p textPiece) bool { return p.text != s.pieces[0].text })
+}
+
+const (
+	// leastSizes is the minimum number of changes of a number that may be the size of a piece, and leastSizeShare the
+	// minimum share, in percent, of changes in the direction in which the size of the piece changes.
+	leastSizes     = 6
+	leastSizeShare = 95
+)
+
+// isSize reports whether number at (an index in c.numbers) is greater next to longer pieces, so that it is their size.
+func (c *collection) isSize(s *stream, at int32) bool {
+	changes, agree := 0, 0
+	for i, p := range s.pieces[1:] {
+		before := s.pieces[i]
+		a, b := c.scalarOf(before.group, at), c.scalarOf(p.group, at)
+		if a == b || len(before.text) == len(p.text) {
+			continue
+		}
+		if changes++; (a < b) == (len(before.text) < len(p.text)) {
+			agree++
+		}
+	}
+	return changes >= leastSizes && agree*100 >= leastSizeShare*changes
 }
 
 // scalarsBeside returns the indexes in c.numbers of the numbers in the messages around the pieces, those with the
@@ -256,6 +289,9 @@ func readsOn(a, b string) bool {
 		return (unicode.IsLower(next) || next == utf8.RuneError) && after == ' '
 	case unicode.IsLower(after):
 		return unicode.IsLower(before) || before == ' '
+	case unicode.IsLetter(after) && !unicode.IsUpper(after):
+		// A sentence of a script without capitals does not begin after a letter.
+		return unicode.IsLetter(before)
 	}
 	return false
 }

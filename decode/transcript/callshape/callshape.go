@@ -48,6 +48,9 @@ type finder struct {
 	// callPath is the path (field numbers joined by dots) of the first tool call; "" if none was found yet.
 	callPath string
 
+	// begun are the calls whose arguments may follow in further messages.
+	begun []*begunCall
+
 	// frame is the frame that is being searched.
 	frame *decode.Frame
 
@@ -70,6 +73,7 @@ func Find(ex *decode.Exchange) []keyed.Piece {
 		f.frame, f.at, f.tree = frame, i, frame.Tree
 		f.visitMessage(0, -1, keyed.Nobody)
 	}
+	f.addBegun()
 	return f.out
 }
 
@@ -82,7 +86,7 @@ func (f *finder) visitMessage(i, up int32, speaker keyed.Speaker) {
 	if s := f.speaker(i); s != keyed.Nobody {
 		speaker = s
 	}
-	if f.addCall(i, up, speaker) || f.addResult(i) || f.addNamedResult(i) {
+	if f.proceed(i) || f.addCall(i, up, speaker) || f.begin(i, up, speaker) || f.addResult(i) || f.addNamedResult(i) {
 		return
 	}
 	for c := range f.tree.Children(i) {
@@ -308,7 +312,8 @@ func (f *finder) longest(i int32, id string, depth int) (text string, at int32) 
 				s, node = inner, innerAt
 			}
 		}
-		if node >= 0 && s != id && isText(s) && len(s) > len(text) {
+		// The identifier of a message may be longer than a short result.
+		if node >= 0 && s != id && isText(s) && (at < 0 || isID(text) && !isID(s) || isID(text) == isID(s) && len(s) > len(text)) {
 			text, at = s, node
 		}
 	}

@@ -65,6 +65,28 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A call may begin with its name and identifier, and its arguments follow in pieces.
+func TestFindPieces(t *testing.T) {
+	piece := func(s string) []byte { return text(6, string(append(text(1, "call_01ab23"), text(3, s)...))) }
+	begin := text(6, string(append(text(1, "call_01ab23"), text(2, "get_weather")...)))
+	got := Find(exchange(captures.Down, begin, piece(`{"`), piece("city"), piece(`":"Oslo"}`)))
+	if len(got) != 1 || got[0].Name != "get_weather" || got[0].Text != `{"city":"Oslo"}` || got[0].ID != "call_01ab23" {
+		t.Errorf("%+v", got)
+	}
+	if got := Find(exchange(captures.Down, begin, piece("broken"))); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The identifier of a message is no result, even if it is longer.
+func TestFindShortResult(t *testing.T) {
+	call := text(3, string(append(text(1, "call_01ab23"), append(text(2, "get_weather"), text(3, `{"city":"Oslo"}`)...)...)))
+	result := text(3, string(append(text(1, "0b5b9b3e-6a0f-4d0e-9f5e-3f1d2c4b5a69"), append(text(3, "12 degrees"), text(7, "call_01ab23")...)...)))
+	if got := Find(exchange(captures.Up, call, result)); len(got) != 2 || got[1].Text != "12 degrees" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // FuzzFind checks that no message of protobuf breaks the search, and that arguments are JSON.
 func FuzzFind(f *testing.F) {
 	f.Add(text(3, string(append(text(1, "get_weather"), text(2, "\x0a\x0e\x0a\x04city\x12\x06\x1a\x04Oslo")...))))

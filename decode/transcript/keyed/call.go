@@ -1,12 +1,14 @@
 package keyed
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode/jsontree"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/naming"
 )
 
@@ -16,17 +18,52 @@ func isCall(n *event.Node) bool {
 	if n.Member("description") != nil {
 		return false
 	}
-	if n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+	if !slices.ContainsFunc(n.Items, isOwnArguments) {
 		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
-		named := naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("functionname")) || naming.IsTool(n.String("functioncallname"))
+		named := slices.ContainsFunc(n.Items, func(m *event.Node) bool {
+			return len(m.Fold) > len("name") && isToolName(m) && strings.HasSuffix(m.Fold, "name")
+		})
 		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
 	}
-	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
+	return slices.ContainsFunc(n.Items, isToolName)
 }
+
+// isToolName reports whether member m is the name of the tool that is called.
+func isToolName(m *event.Node) bool {
+	return m.Kind == jsontree.String && isCallName(m.Fold) && naming.IsTool(m.Text)
+}
+
+// isCallName reports whether a folded name is one for the name of the tool that is called, such as "function_name".
+func isCallName(fold string) bool {
+	if of, ok := strings.CutSuffix(fold, "name"); ok {
+		return of == "" || calledNames[strings.TrimSuffix(of, "call")]
+	}
+	of := strings.TrimSuffix(fold, "id")
+	return of == "tool" || of == "function" || fold == "recipient"
+}
+
+// callIDRank returns how well a folded name fits the identifier of a call, from 0 for one such as "tool_call_id" to
+// leastIDRank for one of anything. ok is false for other names.
+func callIDRank(fold string) (rank int, ok bool) {
+	of, isID := strings.CutSuffix(fold, "id")
+	switch {
+	case !isID || isCallName(fold):
+		return 0, false
+	case strings.HasSuffix(of, "call"), strings.HasSuffix(of, "invocation"), strings.HasPrefix(of, "tool"), strings.HasPrefix(of, "function"):
+		return 0, true
+	case of == "":
+		return 1, true
+	}
+	return leastIDRank, of == "u" || of == "uu"
+}
+
+// leastIDRank is the rank of the least specific names of identifiers.
+const leastIDRank = 2
 
 // isCallID reports whether member m is the identifier of a call, judged by its name.
 func isCallID(m *event.Node) bool {
-	return m.Kind == jsontree.String && m.Text != "" && (m.Fold == "toolcallid" || m.Fold == "tooluseid" || m.Fold == "functioncallid")
+	rank, ok := callIDRank(m.Fold)
+	return ok && rank == 0 && m.Kind == jsontree.String && m.Text != "" && len(m.Fold) > len("callid") && m.Fold != "invocationid"
 }
 
 // isResult reports whether an object is the result of a call, judged by its own members only: it has the identifier
@@ -39,7 +76,7 @@ func isResult(n *event.Node) bool {
 			id = true
 		case ownOutputs[m.Fold] && m.Kind != jsontree.Null:
 			out = true
-		case callArguments[m.Fold], callNamesOf[m.Fold]:
+		case hasArguments(m), isCallName(m.Fold):
 			return false
 		}
 	}
@@ -54,11 +91,15 @@ type parsedCall struct {
 	// name is the name of the called tool; "" if not found.
 	name string
 
-	// title is a text that describes the call; "" if not found.
-	title string
+	// title is a text that describes the call, and called the identifier of the tool; "" if not found.
+	title, called string
 
-	// rank is the position in callIDs (names of identifiers, the best first) of the name under which id was found.
-	rank int // of id in callIDs
+	// other is a word next to the arguments that may be the name of the tool, under another name than those of such
+	// names.
+	other string
+
+	// rank is that of the name under which id was found, as callIDRank returns it.
+	rank int
 
 	// args are the arguments; nil if not found.
 	args *event.Node
@@ -66,29 +107,32 @@ type parsedCall struct {
 	// path are the names of the JSON members that lead from the call's object to args.
 	path []string
 
+	// guessed means that the name of args is one of any text.
+	guessed bool
+
 	// output is the result of the call, if the object contains it as well; otherwise nil.
 	output *event.Node
 }
 
 // addCall adds the pieces of the call that object n is. It returns false if n is not a call, but may contain some.
 func (f *finder) addCall(n *event.Node, sc scope) bool {
-	c := parsedCall{rank: len(callIDs)}
+	c := parsedCall{rank: leastIDRank + 1}
 	f.parseCall(n, &sc, &c, nil)
 	// AI SDKs have the name of the tool in the type.
 	if name, ok := strings.CutPrefix(n.String("type"), "tool-"); ok && c.name == "" && c.id != "" && n.Member("state") != nil {
 		c.name = name
 	}
-	if c.name == "" && c.id != "" {
-		c.name = c.title
-	}
+	c.fillIn(n, sc.channel == Call)
 	if c.name == "" && c.args == nil && (c.id == "" || c.output == nil) {
 		return false
 	}
+	f.called[c.name] = c.name != ""
 	p := f.piece(sc)
 	p.Channel, p.ID, p.Name, p.Tier = Call, c.id, c.name, max(sc.tier, 2)
 	if c.args != nil {
 		p.Path = strings.Join(append(sc.path[:len(sc.path):len(sc.path)], c.path...), ".")
 		p.Text, p.Object = argumentsOf(c.args)
+		p.Guessed = c.guessed
 	}
 	f.out.List = append(f.out.List, p)
 	if c.output != nil {
@@ -97,6 +141,32 @@ func (f *finder) addCall(n *event.Node, sc scope) bool {
 		f.out.List = append(f.out.List, r)
 	}
 	return true
+}
+
+// fillIn sets what the members of n, the object of the call, do not name as usual. declared means that the type of an
+// object around it says that it is about a call.
+func (c *parsedCall) fillIn(n *event.Node, declared bool) {
+	switch {
+	case c.name == "":
+		// An identifier of the tool is a name, too.
+		c.name = c.called
+	case c.id == "" || c.rank > 0:
+		// Next to a name, it is the identifier of the call.
+		c.id = cmp.Or(c.called, c.id)
+	}
+	if c.name == "" && c.args != nil && isOwnArguments(c.args) {
+		c.name = c.other
+	}
+	if c.name == "" && c.id != "" {
+		c.name = c.title
+	}
+	if c.args == nil && c.output == nil && declared {
+		at := slices.IndexFunc(n.Items, func(m *event.Node) bool { return m.Kind == jsontree.String && textNames[m.Fold] })
+		if at >= 0 {
+			m := n.Items[at]
+			c.args, c.path, c.guessed = m, []string{m.Name}, true
+		}
+	}
 }
 
 // argumentsOf returns the arguments in n as text. object means that n is a JSON object and not a string that
@@ -118,11 +188,16 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 	for _, m := range n.Items {
 		isText := m.Kind == jsontree.String
 		switch {
-		case isText && callNamesOf[m.Fold] && naming.IsTool(m.Text):
+		case isToolName(m) && strings.HasSuffix(m.Fold, "id"):
+			c.called = m.Text
+		case isToolName(m):
 			c.setName(m, len(path) == 0 && n.Member("function") != nil)
+		case isArguments(m) && isWrappedCall(m) && len(path) < maxInner:
+			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		case isArguments(m):
 			c.setArguments(m, path)
-		case ownOutputs[m.Fold] && m.Kind != jsontree.Null && !(isText && m.Text == ""):
+			c.other = cmp.Or(c.other, otherName(n))
+		case ownOutputs[m.Fold] && !isEmpty(m):
 			c.output = m
 		case isText:
 			c.setID(m)
@@ -137,6 +212,29 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}
 	}
+}
+
+// isWrappedCall reports whether member m is an object that is the call proper, such as the parameters of JSON-RPC.
+func isWrappedCall(m *event.Node) bool {
+	return m.Kind == jsontree.Object && slices.ContainsFunc(m.Items, isCallID)
+}
+
+// otherName returns the first word in object n that may be the name of a tool, if no member is named so; otherwise "".
+func otherName(n *event.Node) string {
+	if slices.ContainsFunc(n.Items, func(m *event.Node) bool { return isCallName(m.Fold) }) {
+		return ""
+	}
+	for _, m := range n.Items {
+		if m.Kind == jsontree.String && !hasArguments(m) && !strings.HasSuffix(m.Fold, "id") && !isDiscriminator(m.Fold) && naming.IsTool(m.Text) && ident.Of(m.Text) == "" && !typeOf(m.Text).whole {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// isEmpty reports whether the value of member m is null, or a text or an array without content.
+func isEmpty(m *event.Node) bool {
+	return m.Kind == jsontree.Null || m.Kind == jsontree.String && m.Text == "" || m.Kind == jsontree.Array && len(m.Items) == 0
 }
 
 // setName sets the name of the tool from member m. outside means that an object inside describes the function: then
@@ -163,19 +261,49 @@ const maxInner = 4
 func isArguments(m *event.Node) bool {
 	switch m.Kind {
 	case jsontree.String:
-		return callArguments[m.Fold]
+		return hasArguments(m)
 	case jsontree.Object, jsontree.Array:
-		return callArguments[m.Fold] && m.Fold != "delta"
+		return m.Fold != "delta" && hasArguments(m)
 	}
 	return false
 }
 
+// hasArguments reports whether the name of member m is one for the arguments of a call.
+func hasArguments(m *event.Node) bool {
+	given, _ := argumentsIn(m.Name)
+	return given || callArguments[m.Fold]
+}
+
+// isOwnArguments reports whether the name of member m is one for the arguments of a call and hardly for anything else.
+func isOwnArguments(m *event.Node) bool {
+	_, own := argumentsIn(m.Name)
+	return own
+}
+
+// argumentsIn reports whether all words of a name together are a name for arguments, and whether it is one that only
+// calls have.
+func argumentsIn(name string) (given, own bool) {
+	of := false
+	words := naming.Parts(name)
+	for w := range words {
+		switch {
+		case givenWords[w]:
+			given = true
+			own = own || ownWords[w]
+		case ofCallWords[w]:
+			of = true
+		case len(words) > 1 && w == strings.ToLower(name), formWords[w]:
+		default:
+			return false, false
+		}
+	}
+	return given, given && (own || of)
+}
+
 // setID sets the call's identifier to member m if its name is preferable to that of the current one.
 func (c *parsedCall) setID(m *event.Node) {
-	for rank, name := range callIDs {
-		if m.Fold == name && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
-			c.id, c.rank = m.Text, rank
-		}
+	if rank, ok := callIDRank(m.Fold); ok && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
+		c.id, c.rank = m.Text, rank
 	}
 }
 
@@ -195,17 +323,15 @@ func (f *finder) parseContent(m *event.Node, sc *scope, c *parsedCall, path []st
 // addResult adds the piece of the tool result that object n is. It returns false if n is not a result, but may
 // contain some.
 func (f *finder) addResult(n *event.Node, sc scope) bool {
-	id, rank := "", len(callIDs)
+	id, rank := "", leastIDRank+1
 	name := ""
 	var out *event.Node
 	for _, m := range n.Items {
 		if m.Kind == jsontree.String {
-			for i, member := range callIDs {
-				if m.Fold == member && i < rank && m.Text != "" {
-					id, rank = m.Text, i
-				}
+			if r, ok := callIDRank(m.Fold); ok && r < rank && m.Text != "" {
+				id, rank = m.Text, r
 			}
-			if (m.Fold == "name" || m.Fold == "toolname") && naming.IsTool(m.Text) {
+			if strings.HasSuffix(m.Fold, "name") && isToolName(m) {
 				name = m.Text
 			}
 		}
@@ -216,7 +342,7 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	if n.Member("call") != nil {
 		// Some repeat the call in its result.
 		var c parsedCall
-		c.rank = len(callIDs)
+		c.rank = leastIDRank + 1
 		f.parseCall(n.Member("call"), &sc, &c, []string{"call"})
 		id, name = c.id, c.name
 	}
@@ -233,6 +359,11 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	if out == nil {
 		return false
 	}
+	if out.Kind == jsontree.Object && (isCall(out) || isResult(out)) {
+		sc.path = append(sc.path[:len(sc.path):len(sc.path)], out.Name)
+		f.visitObject(out, sc)
+		return true
+	}
 	if isWrappedResult(out) {
 		sc.path = append(sc.path[:len(sc.path):len(sc.path)], out.Name)
 		return f.addResult(out, sc)
@@ -248,7 +379,10 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 // result proper.
 func isWrappedResult(out *event.Node) bool {
 	return out.Kind == jsontree.Object && resultNames[out.Fold] && slices.ContainsFunc(out.Items, func(m *event.Node) bool { return outputs[m.Fold] }) &&
-		slices.ContainsFunc(callIDs[:], func(name string) bool { return out.String(name) != "" })
+		slices.ContainsFunc(out.Items, func(m *event.Node) bool {
+			_, ok := callIDRank(m.Fold)
+			return ok && m.Kind == jsontree.String && m.Text != ""
+		})
 }
 
 // findResults returns the tool results inside the content of a message.

@@ -14,12 +14,14 @@
 package keyed
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode/jsontree"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/naming"
 )
 
@@ -138,6 +140,10 @@ type Piece struct {
 
 	// Object means that Text is the JSON of an object, which is always complete.
 	Object bool
+
+	// Guessed means that Text has the name of any text, so that it is (a piece of) the arguments of a call only if it is
+	// JSON.
+	Guessed bool
 }
 
 // A Count is a number of tokens that the server reported.
@@ -215,6 +221,12 @@ type finder struct {
 	// authors are the authors of messages by their identifiers, for texts in other events that refer to a message.
 	authors map[string]Speaker
 
+	// called are the names of the tools that were called so far.
+	called map[string]bool
+
+	// structured means that the server sent objects. Then a word between them, such as "end", is not a text.
+	structured bool
+
 	// compounds caches the meanings of names.
 	compounds map[string]compound
 }
@@ -233,6 +245,9 @@ type scope struct {
 	// channel is the part of the conversation that the value belongs to: a text, thinking, a tool call or its
 	// result.
 	channel Channel
+
+	// status means that a type says that the object around the value reports a state of the server.
+	status bool
 
 	// tier says how explicit the names and roles around the value are, from 0 (a name such as "value") to 3 (a
 	// role).
@@ -273,7 +288,8 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker)}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker), called: make(map[string]bool)}
+	f.structured = slices.ContainsFunc(events, func(e event.Event) bool { return e.Dir == captures.Down && e.Root.Kind == jsontree.Object })
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
@@ -303,14 +319,12 @@ func (sc *scope) known() bool { return sc.channel != Unmarked || sc.speaker != N
 // event.
 func (sc *scope) applyType(word string) {
 	t := typeOf(word)
-	if sc.types += "/" + word; len(sc.types) > maxTypes {
-		sc.types = sc.types[:maxTypes]
-	}
+	sc.addType(word)
 	if t.speaker != Nobody {
 		sc.speaker = t.speaker
 	}
 	if t.channel != Unmarked && sc.channel != ignored {
-		sc.channel = t.channel
+		sc.channel, sc.status = t.channel, t.status
 	}
 	if t.text && t.channel == Unmarked && (sc.channel == Call || sc.channel == Thought) && !t.delta && !strings.Contains(word, ".") {
 		// A block of text inside of a call or of thinking stays what it is.
@@ -324,6 +338,13 @@ func (sc *scope) applyType(word string) {
 		if t.delta || t.speaker == Assistant {
 			sc.tier = max(sc.tier, 2)
 		}
+	}
+}
+
+// addType adds the value of a discriminator to the types.
+func (sc *scope) addType(word string) {
+	if sc.types += "/" + word; len(sc.types) > maxTypes {
+		sc.types = sc.types[:maxTypes]
 	}
 }
 
@@ -398,10 +419,10 @@ func hasSettings(n *event.Node, depth int) bool {
 // isDiscriminator reports whether the value of a member with that name names the kind of an object.
 func isDiscriminator(fold string) bool {
 	switch fold {
-	case "kind", "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
+	case "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
 		return true
 	}
-	return strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
+	return strings.HasSuffix(fold, "kind") || strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
 }
 
 // visitObject finds the pieces in an object.
@@ -446,16 +467,7 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
-	for _, m := range n.Items {
-		switch {
-		case m.Kind != jsontree.String:
-		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
-			sc.applyType(m.Text)
-		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
-			// A notification of JSON-RPC, such as item/agentMessage/delta.
-			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
-		}
-	}
+	f.applyTypes(n, sc)
 	sc.final = sc.final || f.event.Dir == captures.Down && hasEnded(n)
 	if s := speakerOf(n); s != Nobody {
 		sc.speaker, sc.tier = s, 3
@@ -475,11 +487,33 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	}
 }
 
+// applyTypes updates the scope by the discriminators among the members of object n.
+func (f *finder) applyTypes(n *event.Node, sc *scope) {
+	for _, m := range n.Items {
+		switch {
+		case m.Kind == jsontree.Number && isDiscriminator(m.Fold):
+			// A number distinguishes kinds, but does not say what they are.
+			sc.addType(m.Text)
+		case m.Kind != jsontree.String:
+		case isDiscriminator(m.Fold) && naming.IsKind(m.Text):
+			sc.applyType(m.Text)
+			if f.called[m.Text] && sc.channel == Unmarked {
+				// What has the name of a tool as its type comes from the tool.
+				sc.channel = Result
+			}
+		case m.Fold == "method" && naming.IsKind(strings.ReplaceAll(m.Text, "/", ".")):
+			// A notification of JSON-RPC, such as item/agentMessage/delta.
+			sc.applyType(strings.ReplaceAll(m.Text, "/", "."))
+		}
+	}
+}
+
 // maxPath is the maximum nesting of members that is searched.
 const maxPath = 60
 
 // indexNames are names of members that number the objects of a list.
-var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx`)
+var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx
+	callid toolcallid`)
 
 // identify adds the indexes and identifiers of an object to the scope.
 func (f *finder) identify(n *event.Node, sc *scope) {
@@ -530,6 +564,10 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
 	if bare != name {
 		sc.delta, sc.whole = true, false
+		if sc.status {
+			// What progresses is a text, and not the state of the server.
+			sc.channel, sc.status = Unmarked, false
+		}
 		sc.tier = max(sc.tier, 1)
 		if !isText || name == "delta" {
 			sc.tier = max(sc.tier, 2)
@@ -630,8 +668,14 @@ func (sc *scope) tierOf(n *event.Node, up bool) (tier int, ok bool) {
 	case isText:
 		return 1, true
 	}
-	return 0, weakNames[n.Fold] || up && sc.speaker == Nobody && isAsked(n)
+	return 0, weakNames[n.Fold] && !isIdentifier(n.Text) || up && sc.speaker == Nobody && isAsked(n)
 }
+
+// isIdentifier reports whether s is an identifier and too long to be a piece of a text.
+func isIdentifier(s string) bool { return len(s) >= leastIdentifier && ident.Of(s) != "" }
+
+// leastIdentifier is the minimum size in bytes of an identifier that is recognised by its letters and digits.
+const leastIdentifier = 16
 
 // addQuestion adds a text of a client that names no author as the user's question, unless it is a setting.
 func (f *finder) addQuestion(n *event.Node, sc scope) {
@@ -644,7 +688,7 @@ func (f *finder) addQuestion(n *event.Node, sc scope) {
 // isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
+	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && !naming.IsKind(n.Text)
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.

@@ -39,6 +39,25 @@ func TestFind(t *testing.T) {
 		{"patches", "", `{"ops":[{"op":"add","path":"/messages/0","value":{"role":"assistant","content":""}},{"op":"append","path":"/messages/0/content","value":"Ho"}]}`, captures.Down, `[2 0 "Ho"]`},
 		{"a patch of arguments", "", `{"incremental":[{"items":[{"id":"c1","name":"get","arguments":[]}],"path":["messages",0]},{"items":["{}"],"path":["messages",0,"arguments",0]}]}`, captures.Down, `[0 2 "" c1 get 0 2 "{}" c1 get]`},
 		{"a file is no patch", "", `{"path":"/etc/hosts","content":"yes"}`, captures.Down, `[0 0 "yes"]`},
+		{"a kind", "", `{"event_kind":"part_delta","delta":{"content_delta":"Hm","part_delta_kind":"thinking"}}`, captures.Down, `[0 1 "Hm"]`},
+		{"progress of a text", "", `{"type":"intent-progress","data":{"chat_log_delta":{"content":"Ho"}}}`, captures.Down, `[0 0 "Ho"]`},
+		{"progress of the server", "", `{"type":"load-progress","data":{"content":"no"}}`, captures.Down, `[]`},
+		{"a summary without spaces", "", `{"thinking":{"summary":"我先看看文件。"}}`, captures.Down, `[0 1 "我先看看文件。"]`},
+		{"a piece of arguments", "", `{"type":"ToolCallPart","payload":{"arguments_part":"{\"a\""}}`, captures.Down, `[0 2 "{\"a\""  ]`},
+		{"arguments of an action", "", `{"action_name":"get","action_input":{"a":1}}`, captures.Down, `[0 2 "{\"a\":1}"  get]`},
+		{"the identifier of a request", "", `{"tool_request_id":"c1","plugin_name":"get","params":{}}`, captures.Down, `[0 2 "{}" c1 get]`},
+		{"a returned result", "", `{"part_kind":"tool-return","tool_name":"get","content":"42","tool_call_id":"c1"}`, captures.Up, `[0 3 "42" c1 get]`},
+		{"a name next to arguments", "", `{"arguments":{"a":1},"component_code":"get"}`, captures.Down, `[]`},
+		{"a name next to the arguments of a call", "", `{"type":"function_call","text":{"arguments":{"a":1},"component_code":"get"}}`, captures.Down, `[0 2 "{\"a\":1}"  get]`},
+		{"the identifiers of a call and of a tool", "", `{"tool_id":"c1","tool_kwargs":{"a":1},"tool_name":"get"}`, captures.Down, `[0 2 "{\"a\":1}" c1 get]`},
+		{"a tool with an identifier only", "", `{"tool_call_id":"c1","tool_id":"get","params":{"a":1},"type":"tool_call"}`, captures.Down, `[0 2 "{\"a\":1}" c1 get]`},
+		{"a request of JSON-RPC that is a call", "", `{"method":"conversation/invokeTool","params":{"name":"get","input":{"a":1},"toolCallId":"c1"}}`, captures.Down, `[0 2 "{\"a\":1}" c1 get]`},
+		{"a piece of arguments that is a word", "", `{"tool_calls":[{"index":0,"function":{"arguments":"path"}}]}`, captures.Down, `[0 2 "path"  ]`},
+		{"a call without a result yet", "", `{"toolCalls":[{"id":"c1","name":"get","input":{},"result":[]}]}`, captures.Down, `[0 2 "{}" c1 get]`},
+		{"arguments as the content of a call", "", `{"type":"ToolCall","id":"c1","name":"get","content":"{}"}`, captures.Down, `[0 2 "{}" c1 get]`},
+		{"a wrapped call with its result", "", `{"type":"ToolCallResult","value":{"tool_name":"get","tool_kwargs":{},"tool_call_id":"c1","tool_output":"42"}}`, captures.Down, `[0 2 "{}" c1 get 0 3 "42" c1 get]`},
+		{"what a tool says", "", `{"items":[{"type":"call","name":"get_weather","arguments":{}},{"type":"get_weather","text":"42"}]}`, captures.Down, `[0 2 "{}"  get_weather 0 3 "42"  ]`},
+		{"an identifier is no text", "", `{"token":"193a77e5-36a3-4d85-a7b3-901cf0d398e9","data":"Ho"}`, captures.Down, `[0 0 "Ho"]`},
 		{"the end of a text", "", `{"token":{"text":"</s>","special":true}}`, captures.Down, `[]`},
 	} {
 		var got []string
@@ -52,6 +71,27 @@ func TestFind(t *testing.T) {
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %s, want %s", c.name, fmt.Sprint(got), c.want)
 		}
+	}
+}
+
+// A word between objects, such as "end", is no text.
+func TestWordBetweenObjects(t *testing.T) {
+	frame := func(s string) decode.Frame {
+		return decode.Frame{Dir: captures.Down, Frame: envelope.Frame{Data: []byte(s)}}
+	}
+	for words, want := range map[string]int{`{"text":"Ho"}`: 1, `Hi`: 2} {
+		ex := &decode.Exchange{Frames: []decode.Frame{frame(words), frame("end")}}
+		if got := Find(event.Read(ex)).List; len(got) != want {
+			t.Errorf("%s: %+v", words, got)
+		}
+	}
+}
+
+// A number tells kinds apart although it does not say what they are.
+func TestNumberedTypes(t *testing.T) {
+	a, b := find(captures.Down, "", `{"type":0,"content":"Ho"}`).List, find(captures.Down, "", `{"type":2,"content":"Ho"}`).List
+	if len(a) != 1 || len(b) != 1 || a[0].Type == b[0].Type {
+		t.Errorf("%+v %+v", a, b)
 	}
 }
 

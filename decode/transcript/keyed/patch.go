@@ -154,7 +154,7 @@ func (d *document) marks(path []string) []*event.Node {
 	var out []*event.Node
 	for _, m := range o.Items {
 		id := m.Fold == "id" || strings.HasSuffix(m.Fold, "id")
-		if m.Kind == jsontree.String && (id || isDiscriminator(m.Fold) || speakerMembers[m.Fold] || callNamesOf[m.Fold]) || m.Kind == jsontree.Object && speakerMembers[m.Fold] {
+		if m.Kind == jsontree.String && (id || isDiscriminator(m.Fold) || speakerMembers[m.Fold] || isCallName(m.Fold)) || m.Kind == jsontree.Object && speakerMembers[m.Fold] {
 			out = append(out, m)
 		}
 	}

@@ -52,11 +52,16 @@ var (
 		contentfilterresults promptfilterresults stop stopsequences finishreason stopreason title suggestions relatedquestions followups
 		errors warnings headers context environment`)
 
-	// callArguments, callNamesOf and callIDs are the members of a call. The first of callIDs that is there counts.
-	callArguments = set(`arguments args input partialjson parameters params inputtextdelta argumentsdelta inputdelta delta toolinput rawinput inputjson
-		functionarguments argumentstext argstext inputtext kwargs toolargs toolarguments toolparameters`)
-	callNamesOf = set(`name toolname functionname toolcallname functioncallname tool function functionid toolid recipient`)
-	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid", "uuid"}
+	// callArguments are members of a call with its arguments, and calledNames words for what is called, before "name".
+	callArguments = set(`partialjson delta`)
+	calledNames   = set(`tool function recipient action plugin skill command api`)
+
+	// givenWords are the words of names of arguments, and ownWords those of them that calls alone use. ofCallWords and
+	// formWords may stand next to them, as in "function_arguments_delta".
+	givenWords  = set(`arguments args kwargs input parameters params`)
+	ownWords    = set(`arguments args kwargs`)
+	ofCallWords = set(`tool function call action`)
+	formWords   = set(`delta part partial chunk fragment text json raw string str`)
 
 	// callInner are members of a call that contain further members of it.
 	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom state value`)
@@ -123,6 +128,9 @@ type typed struct {
 
 	// text means that the object contains a text.
 	text bool
+
+	// status means that the object reports a state of the server.
+	status bool
 }
 
 // has reports whether the set parts contains one of the words.
@@ -162,13 +170,14 @@ func typeOf(word string) typed {
 // case without separators.
 func (t *typed) classify(p map[string]bool, fold string) {
 	tool := isToolWord(p)
+	t.status = isStatus(fold)
 	switch {
-	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "heartbeat", "ping",
+	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "suggested", "related", "follow", "followup", "verbose", "debug", "heartbeat", "ping",
 		"safety", "moderation", "sources", "source", "redacted", "signature", "delimiter", "attachment", "attachments", "informative", "plan") && !tool,
-		isStatus(fold),
+		t.status,
 		has(p, "audio", "image", "video") && !has(p, "transcript", "transcription", "text"):
 		t.channel = ignored
-	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":
+	case tool && returns(p):
 		t.channel = Result
 	case has(p, "think", "thinking", "reasoning", "thought", "thoughts", "plan"):
 		t.channel = Thought
@@ -179,6 +188,16 @@ func (t *typed) classify(p map[string]bool, fold string) {
 	case t.speaker == Nobody && has(p, "assistant", "agent", "bot", "ai"):
 		t.speaker = Assistant
 	}
+}
+
+// returns reports whether one of the words of a discriminator names a result.
+func returns(p map[string]bool) bool {
+	for w := range p {
+		if meanings[w]&returning != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isStatus reports whether a folded discriminator names a report about the state of the server.

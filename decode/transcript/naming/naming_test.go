@@ -43,3 +43,17 @@ func TestUsage(t *testing.T) {
 		}
 	}
 }
+
+func TestUsageIn(t *testing.T) {
+	for name, want := range map[string]int{
+		"input_other": Input, "input_cache_read": Cached, "input_cache_creation": -1, "output": Output, "token_count": Total, "total": Total,
+		"prompt_n": Input, "reasoning_output": reasoned, "output_cost": -1, "count": -1,
+	} {
+		if got := UsageIn("token_usage", name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+	if got := UsageIn("form", "input"); got != -1 {
+		t.Errorf("input outside of usage: %d", got)
+	}
+}

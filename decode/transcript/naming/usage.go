@@ -89,11 +89,34 @@ func Usage(name string) int {
 	return -1
 }
 
-// plainUsage are names of numbers that count tokens only inside a member such as "usage" or "tokens".
-var plainUsage = map[string]int{
-	"input": Input, "prompt": Input, "inputcount": Input, "promptcount": Input, "inputtext": Input, "promptn": Input, "in": Input,
-	"output": Output, "completion": Output, "outputcount": Output, "completioncount": Output, "generated": Output, "predictedn": Output, "out": Output,
-	"total": Total, "totalcount": Total, "tokencount": Total, "cached": Cached, "cacheread": Cached, "reasoning": reasoned, "thinking": reasoned,
+// plainWords are the words of names of numbers that count tokens only inside a member such as "usage" or "tokens", with
+// the kind of tokens. The words that say only that something is counted have no kind.
+var plainWords = map[string]int{
+	"input": Input, "prompt": Input, "in": Input,
+	"output": Output, "completion": Output, "generated": Output, "predicted": Output, "out": Output,
+	"cached": Cached, "cache": Cached, "reasoning": reasoned, "thinking": reasoned,
+	"total": -1, "count": -1, "n": -1, "text": -1, "other": -1, "read": -1, "hit": -1, "token": -1, "used": -1,
+}
+
+// plainUsage returns the kind of tokens that the words of a name say, or -1 if one of them is another word. Words such as
+// "cached" say more than "input".
+func plainUsage(name string) int {
+	field, total := -1, false
+	parts := Parts(name)
+	for w := range parts {
+		if len(parts) > 1 && w == strings.ToLower(name) {
+			continue
+		}
+		f, ok := plainWords[w]
+		if !ok {
+			return -1
+		}
+		field, total = max(field, f), total || w == "total" || w == "token"
+	}
+	if field < 0 && total {
+		return Total
+	}
+	return field
 }
 
 // UsageIn is Usage for a number inside a member named enclosing. Unspecific names, such as "input", count if the
@@ -109,7 +132,7 @@ func UsageIn(enclosing, name string) int {
 	if f := Usage(enclosing); (f == Input || f == Output) && !strings.Contains(outer, "detail") && (name == "total" || name == "count") {
 		return f
 	}
-	if f, ok := plainUsage[Fold(name)]; ok && (strings.Contains(outer, "usage") || strings.Contains(outer, "token") || outer == "timings") {
+	if f := plainUsage(name); f >= 0 && (strings.Contains(outer, "usage") || strings.Contains(outer, "token") || outer == "timings") {
 		return f
 	}
 	return -1

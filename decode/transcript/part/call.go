@@ -41,11 +41,17 @@ type Call struct {
 	// Result is the result of the call, or nil if none was found.
 	Result *Result
 
-	// pieces are the arguments as sent, by path and type. finish chooses among them.
+	// pieces are the arguments as sent, by path and type, and sent those that are strings, in order. finish chooses among
+	// them.
 	pieces []arguments
+	sent   []string
 
-	// where is the path and type at which the call was first sent.
-	where string
+	// guessed means that some piece is one of arguments only if it is JSON.
+	guessed bool
+
+	// where is the path and type at which the call was first sent, and reported has all at which it was sent.
+	where    string
+	reported map[string]bool
 }
 
 // A Result is the result of a call of a tool.
@@ -169,7 +175,7 @@ func (l *callList) add(p *keyed.Piece) {
 		if len(l.calls) >= maxCalls {
 			return
 		}
-		c = &Call{Dir: p.Dir, Path: p.Path, First: p.Frame, Event: p.Event, Message: p.Message, where: p.Path + " " + p.Type}
+		c = &Call{Dir: p.Dir, Path: p.Path, First: p.Frame, Event: p.Event, Message: p.Message, where: p.Path + " " + p.Type, reported: make(map[string]bool)}
 		l.calls = append(l.calls, c)
 		if outer := outerID(p); outer != "" {
 			l.within[outer] = append(l.within[outer], c)
@@ -182,6 +188,7 @@ func (l *callList) add(p *keyed.Piece) {
 		l.at[index] = c
 	}
 	l.last = c
+	c.reported[p.Path+" "+p.Type] = true
 
 	if c.ID == "" || p.ID != "" && strings.HasSuffix(lastKey(p), "callid") {
 		c.ID = p.ID
@@ -232,9 +239,31 @@ func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
 			return c
 		}
 	}
-	if p.Name == "" && p.ID == "" && index == "" && l.last != nil && l.last.Dir == p.Dir {
-		// Without any identity, arguments continue the last call.
+	if p.ID != "" || index != "" {
+		return nil
+	}
+	return l.findUnidentified(p, ids)
+}
+
+// findUnidentified is find for a piece without an identifier of its own and without an index.
+func (l *callList) findUnidentified(p *keyed.Piece, ids []string) *Call {
+	switch {
+	case p.Name != "" && len(ids) == 0:
+		return l.findNamed(p)
+	case p.Name == "" && l.last != nil && l.last.Dir == p.Dir:
+		// Arguments continue the last call.
 		return l.last
+	}
+	return nil
+}
+
+// findNamed returns the call that a piece reports once more, such as its end after its start, if only its name identifies
+// it: the first of that name without such a report, unless both have arguments. It returns nil if there is none.
+func (l *callList) findNamed(p *keyed.Piece) *Call {
+	for _, c := range l.calls {
+		if c.ID == "" && c.Dir == p.Dir && c.Message == p.Message && c.Name == p.Name && (p.Text == "" || len(c.pieces) == 0) && !c.reported[p.Path+" "+p.Type] {
+			return c
+		}
 	}
 	return nil
 }
@@ -246,6 +275,10 @@ func agree(a, b string) bool { return a == "" || b == "" || a == b }
 func (c *Call) addArguments(p *keyed.Piece) {
 	if p.Text == "" {
 		return
+	}
+	c.guessed = c.guessed || p.Guessed
+	if !p.Object {
+		c.sent = append(c.sent, p.Text)
 	}
 	where := p.Path + " " + p.Type
 	for i := range c.pieces {
@@ -280,12 +313,16 @@ func (c *Call) finish() {
 	if !json.Valid([]byte(best)) {
 		best = cmp.Or(c.joinedByPath(), best)
 	}
+	if c.guessed && !json.Valid([]byte(best)) {
+		best = ""
+	}
 	c.Arguments = strings.ToValidUTF8(best, "\uFFFD")
-	c.pieces = nil
+	c.pieces, c.sent = nil, nil
 }
 
 // joinedByPath returns the pieces at the first path at which they are valid JSON together, whatever their types are, or
-// "". Some services declare the type of a call only in its first piece.
+// else all pieces in order, if they are; otherwise "". Some services declare the type of a call only in its first piece,
+// or have a name of their own for the other pieces.
 func (c *Call) joinedByPath() string {
 	texts := make(map[string]string)
 	for _, a := range c.pieces {
@@ -295,6 +332,9 @@ func (c *Call) joinedByPath() string {
 		if json.Valid([]byte(texts[a.path])) {
 			return texts[a.path]
 		}
+	}
+	if all := strings.Join(c.sent, ""); json.Valid([]byte(all)) {
+		return all
 	}
 	return ""
 }

@@ -95,6 +95,11 @@ func (m *merger) add(t Text) {
 		return
 	}
 
+	if i := m.begun(v, &t); i >= 0 {
+		// The first of these snapshots was sent when the text was announced.
+		t.First, t.Event = m.list[i].First, m.list[i].Event
+		m.list[i].Text = ""
+	}
 	m.same[trimmed] = append(m.same[trimmed], len(m.list))
 	m.list = append(m.list, t)
 	if m.said[v] == nil {
@@ -106,6 +111,16 @@ func (m *merger) add(t Text) {
 			m.deltas[moment{v, t.choice, event}] = true
 		}
 	}
+}
+
+// begun returns the index of the text in the list that is the first snapshot of t, of the voice v, or -1.
+func (m *merger) begun(v voice, t *Text) int {
+	if t.Delta || t.Text != t.last || t.Dir != captures.Down {
+		return -1
+	}
+	return slices.IndexFunc(m.list, func(o Text) bool {
+		return voiceOf(&o) == v && o.Path == t.Path && o.Pieces == 1 && !o.Delta && o.Text != "" && len(o.Text) < len(t.Text) && (t.Pieces > 1 || len(o.Text) > shortText) && strings.HasPrefix(t.Text, o.Text)
+	})
 }
 
 // isReference reports whether a text is the path or address of something.

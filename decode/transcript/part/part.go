@@ -127,6 +127,7 @@ func Join(in *keyed.Pieces) *Parts {
 		}
 	}
 	markCoded(texts)
+	joinOpenings(texts)
 	out.Texts = distinct(joinTexts(texts))
 	out.Calls = joinCalls(calls)
 	out.findQuestion()
@@ -160,6 +161,61 @@ func markCoded(pieces []keyed.Piece) {
 			p.Channel = keyed.Thought
 		}
 	}
+}
+
+// joinOpenings gives the first words of a text, which the server sends when it announces the text, the marks of the
+// parts that continue them. Both have the same indexes, or the type of the first says that it is a start.
+func joinOpenings(pieces []keyed.Piece) {
+	var before *keyed.Piece
+	for i := range pieces[:max(len(pieces)-1, 0)] {
+		p, next := &pieces[i], &pieces[i+1]
+		continued := before != nil && before.Delta && haveSameIndexes(before, p)
+		before = p
+		if continued || p.Dir != captures.Down || next.Dir != p.Dir || p.Delta || !next.Delta || p.Event == next.Event || p.Speaker != next.Speaker || p.Channel != next.Channel ||
+			!haveSameIndexes(p, next) || indexesOf(p) == "" && !isStart(p.Type) {
+			continue
+		}
+		if isRepeatedBy(p, pieces[i+1:]) {
+			p.Text = ""
+		}
+		p.Path, p.Type, p.Keys, p.Tier, p.Delta = next.Path, next.Type, next.Keys, next.Tier, true
+	}
+}
+
+// isStart reports whether the innermost of the types of a piece says that something begins.
+func isStart(types string) bool {
+	words := naming.Parts(types[strings.LastIndexByte(types, '/')+1:])
+	return words["start"] || words["started"] || words["begin"] || words["added"] || words["created"]
+}
+
+// indexesOf returns the indexes around a piece, without the identifiers.
+func indexesOf(p *keyed.Piece) string {
+	out := ""
+	for _, k := range p.Keys {
+		if k.Index {
+			out += k.Name + "=" + k.Value + " "
+		}
+	}
+	return out
+}
+
+// haveSameIndexes reports whether the same indexes are around two pieces.
+func haveSameIndexes(a, b *keyed.Piece) bool { return indexesOf(a) == indexesOf(b) }
+
+// isRepeatedBy reports whether the parts in list, joined, begin with the text of p, which is too long for chance.
+func isRepeatedBy(p *keyed.Piece, list []keyed.Piece) bool {
+	rest := p.Text
+	for i := range list {
+		q := &list[i]
+		if !q.Delta || len(rest) <= len(q.Text) {
+			return len(p.Text) > shortText && q.Delta && strings.HasPrefix(q.Text, rest)
+		}
+		if !strings.HasPrefix(rest, q.Text) {
+			return false
+		}
+		rest = rest[len(q.Text):]
+	}
+	return false
 }
 
 // A family has the properties that all pieces of one text have in common, except for keys. Pieces of several texts
@@ -317,7 +373,8 @@ func joinGroup(pieces []keyed.Piece) Text {
 		t.at = append(t.at, p.Event)
 	}
 	t.Tokens = first.Bare && len(pieces) >= leastTokens && runes <= largestToken*len(pieces)
-	t.Text, t.last = concat(texts, first.Delta, pieces[len(pieces)-1].Final), texts[len(texts)-1]
+	last := &pieces[len(pieces)-1]
+	t.Text, t.last = concat(texts, first.Delta, last.Final && !first.Delta || first.Delta && !last.Delta), last.Text
 	return t
 }
 
@@ -331,7 +388,7 @@ const (
 
 // concat joins the pieces of a text: of growing snapshots the last counts, other pieces continue each other. delta
 // means that the messages declare the pieces parts, so that they are not snapshots. ended means that the last one comes
-// with the end of the text.
+// with the end of the text, or is not declared a part although the others are.
 func concat(texts []string, delta, ended bool) string {
 	n := len(texts)
 	if n == 1 {
@@ -342,7 +399,7 @@ func concat(texts []string, delta, ended bool) string {
 	}
 	whole := strings.Join(texts[:n-1], "")
 	// The last piece may repeat the whole text.
-	if last := texts[n-1]; last == whole && (ended && !delta || n > 2 && len(last) > shortText) {
+	if last := texts[n-1]; last == whole && (ended || n > 2 && len(last) > shortText) {
 		return whole
 	}
 	if delta {

@@ -57,6 +57,7 @@ func TestCalls(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
+	index := func(n string) []keyed.Key { return []keyed.Key{{Name: "index", Value: n, Index: true}} }
 	text := func(event int, path, s string, delta bool) keyed.Piece {
 		return down(event, keyed.Piece{Path: path, Text: s, Delta: delta, Tier: 2})
 	}
@@ -72,12 +73,57 @@ func TestTexts(t *testing.T) {
 		{"a replaced text", []keyed.Piece{text(1, "text", "Searching", true), down(2, keyed.Piece{Path: "text", Text: "Tw", Replaces: true, Tier: 2}), text(3, "text", "o.", true)}, "Two."},
 		{"the end repeats the text", []keyed.Piece{text(1, "text", "42", false), down(2, keyed.Piece{Path: "text", Text: "42", Final: true, Tier: 2})}, "42"},
 		{"two blocks", []keyed.Piece{text(1, "delta", "One.", true), text(2, "other", "Two.", true)}, "One.Two."},
+		{"first words in the announcement", []keyed.Piece{
+			down(1, keyed.Piece{Path: "part.content", Text: "Hel", Keys: index("0"), Tier: 1}), down(2, keyed.Piece{Text: "lo", Keys: index("0"), Delta: true, Tier: 2}),
+		}, "Hello"},
+		{"first words that a start has", []keyed.Piece{
+			down(1, keyed.Piece{Path: "content", Type: "/text_start", Text: "Hel", Tier: 1}), down(2, keyed.Piece{Text: "lo", Type: "/text_delta", Delta: true, Tier: 2}),
+		}, "Hello"},
+		{"an announcement that the parts repeat", []keyed.Piece{
+			down(1, keyed.Piece{Path: "part.content", Text: "One is not enough for two.", Keys: index("0"), Tier: 2}), down(2, keyed.Piece{Text: "One is not enough ", Keys: index("0"), Delta: true, Tier: 2}),
+			down(3, keyed.Piece{Text: "for two. Or is it?", Keys: index("0"), Delta: true, Tier: 2}),
+		}, "One is not enough for two. Or is it?"},
+		{"the first snapshot of another type", []keyed.Piece{
+			down(1, keyed.Piece{Text: "On", Type: "/task.added", Tier: 2}), down(2, keyed.Piece{Text: "One of", Type: "/task.updated", Tier: 2}), down(3, keyed.Piece{Text: "One of them", Type: "/task.updated", Tier: 2}),
+		}, "One of them"},
+		{"a whole text that is not declared a part", []keyed.Piece{text(1, "text", "so", true), text(2, "text", "so", false)}, "so"},
 		{"the second of two choices", []keyed.Piece{
 			down(1, keyed.Piece{Text: "A", Choice: "0", Tier: 2}), down(2, keyed.Piece{Text: "B", Choice: "1", Tier: 2}), down(3, keyed.Piece{Text: "A", Choice: "0", Tier: 2}),
 		}, "AA"},
 	} {
 		if got, _ := Join(&keyed.Pieces{List: c.pieces}).Answer(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Reports of a call without an identifier belong to the call of that name, and pieces of arguments with names of their own
+// to the first piece.
+func TestReportsOfCalls(t *testing.T) {
+	call := func(event int, typ, name, args string) keyed.Piece {
+		return down(event, keyed.Piece{Channel: keyed.Call, Path: "call", Type: typ, Name: name, Text: args, Object: args != ""})
+	}
+	p := Join(&keyed.Pieces{List: []keyed.Piece{
+		call(1, "/start", "get", ""), call(2, "/arguments", "get", `{"x":1}`), call(3, "/success", "get", `{"x":1}`),
+		call(4, "/start", "get", ""), call(5, "/arguments", "get", `{"x":2}`), call(6, "/success", "get", `{"x":2}`),
+		down(7, keyed.Piece{Channel: keyed.Call, Path: "function.arguments", ID: "a", Name: "put", Text: `{"y"`}),
+		down(8, keyed.Piece{Channel: keyed.Call, Path: "arguments_part", Text: `:3}`}),
+	}})
+	got := ""
+	for _, c := range p.Calls {
+		got += c.Name + " " + c.Arguments + ";"
+	}
+	if want := `get {"x":1};get {"x":2};put {"y":3};`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Content that is not JSON is not the arguments of a call.
+func TestGuessedArguments(t *testing.T) {
+	for text, want := range map[string]string{`{"x":1}`: `{"x":1}`, "Reading the file": ""} {
+		p := Join(&keyed.Pieces{List: []keyed.Piece{down(1, keyed.Piece{Channel: keyed.Call, ID: "a", Name: "get", Text: text, Guessed: true})}})
+		if len(p.Calls) != 1 || p.Calls[0].Arguments != want {
+			t.Errorf("%s: %+v", text, p.Calls)
 		}
 	}
 }
