@@ -243,8 +243,7 @@ func describeTextAsBest(list []hypothesis) {
 	}
 }
 
-// oneNumber reports whether all payloads have the size of one number: that of an element of width bytes, or eight
-// bytes, which are one number rather than two elements of four bytes.
+// oneNumber reports whether all payloads have width bytes, or eight, which are rather one number than two of four bytes.
 func (l *Payloads) oneNumber(width int) bool {
 	return l.Shortest == l.Longest && (l.Longest == int64(width) || l.Longest == 8)
 }

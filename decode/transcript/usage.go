@@ -2,13 +2,13 @@ package transcript
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/transcript/naming"
+	"unwire/decode/transcript/tokens"
 )
 
 // Usage has the numbers of tokens that the server reported. A number that was not sent is nil.
@@ -89,21 +89,6 @@ func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*pathNumbers) *Usa
 	return u
 }
 
-const (
-	// leastTokens is the minimum number of tokens of a prompt.
-	leastTokens = 4
-
-	// surelySwapped is the minimum advantage, in log odds of the sizes, by which two numbers other than the first two,
-	// in this order, must fit.
-	surelySwapped = 0.5
-
-	// leastWithModel is the minimum number of numbers of a message in which another one may precede the two.
-	leastWithModel = 4
-
-	// mostTokens is the maximum plausible number of tokens.
-	mostTokens = 1 << 24
-)
-
 // likelyUsage returns the token counts from a message of numbers without names in which one number fits the length
 // of the answer and another is large enough for the prompt; nil if there is none.
 func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage {
@@ -138,7 +123,15 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 			continue
 		}
 		slices.SortStableFunc(list, func(a, b *pathNumbers) int { return comparePaths(a.path, b.path) })
-		if found, ok := fitUsage(list, said, asked); ok {
+		values := make([]int64, len(list))
+		for i, n := range list {
+			values[i] = n.value
+		}
+		if kinds := tokens.Fit(values, said, asked); kinds != nil {
+			var found [naming.UsageFields]*pathNumbers
+			for kind, i := range kinds {
+				found[kind] = list[i]
+			}
 			return makeUsage(ex, found)
 		}
 	}
@@ -172,56 +165,6 @@ func (u *Usage) countsTexts(streams []*stream) bool {
 	const extra = 16
 	said, _, _ := measureTexts(streams)
 	return u != nil && u.Output != nil && float64(*u.Output) <= said+extra
-}
-
-// fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before output in every known API; a
-// total is their sum. said and asked are the sizes in bytes of the answer and of the prompt. ok is false if they do
-// not fit.
-func fitUsage(list []*pathNumbers, said, asked float64) (out [naming.UsageFields]*pathNumbers, ok bool) {
-	for _, n := range list {
-		if n.value < 0 || n.value > mostTokens {
-			return out, false
-		}
-	}
-
-	pairs := [][2]*pathNumbers{{list[1], list[0]}}
-	for i := 1; len(list) >= leastWithModel && i+1 < len(list); i++ {
-		pairs = append(pairs, [2]*pathNumbers{list[i], list[i+1]})
-	}
-	// Some APIs have the output first, or another number, such as that of a model, before the two: then the sizes of the
-	// texts fit much better in this order.
-	a, b := list[0], list[1]
-	for _, p := range pairs {
-		if areTokens(p[0], p[1], said, asked) && misfit(p[0], p[1], said, asked)+surelySwapped < misfit(a, b, said, asked) {
-			a, b = p[0], p[1]
-		}
-	}
-	if !areTokens(a, b, said, asked) {
-		return out, false
-	}
-	out[naming.Input], out[naming.Output] = a, b
-	for _, n := range list {
-		switch {
-		case n == a || n == b:
-		case out[naming.Total] == nil && n.value == a.value+b.value:
-			out[naming.Total] = n
-		case out[naming.Cached] == nil && n.value <= a.value:
-			out[naming.Cached] = n
-		}
-	}
-	return out, true
-}
-
-// areTokens reports whether in and out may be the numbers of tokens of the prompt and of the answer. A token has one to
-// eight bytes, and out may include hidden thinking.
-func areTokens(in, out *pathNumbers, said, asked float64) bool {
-	v := float64(out.value)
-	return in.value >= leastTokens && float64(in.value) >= asked/10 && v >= said/10 && v <= 3*said+200
-}
-
-// misfit returns how badly in and out fit the sizes of the texts, in log odds.
-func misfit(in, out *pathNumbers, said, asked float64) float64 {
-	return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
 }
 
 // comparePaths orders paths by length, then as text, which orders field numbers by value.

@@ -163,7 +163,11 @@ const (
 )
 
 // isSize reports whether number at (an index in c.numbers) is greater next to longer pieces, so that it is their size.
+// The pieces must be too short to be complete messages, next to which a number may say who sent them.
 func (c *collection) isSize(s *stream, at int32) bool {
+	if s.bytesEach() >= minWhole {
+		return false
+	}
 	changes, agree := 0, 0
 	for i, p := range s.pieces[1:] {
 		before := s.pieces[i]
@@ -269,31 +273,11 @@ func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, 
 			return changes, open, len(values), monotone
 		}
 		changes++
-		if readsOn(s.pieces[i].text, p.text) {
+		if language.ReadsOn(s.pieces[i].text, p.text) {
 			open++
 		}
 	}
 	return changes, open, len(values), monotone
-}
-
-// readsOn reports whether text b certainly continues text a inside a sentence.
-func readsOn(a, b string) bool {
-	if strings.HasPrefix(b, a) {
-		return true
-	}
-	before, _ := utf8.DecodeLastRuneInString(a)
-	after, size := utf8.DecodeRuneInString(b)
-	switch {
-	case unicode.IsSpace(after):
-		next, _ := utf8.DecodeRuneInString(b[size:])
-		return (unicode.IsLower(next) || next == utf8.RuneError) && after == ' '
-	case unicode.IsLower(after):
-		return unicode.IsLower(before) || before == ' '
-	case unicode.IsLetter(after) && !unicode.IsUpper(after):
-		// A sentence of a script without capitals does not begin after a letter.
-		return unicode.IsLetter(before)
-	}
-	return false
 }
 
 // mergeVariants merges variants of one path that turned out to have the same role: blocks

@@ -42,3 +42,20 @@ func BreakBetween(a, b string) float64 {
 
 	return 0
 }
+
+// ReadsOn reports whether text b certainly continues text a inside a sentence.
+func ReadsOn(a, b string) bool {
+	if strings.HasPrefix(b, a) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(a)
+	after, size := utf8.DecodeRuneInString(b)
+	switch {
+	case unicode.IsSpace(after):
+		next, _ := utf8.DecodeRuneInString(b[size:])
+		return (unicode.IsLower(next) || next == utf8.RuneError) && after == ' '
+	case unicode.IsLower(after):
+		return unicode.IsLower(before) || before == ' '
+	}
+	return false
+}
