@@ -203,8 +203,7 @@ func (c *contenders) addFixed() {
 // numbers and as integers, and tops counts the numbers' top bits.
 func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *histogram) {
 	// Numbers that are hashes cost as much as raw bytes.
-	full := (float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty + costHashes
-	whole := min(float64(ints)*c.unit, costTops(tops, width, c.Bytes, c.thin)*c.novelty, full, c.repeated, c.masked+costHashes)
+	whole := min(float64(ints)*c.unit, costTops(tops, width, c.Bytes, c.thin)*c.novelty, (float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty+costHashes, c.repeated, c.masked+costHashes)
 	if c.highSame(width / 8) {
 		whole = min(whole, c.masked)
 	}
