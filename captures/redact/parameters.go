@@ -87,7 +87,7 @@ func firstParameter(query string) string {
 func (r *Redactor) parameters(query string, at, depth int, inText bool, report reporter) string {
 	message := messagePacking(query)
 	hasUser := namesUser(query)
-	isAlone := strings.IndexAny(query[min(1, len(query)):], separators+"=") < 0
+	isAlone := !strings.ContainsAny(query[min(1, len(query)):], separators+"=")
 	var out strings.Builder
 	for query != "" {
 		separator := query[0]
