@@ -15,13 +15,17 @@ import (
 )
 
 // proxyTo returns a handler that hands requests on, and flushes at once.
-func proxyTo(t *testing.T, u *url.URL, roots *x509.CertPool) *httputil.ReverseProxy {
+func proxyTo(t *testing.T, u *url.URL, roots *x509.CertPool) http.Handler {
 	p := httputil.NewSingleHostReverseProxy(u)
 	p.FlushInterval = -1
 	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	t.Cleanup(tr.CloseIdleConnections)
 	p.Transport = tr
-	return p
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Otherwise net/http reads the rest of the request itself when the answer begins, while p still sends it.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		p.ServeHTTP(w, r)
+	})
 }
 
 // newProxy starts a proxy that speaks HTTP/1.1 alone.

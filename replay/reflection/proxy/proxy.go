@@ -147,6 +147,8 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) (failure error) 
 	if r.ProtoMajor == 2 {
 		f.Transport = p.http2
 	}
+	// Without this, net/http reads the rest of a request itself when the answer begins, while f still sends it.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	f.ServeHTTP(w, r.WithContext(at.Trace(r.Context(), nil)))
 	return failure
 }

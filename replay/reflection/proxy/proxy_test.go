@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
@@ -119,6 +121,38 @@ func TestForward(t *testing.T) {
 		got, want := resp.Header.Get("X-Got"), version+"|PUT|/a%2Fb/c?x=1;y|mine||tester"
 		if err != nil || string(body) != "body" || got != want || resp.Trailer.Get("X-End") != "over" {
 			t.Errorf("%s: %q, %q, trailers %v, %v; want %q", version, body, got, resp.Trailer, err, want)
+		}
+	}
+}
+
+// TestAnswerBeforeEnd: a server may begin its answer before the request has ended, over both versions of HTTP.
+func TestAnswerBeforeEnd(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		_ = c.Flush()
+		_, _ = io.Copy(w, r.Body)
+	})
+	base, two := start(t, h, Options{})
+	for version, client := range map[string]*http.Client{"HTTP/1.1": {Transport: &http.Transport{}}, "HTTP/2.0": two} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		body, rest := io.Pipe()
+		defer rest.Close() //nolint:errcheck // ends the request if there is no answer
+		r, err := http.NewRequestWithContext(ctx, "POST", base+"/x", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", version, err)
+		}
+		_, _ = io.WriteString(rest, "rest")
+		_ = rest.Close()
+		got, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if string(got) != "rest" || err != nil {
+			t.Errorf("%s: %q, %v", version, got, err)
 		}
 	}
 }
