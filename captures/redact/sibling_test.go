@@ -36,14 +36,19 @@ func TestSiblings(t *testing.T) {
 			headers = captures.Headers{{Name: "content-type", Value: "application/x-www-form-urlencoded"}}
 		}
 		for _, size := range []int{len(c.body), 64, 7, 1} {
-			var cuts []int
-			for at := size; at < len(c.body); at += size {
-				cuts = append(cuts, at)
-			}
-			got := string(join(redactBody(New(Options{}), headers, []byte(c.body), cuts...)))
+			got := redactPieces(headers, c.body, size)
 			if kept := strings.Contains(got, c.secret); kept != c.kept {
 				t.Errorf("in pieces of %d bytes: %s\nbecame %s", size, c.body, got)
 			}
 		}
 	}
+}
+
+// redactPieces redacts a body that arrives in pieces of size bytes.
+func redactPieces(headers captures.Headers, body string, size int) string {
+	var cuts []int
+	for at := size; at < len(body); at += size {
+		cuts = append(cuts, at)
+	}
+	return string(join(redactBody(New(Options{}), headers, []byte(body), cuts...)))
 }

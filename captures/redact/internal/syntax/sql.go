@@ -13,8 +13,8 @@ const maxClause = 512
 // sqlStarts are the beginnings of the words before a password in a statement of SQL, in the usual spellings.
 var sqlStarts = []string{"PASSWORD", "Password", "password", "IDENTIFIED", "Identified", "identified"}
 
-// sqlAt finds the password in a statement of SQL, such as CREATE USER u PASSWORD 'x' or ALTER USER u IDENTIFIED BY 'x', at
-// the first letter of whose clause index i is. final and flush are as for Finder.At.
+// sqlAt finds the password in a statement of SQL, such as CREATE USER u PASSWORD 'x' or ALTER USER u IDENTIFIED BY 'x'. The
+// word PASSWORD or IDENTIFIED begins at index i. final and flush are as for Finder.At.
 func sqlAt(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	rest := b[i:min(len(b), i+maxClause)]
 	isPassword := rest[0]|0x20 == 'p'
