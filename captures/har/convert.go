@@ -55,6 +55,10 @@ func (c *conversion) convert() bool {
 	}
 	if c.hasExtension && e.Unwire.Transport == captures.WebSocket {
 		c.onlyWebSocket, c.webSocket = true, c.exportedWebSocket("_unwire", e.Unwire)
+		if c.webSocket.ex.URL == "" {
+			c.problem("request.url", "skipped: the URL is missing")
+			return false
+		}
 		return true
 	}
 

@@ -69,6 +69,8 @@ type BodyFilter struct {
 	edited bool
 	// sniff means that compression must be detected from the first bytes.
 	sniff bool
+	// first are the first bytes, while they are too few to detect compression.
+	first []byte
 
 	// messages means that each chunk is a WebSocket message or a part of one.
 	messages bool
@@ -274,11 +276,29 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 			b.framed = unframed
 		}
 	}
-	if b.sniff && len(c.Data) > 0 {
-		b.sniff = false
-		b.guessEncoding(c.Data)
+	if !b.sniff {
+		b.read(c.Data, at)
+		return
 	}
-	p := c.Data
+	b.first = append(b.first, c.Data...)
+	if len(b.first) >= leastSniffed {
+		b.endSniffing()
+	}
+}
+
+// leastSniffed is the number of bytes by which compression is detected.
+const leastSniffed = 4
+
+// endSniffing detects compression by the first bytes, and processes them.
+func (b *BodyFilter) endSniffing() {
+	p := b.first
+	b.sniff, b.first = false, nil
+	b.guessEncoding(p)
+	b.read(p, 0)
+}
+
+// read processes the bytes p, whose position in the body is at.
+func (b *BodyFilter) read(p []byte, at int64) {
 	for len(p) > 0 {
 		n := b.step(p, at)
 		p, at = p[n:], at+int64(n)
@@ -288,7 +308,7 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 // guessEncoding detects from the first bytes p whether a body whose headers declare no compression is a gzip or
 // zstd file.
 func (b *BodyFilter) guessEncoding(p []byte) {
-	if len(p) < 4 || p[0] == 0x1f && p[2] != 8 {
+	if len(p) < leastSniffed || p[0] == 0x1f && p[2] != 8 {
 		return // a gzip member is deflated, there is no other way
 	}
 	if b.encoding = envelope.Sniff(p); b.encoding != "" {
@@ -409,6 +429,9 @@ func (b *BodyFilter) FlushHeld() {
 
 // flush implements FlushHeld for whatever is held back.
 func (b *BodyFilter) flush() {
+	if b.sniff {
+		b.endSniffing()
+	}
 	switch {
 	case b.section == nil:
 		if len(b.scan.buf) > 0 {
@@ -428,6 +451,9 @@ func (b *BodyFilter) flush() {
 // Close ends the body, so that Ready returns all remaining chunks. If the body was truncated, bytes at its end
 // that may be the beginning of a secret are replaced.
 func (b *BodyFilter) Close(truncated bool) {
+	if b.sniff {
+		b.endSniffing()
+	}
 	if truncated && b.section == nil {
 		b.flush()
 	}

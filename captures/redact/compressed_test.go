@@ -67,6 +67,25 @@ func TestCompressedBody(t *testing.T) {
 	}
 }
 
+// TestCompressionFoundInPieces has a file without a content encoding arrive byte by byte.
+func TestCompressionFoundInPieces(t *testing.T) {
+	for _, encoding := range []string{"gzip", "zstd"} {
+		in := require.Value(envelope.Compress(encoding, []byte(strings.Repeat("some text ", 50)+madeUpKey)))(t)
+		h := captures.Headers{{Name: "content-type", Value: "application/octet-stream"}}
+		for _, cuts := range [][]int{{1}, {3}, bytewise(in)} {
+			out := join(redactBody(New(Options{}), h, in, cuts...))
+			plain, err := envelope.Decompress(encoding, out, 1<<20)
+			require.NoError(t, err)
+			if strings.Contains(string(plain), madeUpKey) {
+				t.Errorf("%s, %d cuts: the secret is not found", encoding, len(cuts))
+			}
+		}
+		if out := join(redactBody(New(Options{}), h, in[:3])); !bytes.Equal(out, in[:3]) {
+			t.Errorf("%s: the first bytes alone become %q", encoding, out)
+		}
+	}
+}
+
 func TestCompressedFrames(t *testing.T) {
 	message := []byte(strings.Repeat("some text ", 50) + madeUpKey)
 	for name, h := range map[string]captures.Headers{

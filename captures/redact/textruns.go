@@ -47,6 +47,9 @@ func startsWide(s string) bool {
 // It relies on the fact that every match contains a run of text: a sign is in a run of four bytes, because it
 // is between a name and a value, and a literal or a key shape begins with a run of seven. A literal in UTF-16
 // has text at every second byte. If there are other literals, anyByte is set and nextRun is not used.
+//
+// Limits: a name that begins with other bytes than text, such as "ätoken" in JSON, is found only where most bytes
+// around it are text.
 func (f *ruleset) nextRun(b []byte, i, from int) (at int, begins bool) {
 	window := i - textrun.AroundSign + 1
 	for {

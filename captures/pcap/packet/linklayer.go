@@ -46,8 +46,6 @@ type layerDecoder struct {
 	eth layers.Ethernet
 	// vlan is a reused buffer for a decoded VLAN tag (IEEE 802.1Q).
 	vlan layers.Dot1Q
-	// sll is a reused buffer for a decoded header of Linux cooked capture.
-	sll layers.LinuxSLL
 	// loopback is a reused buffer for a decoded header of BSD loopback capture.
 	loopback layers.Loopback
 	// ip4 is a reused buffer for a decoded IPv4 header.
@@ -110,8 +108,12 @@ func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 		err = d.eth.DecodeFromBytes(p.data, gopacket.NilDecodeFeedback)
 		kind, data = d.eth.NextLayerType(), d.eth.Payload
 	case linkSLL:
-		err = d.sll.DecodeFromBytes(p.data, gopacket.NilDecodeFeedback)
-		kind, data = d.sll.NextLayerType(), d.sll.Payload
+		// packet type(2) ARP type(2) address length(2) address(8) protocol(2); gopacket's decoder panics if the
+		// address is longer than its place.
+		if len(p.data) < 16 {
+			return 0, nil, errNotTCP
+		}
+		kind, data = layers.EthernetType(binary.BigEndian.Uint16(p.data[14:])).LayerType(), p.data[16:]
 	case linkSLL2:
 		// protocol(2) reserved(2) interface(4) ARP type(2) packet type(1) address length(1) address(8)
 		if len(p.data) < 20 {
