@@ -30,8 +30,9 @@ const (
 
 // Sets of characters for the search. They must not be changed.
 var (
-	Alnum = of(digits + letters)
-	Upper = of(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	Digits = of(digits)
+	Alnum  = of(digits + letters)
+	Upper  = of(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	// Word contains the characters of base64url, and Dotted those of a JSON Web Token.
 	Word   = of(digits + letters + "_-")
 	Dotted = of(digits + letters + "_-.")

@@ -101,6 +101,12 @@ var documentedShapes = []Shape{
 	{Prefix: "pbkdf2_sha256$", chars: charset.Crypt, min: 40},
 }
 
+// codeWords precede "code" in a message that has a code for a login.
+var codeWords = []string{
+	"our", "verification", "Verification", "login", "Login", "security", "Security", "confirmation", "Confirmation", "access", "authentication",
+	"one-time", "sign-in", "activation", "passcode", "recovery",
+}
+
 // flagShapes returns shapes for secrets in command lines, such as "--token VALUE", and for the token in a
 // Telegram bot's URL.
 func flagShapes() []Shape {
@@ -121,6 +127,14 @@ func flagShapes() []Shape {
 			Shape{Prefix: name, chars: charset.Login, min: 6, colon: true, keep: true},
 			Shape{Prefix: name + `"`, chars: charset.Login, min: 6, colon: true, keep: true},
 			Shape{Prefix: name + `'`, chars: charset.Login, min: 6, colon: true, keep: true})
+	}
+	for _, name := range []string{"AUTH PLAIN ", "AUTHENTICATE PLAIN "} {
+		shapes = append(shapes, Shape{Prefix: name, chars: charset.Token, min: 12, random: true, keep: true})
+	}
+	for _, word := range codeWords {
+		for _, middle := range []string{" code is ", " code is: ", " code: ", "+code+is+", "+code%3A+"} {
+			shapes = append(shapes, Shape{Prefix: word + middle, chars: charset.Digits, min: 4, keep: true})
+		}
 	}
 	return append(shapes, Shape{Prefix: "/bot", chars: charset.Login, min: 40, colon: true, digit: true, keep: true})
 }

@@ -10,9 +10,12 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardcode cardnumber ccnumber macaroon nsec authreqid " +
-		"dockerconfigjson dockercfg snmpcommunity communitystring secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
-	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue crumb",
-	perhapsKey:     "key1 key2 keysbase64 seed plaintext",
+		"dockerconfigjson dockercfg snmpcommunity communitystring secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase " +
+		"rootpw requirepass masterauth authtok ldapdefaultauthtok bindcred bindpw rootpass storepass keypass srcstorepass deststorepass destkeypass srckeypass rocommunity rwcommunity " +
+		"keystring securestring presharedsecret",
+	Perhaps: "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue crumb " +
+		"pfx p12 pkcs12 pfxdata p12data pkcs12data pfxbase64 p12base64 keystorebase64 keytab verifier",
+	perhapsKey:     "key1 key2 keysbase64 seed plaintext userdata customdata",
 	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
 	card:           "pan cardno cardnum ccnum ccno creditcardno",
@@ -132,10 +135,10 @@ const pinWord = "pin"
 var numberEndings = strings.Fields("otp pin cvc cvv cvc2 cvv2 code passcode password cardnumber ccnumber")
 
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
-var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2"}
+var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2", "3", "new", "old", "plain", "clear", "cleartext", "input", "current", "previous"}
 
 // hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
-var hashWords = []string{"hash", "digest", "data"}
+var hashWords = []string{"hash", "digest", "data", "ciphertext", "cipher", "blob", "base64", "b64", "enc", "encrypted", "encoded", "block"}
 
 // valueWords may follow any name that denotes a secret and add nothing to it: tokenValue, apiKeyString.
 var valueWords = []string{"value", "string", "plaintext"}
@@ -159,10 +162,15 @@ var endings = [...]struct {
 	{"captcharesponse", Perhaps},
 	{"turnstileresponse", Perhaps},
 	{"jwt", Perhaps},
+	{"cred", Perhaps},
+	{"creds", Perhaps},
 	{"key", perhapsKey},
 	{"seed", perhapsKey},
 	{"code", perhapsKey},
 }
+
+// shortEndings are those of endings that are shorter than what hashEnd looks at, in lower case.
+var shortEndings = []string{"jwt", "cred", "seed"}
 
 // notBefore are words before one of the endings with which a name denotes something else: a position in a list
 // ("nextToken"), a key of a table ("partitionKey"), or a public key.

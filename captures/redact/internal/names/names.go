@@ -263,6 +263,9 @@ func (n *Names) addAfter(word string) {
 	for _, short := range endWords {
 		n.addEnd(short + word)
 	}
+	for i := range endings {
+		n.addEnd(endings[i].end + word)
+	}
 }
 
 // addEnd adds the end of a normalized name to the filter ends.
@@ -293,7 +296,7 @@ func hashEnd(name []byte) uint32 {
 // mayEnd reports whether the filter ends permits that name denotes a secret.
 func (n *Names) mayEnd(name []byte) bool {
 	h := hashEnd(name)
-	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name) || endWord(name) != ""
+	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name) || endsShort(name) || endWord(name) != ""
 }
 
 // endWord returns the word of endWords with which a name ends, as a word of its own; "" if there is none.
@@ -328,6 +331,22 @@ func endWord(name []byte) string {
 func isOtherPass(start []byte) bool {
 	start = bytes.ToLower(bytes.TrimRight(start, "_-. "))
 	return slices.ContainsFunc(otherPasses, func(w string) bool { return bytes.HasSuffix(start, []byte(w)) })
+}
+
+// endsShort reports whether a name ends in one of shortEndings, or its plural, in any case.
+func endsShort(name []byte) bool {
+	n := len(name)
+	if n > 0 && name[n-1]|0x20 == 's' {
+		n--
+	}
+	if n < 4 {
+		return false
+	}
+	switch name[n-1] | 0x20 {
+	case 't', 'd':
+		return slices.ContainsFunc(shortEndings, func(end string) bool { return n > len(end) && bytes.EqualFold(name[n-len(end):n], []byte(end)) })
+	}
+	return false
 }
 
 // endsInKey reports whether a name ends in "key" or "keys", in any case.
@@ -408,7 +427,7 @@ func byAfterWord(name string) Kind {
 		}
 	}
 	for _, word := range hashWords {
-		if start, ok := strings.CutSuffix(name, word); ok && isSecretStart(start) {
+		if start, ok := strings.CutSuffix(name, word); ok && (isSecretStart(start) || byEnding(start) == Perhaps) {
 			return Perhaps
 		}
 	}

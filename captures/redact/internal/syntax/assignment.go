@@ -55,7 +55,7 @@ func secretIf(is bool) names.Kind {
 
 // assigned implements assignment for a name at index at and its kind.
 func assigned(b []byte, i int, kind names.Kind, name []byte, at int, final, flush bool) (match.Match, match.State) {
-	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
+	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';' || b[at-1] == '~')
 	if !kind.MayTell() && !isParameter {
 		return match.Match{}, match.Nothing
 	}
@@ -127,11 +127,17 @@ func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) 
 	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
 		p++
 	}
+	if p+1 < len(b) && b[i] == ':' && b[p] == ':' && b[p+1] == ' ' {
+		p++ // base64 in LDIF
+	}
 	p, quote, v := valueStart(b, p)
 	if v != match.Found {
 		return orNothing(v, final)
 	}
 	from, end := assignedEnd(b, p, quote, cookie)
+	if quote == "" && kind == names.Secret {
+		end = lineEnd(b, i, from, end)
+	}
 	cut := end == len(b)
 	if cut && !final && end-p < match.MaxSecret {
 		return match.Match{}, match.Undecided
@@ -164,6 +170,27 @@ func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 		return afterSchemeOf(b, p, end)
 	}
 	return afterScheme(b, p, end), end
+}
+
+// signsInLine are the delimiters that may also be in a value that extends to the end of its line.
+const signsInLine = ",;&<>`'"
+
+// lineEnd returns the end of the value that begins at index from and of which end is the first delimiter, if the value and its
+// name, with the sign at index i, are a line of a configuration file: password = x,y;z. Otherwise it returns end.
+func lineEnd(b []byte, i, from, end int) int {
+	if end == from || end == len(b) || bytes.IndexByte([]byte(signsInLine), b[end]) < 0 {
+		return end
+	}
+	stop := end
+	for stop < len(b) && stop-from < names.MaxLen && (charset.Bare.Has(b[stop]) || bytes.IndexByte([]byte(signsInLine), b[stop]) >= 0) {
+		stop++
+	}
+	_, at, _ := nameBefore(b, i)
+	isLine := stop == len(b) || b[stop] == '\n' || b[stop] == '\r'
+	if !isLine || !beginsLine(b[:at]) || bytes.IndexByte([]byte(",;>"), b[stop-1]) >= 0 || bytes.IndexByte(b[from:stop], '=') >= 0 {
+		return end
+	}
+	return stop
 }
 
 // valueStart skips what precedes a value, from index p on: white space, the beginning of a YAML block or list,
