@@ -185,6 +185,12 @@ func LooksKey(v []byte) bool {
 	return len(v) <= 4<<10 && alternates(v)
 }
 
+// LooksMixedKey reports whether a value looks like a random key of letters of both cases and digits, as an identifier in
+// hexadecimal digits does not.
+func LooksMixedKey(v []byte) bool {
+	return len(v) >= leastKey && bytes.ContainsAny(v, letters[:26]) && bytes.ContainsAny(v, letters[26:]) && LooksKey(v)
+}
+
 // LooksShortKey reports whether a value of 8 to 15 bytes mixes letters of both cases and digits as a random key does.
 func LooksShortKey(v []byte) bool {
 	return len(v) >= LeastShortKey && len(v) < leastRandom && looksMixed(v, 1)

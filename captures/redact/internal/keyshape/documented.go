@@ -103,7 +103,7 @@ var documentedShapes = []Shape{
 
 // codeWords precede "code" in a message that has a code for a login.
 var codeWords = []string{
-	"our", "verification", "Verification", "login", "Login", "security", "Security", "confirmation", "Confirmation", "access", "authentication",
+	"Your", "your", "verification", "Verification", "login", "Login", "security", "Security", "confirmation", "Confirmation", "access", "authentication",
 	"one-time", "sign-in", "activation", "passcode", "recovery",
 }
 
@@ -130,6 +130,9 @@ func flagShapes() []Shape {
 	}
 	for _, name := range []string{"AUTH PLAIN ", "AUTHENTICATE PLAIN "} {
 		shapes = append(shapes, Shape{Prefix: name, chars: charset.Token, min: 12, random: true, keep: true})
+	}
+	for _, name := range []string{"Use code ", "use code ", "Enter code ", "enter code ", "passcode is ", "OTP is ", "PIN is "} {
+		shapes = append(shapes, Shape{Prefix: name, chars: charset.Digits, min: 4, keep: true})
 	}
 	for _, word := range codeWords {
 		for _, middle := range []string{" code is ", " code is: ", " code: ", "+code+is+", "+code%3A+"} {

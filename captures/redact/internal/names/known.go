@@ -19,9 +19,9 @@ var wholeNames = kindsOfNames(map[Kind]string{
 	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
 	card:           "pan cardno cardnum ccnum ccno creditcardno",
-	parameterOrKey: "key accesskey",
+	parameterOrKey: "key accesskey ticket",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"samlart ticket",
+		"samlart",
 	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k sn appid",
 })
@@ -51,7 +51,7 @@ var families = [...]struct {
 	}},
 	{"key", []string{
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
-		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry",
+		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry", "wpa", "wpa2", "wep", "wifi",
 	}},
 	{"pass", []string{
 		"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth",
@@ -60,6 +60,7 @@ var families = [...]struct {
 		"truststore", "cert", "key", "app", "rcon", "server", "join",
 	}},
 	{"pwd", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "auth", "api", "iam", "new", "old", "current", "confirm", "client", "account", "app", "sql", "wifi"}},
+	{"cred", []string{"bind", "user", "login", "admin", "db", "auth", "root", "service", "ldap", "app"}},
 	{"cardnumber", []string{""}},
 	{"ccnumber", []string{""}},
 	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
@@ -119,7 +120,7 @@ var families = [...]struct {
 // codeFamily are the words before "code" with which a value is a code of digits or capital letters, such as one for a
 // login; in other words, such as "country code", it denotes something else.
 var codeFamily = strings.Fields("oob activation confirmation confirm pairing user device exchange session invite invitation login access auth " +
-	"email phone challenge magic unlock pin factor 2fa scratch emergency link")
+	"email phone challenge magic unlock pin factor 2fa scratch emergency link door gate lock alarm entry keypad")
 
 // endWords are last words of names that denote a secret although they are too short to be an ending: DB_PASS, wifiPsk.
 var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk", "cvc", "cvv", pinWord}
@@ -166,6 +167,8 @@ var endings = [...]struct {
 	{"creds", Perhaps},
 	{"key", perhapsKey},
 	{"seed", perhapsKey},
+	{"keymaterial", perhapsKey},
+	{"idtokenhint", Perhaps},
 	{"code", perhapsKey},
 }
 

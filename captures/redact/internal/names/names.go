@@ -361,6 +361,7 @@ func endsInKey(name []byte) bool {
 // Kind classifies a name in its original spelling. For names such as user[password] and ns:password, the last
 // part counts too. It does not allocate memory, because bodies contain many names.
 func (n *Names) Kind(name []byte) Kind {
+	name = bytes.TrimSuffix(name, []byte("[]"))
 	if !n.mayEnd(name) {
 		return Other
 	}

@@ -42,7 +42,38 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 		}
 		kind = secretIf(v == match.Found)
 	}
+	if kind == names.Other && b[i] == '=' && isLoginName(name) {
+		return loginPair(b, i, name, final, flush)
+	}
 	return assigned(b, i, kind, name, at, final, flush)
+}
+
+// isLoginName reports whether a value with this name may be a name of a user with a password: login=mary:x.
+func isLoginName(name []byte) bool {
+	switch string(name) {
+	case "login", "user", "auth", "proxyuser", "proxy_user", "proxy-user", "basicauth", "basic_auth":
+		return true
+	}
+	return false
+}
+
+// loginPair finds the password after the colon in the value after the sign at index i. A pair of numbers names a user and a
+// group. final and flush are as for Finder.At.
+func loginPair(b []byte, i int, name []byte, final, flush bool) (match.Match, match.State) {
+	from, end := i+1, i+1
+	for end < len(b) && end-i < maxUserinfo && charset.Bare.Has(b[end]) {
+		if b[end] == ':' && from == i+1 {
+			from = end + 1
+		}
+		end++
+	}
+	switch {
+	case end == len(b) && !final && !flush:
+		return match.Match{}, match.Undecided
+	case from == i+1, end-from < leastMarked, b[from] == '/', b[from] == '$', !mixesSigns(b[from:end]), len(bytes.Trim(b[i+1:end], "0123456789:")) == 0:
+		return match.Match{}, match.Nothing
+	}
+	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Rule: match.Parameter, Name: string(name)}, match.Found
 }
 
 // secretIf returns the kind Secret if is is true, otherwise Other.
@@ -365,7 +396,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path"}
+var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path", "field", "variable", "property", `"id`}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {

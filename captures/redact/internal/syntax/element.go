@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"slices"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -80,7 +81,8 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 		}
 	}
 	own := name
-	for _, name = range [...][]byte{keyElement(window[:open]), f.ownerElement(window[:open], own)} {
+	far := b[max(0, i-farBack) : i-len(window)+open]
+	for _, name = range [...][]byte{keyElement(window[:open]), ownerElement(far, own)} {
 		if f.isSecret(name) {
 			return name
 		}
@@ -90,21 +92,37 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 
 // ownerElement returns the name of the element whose start tag b ends in, or that in an attribute of it, if own is as general
 // as "Value": <AdministratorPassword><Value>, <Attribute Name="password"><AttributeValue>.
-func (f *Finder) ownerElement(b, own []byte) []byte {
+func ownerElement(b, own []byte) []byte {
 	b = bytes.TrimRight(b, " \t\r\n")
 	open := bytes.LastIndexByte(b, '<')
 	if open < 0 || b[len(b)-1] != '>' || b[len(b)-2] == '/' || b[open+1] == '/' || !isValueElement(own) {
 		return nil
+	}
+	if isLaterArgument(b) {
+		return []byte("password")
 	}
 	tag := b[open+1 : len(b)-1]
 	name, attributes, _ := bytes.Cut(tag, []byte(" "))
 	if len(attributes) == 0 {
 		return name
 	}
-	if _, attribute := f.siblingKind(b, len(b)-1); attribute != nil {
-		return attribute[bytes.LastIndexByte(attribute, ':')+1:]
+	if _, attribute, ok := bytes.Cut(attributes, []byte(`ame="`)); ok {
+		attribute, _, _ = bytes.Cut(attribute, []byte(`"`))
+		return attribute[bytes.LastIndexAny(attribute, ":/")+1:]
 	}
 	return name
+}
+
+// isLaterArgument reports whether an argument follows b other than the first one of a call of XML-RPC to a method that takes a
+// password.
+func isLaterArgument(b []byte) bool {
+	at := bytes.LastIndex(b, []byte("<methodName>"))
+	if at < 0 || bytes.Count(b[at:], []byte("<param>")) < 2 {
+		return false
+	}
+	method, _, _ := bytes.Cut(b[at:], []byte("</"))
+	method = bytes.ToLower(method)
+	return slices.ContainsFunc(passwordMethods, func(word []byte) bool { return bytes.Contains(method, word) })
 }
 
 // isValueElement reports whether an element of this name contains a value that another name describes.

@@ -64,7 +64,8 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 		return names.Other
 	}
 	if open >= 0 && window[open] != '}' {
-		if kind := f.names.Kind(nameOf(window[:open])); kind != names.Other {
+		// The object may be the first of a list.
+		if kind := f.names.Kind(nameOf(bytes.TrimRight(window[:open], " \t\r\n["))); kind != names.Other {
 			return kind
 		}
 	}
@@ -163,6 +164,9 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 		if kind == names.Other && isOwnedName(name) && (inAuthMessage(b, i) || takesPassword(b[max(0, i-lookBack):i])) {
 			kind = names.Perhaps
 		}
+		if flag := flagBefore(window[open:]); kind == names.Other && flag != nil {
+			return f.names.Kind(flag), flag
+		}
 		return kind, name
 	}
 	if !isOneString(window[open+1:]) {
@@ -170,6 +174,17 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	}
 	name = bytes.Trim(window[open+1:], " \t\r\n\\,\"")
 	return f.headerKind(name), name
+}
+
+// flagBefore returns the name of the flag of a command that is the last string in b, the beginning of a list: ["--token",; nil
+// if the string is no flag.
+func flagBefore(b []byte) []byte {
+	b = bytes.TrimRight(b, " \t\r\n\\,\"")
+	flag, ok := bytes.CutPrefix(b[bytes.LastIndexByte(b, '"')+1:], []byte("--"))
+	if !ok || len(flag) > names.MaxLen {
+		return nil
+	}
+	return flag
 }
 
 // isOneString reports whether b, the beginning of a list, has one string.
@@ -181,8 +196,7 @@ func isOneString(b []byte) bool {
 // takesCredentials reports whether b ends in the name of a function or parameter that takes the name of a user and a password:
 // auth=("mary", "x"), SetBasicAuth("mary", "x").
 func takesCredentials(b []byte) bool {
-	b = bytes.ToLower(b[max(0, len(b)-len("basic_auth")):])
-	return bytes.HasSuffix(b, []byte("auth=")) || bytes.HasSuffix(b, []byte("basicauth")) || bytes.HasSuffix(b, []byte("basic_auth"))
+	return hasSuffixOf(bytes.ToLower(b[max(0, len(b)-len("authenticate")):]), []string{"auth=", "basicauth", "basic_auth", "login", "signin", "sign_in", "authenticate"})
 }
 
 // beforeItem returns what precedes a string without the white space before the string; nil if the string is not an item

@@ -17,7 +17,7 @@ var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_c
 	"amount orderId order_id orderCode order_code access_token accessToken instance_url appid app_id mid requestType request_token jwt nkey")
 
 // paySiblings are names beside which a hash authenticates a payment. Elsewhere a hash names content.
-var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount orderId order_id transactionId transaction_id terminalId")
+var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount total_amount totalAmount pg_total_amount orderId order_id transactionId transaction_id terminalId")
 
 // cardSiblings are names beside which a number is that of a payment card.
 var cardSiblings = namesOf("cvc cvv cvv2 cvn exp_month expMonth expiryMonth expirationMonth expiry_month expiration_month expiry expirationDate expiration_date expiryDate expiry_date securityCode security_code verification_value")
@@ -45,8 +45,13 @@ func siblingsOf(name []byte) [][]byte {
 		return paySiblings
 	case "code", "Code":
 		return personSiblings
+	case "control":
+		return paySiblings
 	case "value", "Value":
 		return secrecyMarks
+	}
+	if bytes.HasSuffix(name, []byte("hash")) || bytes.HasSuffix(name, []byte("Hash")) {
+		return paySiblings
 	}
 	return nil
 }

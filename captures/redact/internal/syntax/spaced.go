@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"slices"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -12,7 +13,7 @@ import (
 // storePassword 'x', PSK "x".
 var spacedWords = []string{
 	"password ", "Password ", "PASSWORD ", "passwd ", "Passwd ", "passphrase ", "Passphrase ", "pass ", "Pass ", "PASS ", "pwd ", "Pwd ", "passin ",
-	"secret ", "Secret ", "SECRET ", "token ", "Token ", "TOKEN ", "psk ", "PSK ", "rootpw ", "authtok ", "masterauth ", "ommunity ", "String ", "_KEY ", "-key ", "Key ",
+	"secret ", "Secret ", "SECRET ", "token ", "Token ", "TOKEN ", "psk ", "PSK ", "rootpw ", "auth ", "authtok ", "masterauth ", "ommunity ", "EAP ", "XAUTH ", "String ", "_KEY ", "_key ", "-key ", "Key ",
 }
 
 // headerCommands are commands of configuration files that set a header field: proxy_set_header X-Api-Key x.
@@ -35,7 +36,7 @@ func (f *Finder) spacedAt(b []byte, i int, final, flush bool) (match.Match, matc
 	}
 	name := b[at:end]
 	kind := f.names.Kind(bytes.TrimLeft(name, "-"))
-	if isCommunity(b[:end]) {
+	if hasSuffixOf(b[:end], secretPhrases) {
 		kind = names.Secret
 	}
 	if kind != names.Secret && kind != names.Perhaps {
@@ -48,8 +49,20 @@ func (f *Finder) spacedAt(b []byte, i int, final, flush bool) (match.Match, matc
 	return m, v
 }
 
-// isCommunity reports whether a text ends in the command that sets the community of SNMP, which is a password.
-func isCommunity(b []byte) bool { return bytes.HasSuffix(b, []byte("snmp-server community")) }
+// secretPhrases are commands of configuration files that set a secret: the community of SNMP, the secrets of IPsec, the user
+// and password of HAProxy.
+var secretPhrases = []string{"snmp-server community", ": EAP", ": XAUTH", "stats auth"}
+
+// isCommunity reports whether b begins with the name of a community of SNMP, after which a line has other words.
+func isCommunity(b []byte) bool {
+	name, _, _ := bytes.Cut(b, []byte(" "))
+	return bytes.HasSuffix(name, []byte("community"))
+}
+
+// hasSuffixOf reports whether b ends in one of the phrases.
+func hasSuffixOf(b []byte, phrases []string) bool {
+	return slices.ContainsFunc(phrases, func(phrase string) bool { return bytes.HasSuffix(b, []byte(phrase)) })
+}
 
 // firstOf returns the text of a list with which b begins. The state is Undecided if b ends within one.
 func firstOf(b []byte, texts []string) (string, match.State) {
@@ -158,11 +171,11 @@ func bareSpaced(line []byte, at, from, stop int) []byte {
 		return nil
 	}
 	switch {
-	case isLast && beginsLine(line[:at]):
-		if mixesSigns(value) && bytes.IndexByte([]byte(".,:;?!)"), value[len(value)-1]) < 0 && bytes.IndexByte(value, '/') < 0 && bytes.IndexByte(value, '(') < 0 {
+	case (isLast || isCommunity(line[at:from])) && beginsLine(line[:at]):
+		if mixesSigns(value) && bytes.IndexByte([]byte(".,:;?!)"), value[len(value)-1]) < 0 && !looksPath(value) && bytes.IndexByte(value, '(') < 0 {
 			return value
 		}
-	case line[at] == '-' && at > 0 && isSpace(line[at-1]):
+	case line[at] == '-' && at > 0 && isSpace(line[at-1]), isLast && bytes.HasSuffix(line[:at], []byte(" set ")):
 		if mixesSigns(value) {
 			return bytes.TrimPrefix(value, []byte("pass:"))
 		}
@@ -174,6 +187,12 @@ func bareSpaced(line []byte, at, from, stop int) []byte {
 	return nil
 }
 
+// looksPath reports whether a value is a path, rather than the hash of a password or a name of a user with a password.
+func looksPath(value []byte) bool {
+	slash := bytes.IndexByte(value, '/')
+	return slash >= 0 && value[0] != '{' && (bytes.IndexByte(value[:slash], ':') < 0 || bytes.Contains(value, []byte("://")))
+}
+
 // endsLine reports whether a line, or the text, ends at the beginning of rest.
 func endsLine(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t")
@@ -181,7 +200,7 @@ func endsLine(rest []byte) bool {
 }
 
 // lineWords are words that may precede a name at the beginning of a line.
-var lineWords = names.SetOf("set export setenv ENV ARG default enable")
+var lineWords = names.SetOf("set export setenv ENV ARG default enable stats snmp-server")
 
 // beginsLine reports whether a line begins after b, apart from one of lineWords.
 func beginsLine(b []byte) bool {

@@ -206,7 +206,7 @@ func (f *Finder) wordAt(b []byte, i int, final, flush bool, consider func(match.
 		consider(puttyKey(b, i, final, flush))
 	}
 	switch b[i] {
-	case 'p', 'P', 's', 'S', 't', 'T', 'r', 'a', 'o', '_', 'K':
+	case 'p', 'P', 's', 'S', 't', 'T', 'r', 'a', 'o', '_', 'K', 'E', 'X':
 		consider(f.spacedAt(b, i, final, flush))
 	}
 	switch b[i] {
