@@ -185,11 +185,9 @@ func LooksKey(v []byte) bool {
 	return len(v) <= 4<<10 && alternates(v)
 }
 
-// LooksMixedKey reports whether a value looks like a random key of letters of both cases and digits, as an identifier in
-// hexadecimal digits does not.
-func LooksMixedKey(v []byte) bool {
-	return len(v) >= leastKey && bytes.ContainsAny(v, letters[:26]) && bytes.ContainsAny(v, letters[26:]) && LooksKey(v)
-}
+// LooksMixedKey reports whether a value of at least 20 bytes mixes letters of both cases and digits as a random key does. An
+// identifier in hexadecimal digits does not, nor does a title in camel case.
+func LooksMixedKey(v []byte) bool { return len(v) >= leastKey && looksMixed(v, 2) }
 
 // LooksShortKey reports whether a value of 8 to 15 bytes mixes letters of both cases and digits as a random key does.
 func LooksShortKey(v []byte) bool {

@@ -350,7 +350,7 @@ func isBareSecret(b, value []byte, end int) bool {
 	case '$', '%', '*', '=', ':', '|', '!', '@', '/', '-', '.', '#':
 		return false
 	}
-	if len(value) < 4 || value[len(value)-1] == ':' || notSecrets[string(value)] || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
+	if len(value) < 4 || value[len(value)-1] == ':' || isReference(value) || notSecrets[string(value)] || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
 		return false
 	}
 	letters := 0
@@ -361,6 +361,15 @@ func isBareSecret(b, value []byte, end int) bool {
 	}
 	return letters < len(value) || end == len(b) || b[end] == '\n' || b[end] == '\r'
 }
+
+// isReference reports whether a value refers to a variable of a program or of a configuration: var.db_password.
+func isReference(value []byte) bool {
+	object, _, found := bytes.Cut(value, []byte("."))
+	return found && references[string(object)]
+}
+
+// references are the objects to which such references are.
+var references = names.SetOf("var local data module each self this config settings env process os secrets params args options values")
 
 // isCookie reports whether name is "cookie", in any case.
 func isCookie(name []byte) bool { return bytes.EqualFold(name, []byte("cookie")) }
