@@ -30,9 +30,8 @@ const (
 
 // Sets of characters for the search. They must not be changed.
 var (
-	Digits = of(digits)
-	Alnum  = of(digits + letters)
-	Upper  = of(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	Alnum = of(digits + letters)
+	Upper = of(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	// Word contains the characters of base64url, and Dotted those of a JSON Web Token.
 	Word   = of(digits + letters + "_-")
 	Dotted = of(digits + letters + "_-.")

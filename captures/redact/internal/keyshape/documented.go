@@ -101,12 +101,6 @@ var documentedShapes = []Shape{
 	{Prefix: "pbkdf2_sha256$", chars: charset.Crypt, min: 40},
 }
 
-// codeWords precede "code" in a message that has a code for a login.
-var codeWords = []string{
-	"Your", "your", "verification", "Verification", "login", "Login", "security", "Security", "confirmation", "Confirmation", "access", "authentication",
-	"one-time", "sign-in", "activation", "passcode", "recovery",
-}
-
 // flagShapes returns shapes for secrets in command lines, such as "--token VALUE", and for the token in a
 // Telegram bot's URL.
 func flagShapes() []Shape {
@@ -130,14 +124,6 @@ func flagShapes() []Shape {
 	}
 	for _, name := range []string{"AUTH PLAIN ", "AUTHENTICATE PLAIN "} {
 		shapes = append(shapes, Shape{Prefix: name, chars: charset.Token, min: 12, random: true, keep: true})
-	}
-	for _, name := range []string{"Use code ", "use code ", "Enter code ", "enter code ", "passcode is ", "OTP is ", "PIN is "} {
-		shapes = append(shapes, Shape{Prefix: name, chars: charset.Digits, min: 4, keep: true})
-	}
-	for _, word := range codeWords {
-		for _, middle := range []string{" code is ", " code is: ", " code: ", "+code+is+", "+code%3A+"} {
-			shapes = append(shapes, Shape{Prefix: word + middle, chars: charset.Digits, min: 4, keep: true})
-		}
 	}
 	return append(shapes, Shape{Prefix: "/bot", chars: charset.Login, min: 40, colon: true, digit: true, keep: true})
 }

@@ -136,10 +136,10 @@ const pinWord = "pin"
 var numberEndings = strings.Fields("otp pin cvc cvv cvc2 cvv2 code passcode password cardnumber ccnumber")
 
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
-var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2", "3", "new", "old", "plain", "clear", "cleartext", "input", "current", "previous"}
+var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2", "new", "old", "plain", "clear"}
 
 // hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
-var hashWords = []string{"hash", "digest", "data", "ciphertext", "cipher", "blob", "base64", "b64", "enc", "encrypted", "encoded", "block"}
+var hashWords = []string{"hash", "digest", "data", "ciphertext", "encrypted", "base64", "block"}
 
 // valueWords may follow any name that denotes a secret and add nothing to it: tokenValue, apiKeyString.
 var valueWords = []string{"value", "string", "plaintext"}

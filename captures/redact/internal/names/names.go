@@ -184,7 +184,7 @@ type Names struct {
 
 	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
 	// secret.
-	ends [1 << 7]uint64
+	ends [1 << 9]uint64
 }
 
 // New returns the built-in names together with additional ones: headers for header fields, added for
@@ -274,7 +274,7 @@ func (n *Names) addEnd(name string) {
 	n.ends[h>>6] |= 1 << (h & 63)
 }
 
-// hashEnd returns a 13-bit hash of the last five letters of a name, whatever its spelling, or of fewer if a
+// hashEnd returns a 15-bit hash of the last five letters of a name, whatever its spelling, or of fewer if a
 // bracket or colon precedes them.
 func hashEnd(name []byte) uint32 {
 	h, found := uint32(0), 0
@@ -290,7 +290,7 @@ func hashEnd(name []byte) uint32 {
 		h = h<<5 | uint32(c&31)
 		found++
 	}
-	return h * 0x9e3779b1 >> 19
+	return h * 0x9e3779b1 >> 17
 }
 
 // mayEnd reports whether the filter ends permits that name denotes a secret.

@@ -49,9 +49,10 @@ func privateKey(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	return m, match.Found
 }
 
-// puttyLines precedes the number of the lines of a private key in a file of PuTTY, and puttyMAC follows these lines.
+// puttyLines, after the word "Private", precedes the number of the lines of a private key in a file of PuTTY, and puttyMAC
+// follows these lines.
 const (
-	puttyLines = "Private-Lines: "
+	puttyLines = "-Lines: "
 	puttyMAC   = "Private-MAC"
 )
 
@@ -59,7 +60,7 @@ const (
 // are as for Finder.At.
 func puttyKey(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	p, v := expect(b, i, puttyLines)
-	if v != match.Found {
+	if v != match.Found || !bytes.HasSuffix(b[:i], []byte("Private")) {
 		return orNothing(v, final)
 	}
 	body := b[p:min(len(b), p+match.MaxSecret)]

@@ -405,7 +405,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path", "field", "variable", "property", `"id`}
+var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path", "field", `"id`}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {

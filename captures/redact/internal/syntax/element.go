@@ -79,6 +79,9 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 		if _, attribute := f.siblingKind(b, i); f.isSecret(attribute) {
 			return attribute
 		}
+		if !isValueElement(name) {
+			return nil
+		}
 	}
 	own := name
 	far := b[max(0, i-farBack) : i-len(window)+open]
@@ -93,9 +96,12 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 // ownerElement returns the name of the element whose start tag b ends in, or that in an attribute of it, if own is as general
 // as "Value": <AdministratorPassword><Value>, <Attribute Name="password"><AttributeValue>.
 func ownerElement(b, own []byte) []byte {
+	if !isValueElement(own) {
+		return nil
+	}
 	b = bytes.TrimRight(b, " \t\r\n")
 	open := bytes.LastIndexByte(b, '<')
-	if open < 0 || b[len(b)-1] != '>' || b[len(b)-2] == '/' || b[open+1] == '/' || !isValueElement(own) {
+	if open < 0 || b[len(b)-1] != '>' || b[len(b)-2] == '/' || b[open+1] == '/' {
 		return nil
 	}
 	if isLaterArgument(b) {
@@ -128,7 +134,7 @@ func isLaterArgument(b []byte) bool {
 // isValueElement reports whether an element of this name contains a value that another name describes.
 func isValueElement(name []byte) bool {
 	name = name[bytes.LastIndexByte(name, ':')+1:]
-	return isValueName(name) || bytes.EqualFold(name, []byte("string")) || bytes.EqualFold(name, []byte("text"))
+	return isValueName(name) || bytes.EqualFold(name, []byte("string")) || bytes.EqualFold(name, []byte("text")) || string(name) == "stringProp"
 }
 
 // keyElement returns the text of the element that names the value of the next one: <key> in a property list, <name> in
@@ -153,8 +159,11 @@ func keyElement(b []byte) []byte {
 
 // cutEnd returns b without the end tag in which it ends, if the name of the element ends in end, in any case.
 func cutEnd(b []byte, end string) ([]byte, bool) {
-	open := bytes.LastIndex(b, []byte("</"))
-	if open < 0 || len(b)-open > names.MaxLen || len(b)-open < len(end)+2 || !bytes.EqualFold(b[len(b)-len(end):], []byte(end)) {
+	if len(b) < len(end) || !bytes.EqualFold(b[len(b)-len(end):], []byte(end)) {
+		return nil, false
+	}
+	open := bytes.LastIndexByte(b, '<')
+	if open < 0 || len(b)-open < len(end)+2 || b[open+1] != '/' {
 		return nil, false
 	}
 	return b[:open], true

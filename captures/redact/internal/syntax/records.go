@@ -7,8 +7,8 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// cookieFlags are the beginnings of the second field of a line in a file of cookies.
-var cookieFlags = []string{"\tTRUE\t", "\tFALSE\t"}
+// cookieFlags are the values of the second field of a line in a file of cookies, with the tab after it.
+var cookieFlags = textsOf("TRUE\t", "FALSE\t")
 
 // maxRecord limits a line with a record, in bytes.
 const maxRecord = 1 << 10
@@ -18,13 +18,13 @@ const maxRecord = 1 << 10
 //
 // Source: https://curl.se/docs/http-cookies.html
 func cookieLineAt(b []byte, i int, final bool) (match.Match, match.State) {
-	if _, v := firstOf(b[i:], cookieFlags); v != match.Found {
+	if _, v := cookieFlags.firstOf(b[i:]); v != match.Found || i == 0 || b[i-1] != '\t' {
 		return orNothing(v, final)
 	}
-	rest := b[i+1 : min(len(b), i+maxRecord)]
+	rest := b[i:min(len(b), i+maxRecord)]
 	n := bytes.IndexByte(rest, '\n')
 	if n < 0 {
-		if !final && len(rest) < maxRecord-1 {
+		if !final && len(rest) < maxRecord {
 			return match.Match{}, match.Undecided
 		}
 		n = len(rest)
@@ -35,7 +35,7 @@ func cookieLineAt(b []byte, i int, final bool) (match.Match, match.State) {
 		return match.Match{}, match.Nothing
 	}
 	value := fields[5]
-	from := i + 1 + len(line) - len(value)
+	from := i + len(line) - len(value)
 	return match.Match{Start: from, End: from + len(value), Secret: string(value), Learn: len(value) >= match.ShortSecret, Rule: match.Header, Name: "cookie"}, match.Found
 }
 

@@ -11,13 +11,11 @@ import (
 
 // spacedWords are last words of names that a space may separate from their values, with the space: password "x",
 // storePassword 'x', PSK "x".
-var spacedWords = []string{
-	"password ", "Password ", "PASSWORD ", "passwd ", "Passwd ", "passphrase ", "Passphrase ", "pass ", "Pass ", "PASS ", "pwd ", "Pwd ", "passin ",
-	"secret ", "Secret ", "SECRET ", "token ", "Token ", "TOKEN ", "psk ", "PSK ", "rootpw ", "auth ", "authtok ", "masterauth ", "ommunity ", "EAP ", "XAUTH ", "String ", "_KEY ", "_key ", "-key ", "Key ",
-}
+var spacedWords = textsOf("password ", "Password ", "PASSWORD ", "passwd ", "Passwd ", "passphrase ", "Passphrase ", "pass ", "Pass ", "PASS ", "pwd ", "Pwd ", "passin ",
+	"secret ", "SECRET ", "token ", "Token ", "TOKEN ", "psk ", "PSK ", "auth ", "authtok ", "masterauth ", "mmunity ", "EAP ", "XAUTH ", "_KEY ", "_key ", "-key ", "Key ")
 
-// headerCommands are commands of configuration files that set a header field: proxy_set_header X-Api-Key x.
-var headerCommands = []string{"set_header ", "set-header ", "add_header ", "add-header ", "header_up ", "Header set "}
+// headerCommands are ends of commands of configuration files that set a header field: proxy_set_header X-Api-Key x.
+var headerCommands = textsOf("t_header ", "d_header ", "t-header ")
 
 // maxSpaced limits what may be between a name and the end of its value, in bytes.
 const maxSpaced = 512
@@ -26,7 +24,7 @@ const maxSpaced = 512
 // name of a flag, or, in a sentence, if it looks like a password. One of spacedWords begins at index i. final and flush are as
 // for Finder.At.
 func (f *Finder) spacedAt(b []byte, i int, final, flush bool) (match.Match, match.State) {
-	word, v := firstOf(b[i:], spacedWords)
+	word, v := spacedWords.firstOf(b[i:])
 	if v != match.Found {
 		return orNothing(v, final)
 	}
@@ -64,10 +62,27 @@ func hasSuffixOf(b []byte, phrases []string) bool {
 	return slices.ContainsFunc(phrases, func(phrase string) bool { return bytes.HasSuffix(b, []byte(phrase)) })
 }
 
-// firstOf returns the text of a list with which b begins. The state is Undecided if b ends within one.
-func firstOf(b []byte, texts []string) (string, match.State) {
+// texts are texts with which a secret, or what precedes it, begins.
+type texts struct {
+	list []string
+
+	// byFirst are the same by their first byte.
+	byFirst [256][]string
+}
+
+// textsOf returns the texts of a list.
+func textsOf(list ...string) *texts {
+	t := texts{list: list}
+	for _, text := range list {
+		t.byFirst[text[0]] = append(t.byFirst[text[0]], text)
+	}
+	return &t
+}
+
+// firstOf returns the text with which b begins. The state is Undecided if b ends within one.
+func (t *texts) firstOf(b []byte) (string, match.State) {
 	state := match.Nothing
-	for _, text := range texts {
+	for _, text := range t.byFirst[b[0]] {
 		switch _, v := expect(b, 0, text); v {
 		case match.Found:
 			return text, match.Found
@@ -249,7 +264,7 @@ func looksPassword(value []byte) bool {
 // headerCommandAt finds the value of a header field that a configuration file sets with one of headerCommands, which begins
 // at index i. final and flush are as for Finder.At.
 func (f *Finder) headerCommandAt(b []byte, i int, final, flush bool) (match.Match, match.State) {
-	command, v := firstOf(b[i:], headerCommands)
+	command, v := headerCommands.firstOf(b[i:])
 	if v != match.Found {
 		return orNothing(v, final)
 	}

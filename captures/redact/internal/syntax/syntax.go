@@ -29,7 +29,7 @@ const (
 // and in a record of some files, and the words that only a space separates from a secret.
 func Starts() []string {
 	return slices.Concat([]string{"://", "-----BEGIN ", puttyLines, "machine ", "define(", "WIFI:", imapLogin}, sqlStarts, encodedSigns,
-		spacedWords, headerCommands, cookieFlags, flagStarts())
+		spacedWords.list, headerCommands.list, cookieFlags.list, codeSigns.list, commands.list)
 }
 
 // Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
@@ -174,45 +174,37 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 		consider(f.assignment(b, i, final, flush))
 	case '=', '>':
 		consider(f.assignment(b, i, final, flush))
-	case '-':
-		consider(privateKey(b, i, final, flush))
-		consider(f.spacedAt(b, i, final, flush))
-	case 'm':
-		consider(netrcAt(b, i, final))
-		consider(f.spacedAt(b, i, final, flush))
 	case '%':
 		consider(f.encodedAt(b, i, final, flush))
-	case 'i', 'I':
-		consider(sqlAt(b, i, final, flush))
-	case ' ':
-		consider(flagAt(b, i, final, flush))
-		consider(loginAt(b, i, final))
-	case '\t':
-		consider(cookieLineAt(b, i, final))
-	case 'W':
-		consider(wifiAt(b, i, final))
 	default:
 		f.wordAt(b, i, final, flush, consider)
 	}
 }
 
-// wordAt implements At for a secret that begins with a word.
+// wordAt implements At for a secret that begins with one of Starts.
 func (f *Finder) wordAt(b []byte, i int, final, flush bool, consider func(match.Match, match.State)) {
 	switch b[i] {
+	case '-':
+		consider(privateKey(b, i, final, flush))
+		consider(puttyKey(b, i, final, flush))
+	case 'm':
+		consider(netrcAt(b, i, final))
 	case 'd':
 		consider(f.defineAt(b, i, final))
-	case 'p', 'P':
+	case 'p', 'P', 'i', 'I':
 		consider(sqlAt(b, i, final, flush))
-		consider(puttyKey(b, i, final, flush))
+	case 'c', 'U':
+		consider(codeAt(b, i, final))
+	case 'W':
+		consider(wifiAt(b, i, final))
+	case 'L':
+		consider(loginAt(b, i, final))
+	case 'T', 'F':
+		consider(cookieLineAt(b, i, final))
 	}
-	switch b[i] {
-	case 'p', 'P', 's', 'S', 't', 'T', 'r', 'a', 'o', '_', 'K', 'E', 'X':
-		consider(f.spacedAt(b, i, final, flush))
-	}
-	switch b[i] {
-	case 's', 'a', 'h', 'H':
-		consider(f.headerCommandAt(b, i, final, flush))
-	}
+	consider(f.spacedAt(b, i, final, flush))
+	consider(f.headerCommandAt(b, i, final, flush))
+	consider(flagAt(b, i, final, flush))
 }
 
 // Quoted returns the number of bytes to skip from the opening quote of the JSON string at index i if At need

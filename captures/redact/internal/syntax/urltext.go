@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"unwire/captures/redact/internal/charset"
@@ -95,13 +94,24 @@ var secretSegments = names.SetOf("hooks hook webhook webhooks webhookb2 key apik
 // linkWords are words in such a segment that consists of several words: accept-invite, verify-email.
 var linkWords = names.SetOf("invite invitation verify verification reset magic unsubscribe confirm confirmation activate unlock autologin otp")
 
+// hasLinkWord reports whether a segment of a path has one of linkWords between hyphens.
+func hasLinkWord(segment []byte) bool {
+	for rest, found := segment, true; found && bytes.IndexByte(segment, '-') > 0; {
+		var word []byte
+		if word, rest, found = bytes.Cut(rest, []byte("-")); linkWords[string(word)] {
+			return true
+		}
+	}
+	return false
+}
+
 // nextSegments are segments of a path directly after which a segment that looks like a key is a secret. Elsewhere they name
 // resources, whose identifiers stay.
 var nextSegments = names.SetOf("api rest auth login token trigger push ping deploy feed feeds share s callback")
 
 // isSecretSegment reports whether a segment of a path announces a secret, as a whole or by the word "hook" in it.
 func isSecretSegment(segment []byte) bool {
-	return len(segment) <= maxWord && (secretSegments[string(segment)] || slices.ContainsFunc(names.Words(string(segment)), func(w string) bool { return linkWords[w] }) || bytes.Contains(segment, []byte("hook")) || bytes.Contains(segment, []byte("Hook")))
+	return len(segment) <= maxWord && (secretSegments[string(segment)] || hasLinkWord(segment) || bytes.Contains(segment, []byte("hook")) || bytes.Contains(segment, []byte("Hook")))
 }
 
 // isKeySegment reports whether a segment of a path is a secret by the one before it, or by its own length: identifiers are
