@@ -8,13 +8,6 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// notSecrets are words, such as type names, that occur in source code and schemas where a secret would be.
-var notSecrets = map[string]bool{
-	"string": true, "str": true, "String": true, "true": true, "false": true, "null": true, "none": true, "None": true, "nil": true,
-	"undefined": true, "int": true, "bool": true, "boolean": true, "any": true, "number": true, "bytes": true, "object": true, "required": true,
-	"write": true, "read": true, "optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
-}
-
 // assignment finds the value in name=value or name: value, or the text of an XML element. i is the index of the
 // sign between them ('=', ':' or '>'). final and flush are as for Finder.At.
 func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, match.State) {
@@ -42,7 +35,7 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 		}
 		kind = secretIf(v == match.Found)
 	}
-	if kind == names.Other && b[i] == '=' && isLoginName(name) {
+	if !kind.MayTell() && b[i] == '=' && isLoginName(name) {
 		return loginPair(b, i, name, final, flush)
 	}
 	return assigned(b, i, kind, name, at, final, flush)
@@ -154,14 +147,7 @@ func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 // assignedValue finds the secret value after the sign at index i, if it fits the kind of its name. cookie means
 // that the name is that of a cookie header. final and flush are as for Finder.At.
 func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) (match.Match, match.State) {
-	p := i + 1
-	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
-		p++
-	}
-	if p+1 < len(b) && b[i] == ':' && b[p] == ':' && b[p+1] == ' ' {
-		p++ // base64 in LDIF
-	}
-	p, quote, v := valueStart(b, p)
+	p, quote, v := valueStart(b, afterSign(b, i))
 	if v != match.Found {
 		return orNothing(v, final)
 	}
@@ -169,6 +155,7 @@ func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) 
 	if quote == "" && kind == names.Secret {
 		end = lineEnd(b, i, from, end)
 	}
+
 	cut := end == len(b)
 	if cut && !final && end-p < match.MaxSecret {
 		return match.Match{}, match.Undecided
@@ -185,6 +172,19 @@ func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) 
 		m.Mask, m.Learn = &match.Mask{Chars: charset.Bare}, false
 	}
 	return m, match.Found
+}
+
+// afterSign returns the index after the sign at index i, which may have two characters: ":=", "=>", or "::" before base64 in
+// LDIF.
+func afterSign(b []byte, i int) int {
+	p := i + 1
+	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
+		p++
+	}
+	if p+1 < len(b) && b[i] == ':' && b[p] == ':' && b[p+1] == ' ' {
+		p++
+	}
+	return p
 }
 
 // assignedEnd returns the start and end of the value at index p, excluding an authorization scheme such as
@@ -350,7 +350,7 @@ func isBareSecret(b, value []byte, end int) bool {
 	case '$', '%', '*', '=', ':', '|', '!', '@', '/', '-', '.', '#':
 		return false
 	}
-	if len(value) < 4 || value[len(value)-1] == ':' || isReference(value) || notSecrets[string(value)] || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
+	if len(value) < 4 || value[len(value)-1] == ':' || isCode(value) || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
 		return false
 	}
 	letters := 0
@@ -362,10 +362,11 @@ func isBareSecret(b, value []byte, end int) bool {
 	return letters < len(value) || end == len(b) || b[end] == '\n' || b[end] == '\r'
 }
 
-// isReference reports whether a value refers to a variable of a program or of a configuration: var.db_password.
-func isReference(value []byte) bool {
+// isCode reports whether a value is a word of source code, or refers to a variable of a program or of a configuration:
+// var.db_password.
+func isCode(value []byte) bool {
 	object, _, found := bytes.Cut(value, []byte("."))
-	return found && references[string(object)]
+	return notSecrets[string(value)] || found && references[string(object)]
 }
 
 // references are the objects to which such references are.
@@ -405,7 +406,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path", "field", `"id`}
+var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path", "field"}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {

@@ -46,17 +46,17 @@ func wifiAt(b []byte, i int, final bool) (match.Match, match.State) {
 	if _, v := expect(b, i, wifi); v != match.Found {
 		return orNothing(v, final)
 	}
-	rest := b[i:min(len(b), i+maxEntry)]
+	rest := b[i:min(len(b), i+maxRecord)]
 	from := bytes.Index(rest, []byte(password))
 	if from < 0 {
-		return match.Pending(final || len(rest) == maxEntry || bytes.IndexByte(rest, '\n') >= 0)
+		return match.Pending(final || len(rest) == maxRecord || bytes.IndexByte(rest, '\n') >= 0)
 	}
 	from += len(password)
 	end := from
 	for end < len(rest) && (rest[end] != ';' || rest[end-1] == '\\') && rest[end] >= ' ' && rest[end] != '"' {
 		end++
 	}
-	if end == len(rest) && !final && len(rest) < maxEntry {
+	if end == len(rest) && !final && len(rest) < maxRecord {
 		return match.Match{}, match.Undecided
 	}
 	if end == from {
@@ -69,22 +69,13 @@ func wifiAt(b []byte, i int, final bool) (match.Match, match.State) {
 // final is as for Finder.At.
 func pgpassAt(b []byte, i int, final bool) (match.Match, match.State) {
 	const least = len(":5432:d:u:pass")
-	if i+1 >= len(b) || b[i+1] < '1' || b[i+1] > '9' || i == 0 || !charset.Name.Has(b[i-1]) && b[i-1] != '*' {
-		return match.Match{}, match.Nothing
-	}
-	port := i + 1
-	for port < len(b) && port-i < 7 && b[port] >= '0' && b[port] <= '9' {
-		port++
-	}
-	switch {
-	case port == len(b) && port-i < 7:
-		return match.Pending(final)
-	case port == len(b), b[port] != ':', port-i < 5, port-i > 6:
-		return match.Match{}, match.Nothing
+	port, v := afterPort(b, i)
+	if v != match.Found {
+		return orNothing(v, final)
 	}
 	from, colons := port, 0
 	end := port
-	for end < len(b) && end-i < maxEntry && b[end] > ' ' && b[end] != '"' && b[end] != '\\' {
+	for end < len(b) && end-i < maxRecord && b[end] > ' ' && b[end] != '"' && b[end] != '\\' {
 		if b[end] == ':' && colons < 3 {
 			colons++
 			from = end + 1
@@ -92,12 +83,31 @@ func pgpassAt(b []byte, i int, final bool) (match.Match, match.State) {
 		end++
 	}
 	switch {
-	case end == len(b) && !final && end-i < maxEntry:
+	case end == len(b) && !final && end-i < maxRecord:
 		return match.Match{}, match.Undecided
 	case colons < 3, end-i < least, end-from < leastMarked, !endsLine(b[end:]), !isHostLine(b[max(0, i-lookBack):i]):
 		return match.Match{}, match.Nothing
 	}
 	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Rule: match.Parameter, Name: "pgpass"}, match.Found
+}
+
+// afterPort returns the index of the colon after the port of four or five digits that the colon at index i precedes.
+func afterPort(b []byte, i int) (int, match.State) {
+	const longest = len(":65535")
+	if i == 0 || !charset.Name.Has(b[i-1]) && b[i-1] != '*' {
+		return i, match.Nothing
+	}
+	port := i + 1
+	for port < len(b) && port-i < longest && b[port] >= '0' && b[port] <= '9' {
+		port++
+	}
+	switch {
+	case port == len(b):
+		return port, match.Undecided
+	case b[port] != ':', port-i < longest-1:
+		return port, match.Nothing
+	}
+	return port, match.Found
 }
 
 // isHostLine reports whether the line that b ends in consists of the name of a host.

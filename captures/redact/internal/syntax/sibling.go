@@ -67,9 +67,6 @@ func lastPart(name []byte) []byte {
 // leastCode is the smallest length of a code of OAuth, in bytes; shorter ones are for persons.
 const leastCode = 16
 
-// leastMarked is a length in bytes. A shorter value is not taken for a secret, even if a flag beside it says that it is one.
-const leastMarked = 4
-
 // withSiblings decides about the value b[from:end] of a name that siblingsOf knows by the members or parameters beside
 // it. at is the index of the name. final and flush are as for Finder.At.
 func withSiblings(b []byte, at, from, end int, name []byte, final, flush bool) match.State {

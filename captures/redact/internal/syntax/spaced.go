@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"bytes"
-	"slices"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -23,17 +22,17 @@ const maxSpaced = 512
 // spacedAt finds the value after a name and a space: in quotes, as the rest of a line that begins with the name, after the
 // name of a flag, or, in a sentence, if it looks like a password. One of spacedWords begins at index i. final and flush are as
 // for Finder.At.
-func (f *Finder) spacedAt(b []byte, i int, final, flush bool) (match.Match, match.State) {
+func spacedAt(n *names.Names, b []byte, i int, final, flush bool) (match.Match, match.State) {
 	word, v := spacedWords.firstOf(b[i:])
 	if v != match.Found {
 		return orNothing(v, final)
 	}
 	at, end := i, i+len(word)-1
-	for at > 0 && end-at < names.MaxLen && (charset.Name.Has(b[at-1])) {
+	for at > 0 && end-at < names.MaxLen && charset.Name.Has(b[at-1]) {
 		at--
 	}
 	name := b[at:end]
-	kind := f.names.Kind(bytes.TrimLeft(name, "-"))
+	kind := n.Kind(bytes.TrimLeft(name, "-"))
 	if hasSuffixOf(b[:end], secretPhrases) {
 		kind = names.Secret
 	}
@@ -57,58 +56,11 @@ func isCommunity(b []byte) bool {
 	return bytes.HasSuffix(name, []byte("community"))
 }
 
-// hasSuffixOf reports whether b ends in one of the phrases.
-func hasSuffixOf(b []byte, phrases []string) bool {
-	return slices.ContainsFunc(phrases, func(phrase string) bool { return bytes.HasSuffix(b, []byte(phrase)) })
-}
-
-// texts are texts with which a secret, or what precedes it, begins.
-type texts struct {
-	list []string
-
-	// byFirst are the same by their first byte.
-	byFirst [256][]string
-}
-
-// textsOf returns the texts of a list.
-func textsOf(list ...string) *texts {
-	t := texts{list: list}
-	for _, text := range list {
-		t.byFirst[text[0]] = append(t.byFirst[text[0]], text)
-	}
-	return &t
-}
-
-// firstOf returns the text with which b begins. The state is Undecided if b ends within one.
-func (t *texts) firstOf(b []byte) (string, match.State) {
-	state := match.Nothing
-	for _, text := range t.byFirst[b[0]] {
-		switch _, v := expect(b, 0, text); v {
-		case match.Found:
-			return text, match.Found
-		case match.Undecided:
-			state = v
-		}
-	}
-	return "", state
-}
-
 // spacedValue finds the value of the name b[at:end] after the space at index end.
 func spacedValue(b []byte, at, end int, kind names.Kind, final, flush bool) (match.Match, match.State) {
 	line := b[:min(len(b), end+maxSpaced)]
 	isEnd := final || flush || len(line) == end+maxSpaced
-	p := afterQualifiers(line, end)
-	from := p
-	for p < len(line) && line[p] == '\\' && p-from < 4 {
-		p++
-	}
-	quote := ""
-	if p < len(line) && (line[p] == '"' || line[p] == '\'') {
-		p++
-		quote = string(line[from:p])
-	} else {
-		p = from
-	}
+	p, quote := afterQuote(line, afterQualifiers(line, end))
 	stop := p
 	for stop < len(line) && inSpaced(line, stop, quote) {
 		stop++
@@ -136,8 +88,17 @@ func spacedValue(b []byte, at, end int, kind names.Kind, final, flush bool) (mat
 	return match.Match{Start: p, End: p + len(value), Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}, match.Found
 }
 
-// lineBreak is an escaped end of a line in a JSON string.
-const lineBreak = `\n`
+// afterQuote returns the index after a quote at index p, with the backslashes before it, and these; p if there is none.
+func afterQuote(line []byte, p int) (_ int, quote string) {
+	from := p
+	for p < len(line) && line[p] == '\\' && p-from < 4 {
+		p++
+	}
+	if p < len(line) && (line[p] == '"' || line[p] == '\'') {
+		return p + 1, string(line[from : p+1])
+	}
+	return from, ""
+}
 
 // inSpaced reports whether the byte at index p belongs to a value after a space.
 func inSpaced(line []byte, p int, quote string) bool {
@@ -175,7 +136,7 @@ func afterQualifiers(line []byte, p int) int {
 }
 
 // bareSpaced returns the value b[from:stop] without quotes of the name at index at if it is one: the rest of a line that
-// begins with the name, the word after a flag, or a word that looks like a password; nil if it is none.
+// begins with the name, the word after a flag, or a word that looks like a password; nil if there is none.
 func bareSpaced(line []byte, at, from, stop int) []byte {
 	value := line[from:stop]
 	isLast := endsLine(line[stop:])
@@ -202,44 +163,6 @@ func bareSpaced(line []byte, at, from, stop int) []byte {
 	return nil
 }
 
-// looksPath reports whether a value is a path, rather than the hash of a password or a name of a user with a password.
-func looksPath(value []byte) bool {
-	slash := bytes.IndexByte(value, '/')
-	return slash >= 0 && value[0] != '{' && (bytes.IndexByte(value[:slash], ':') < 0 || bytes.Contains(value, []byte("://")))
-}
-
-// endsLine reports whether a line, or the text, ends at the beginning of rest.
-func endsLine(rest []byte) bool {
-	rest = bytes.TrimLeft(rest, " \t")
-	return len(rest) == 0 || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '"' || bytes.HasPrefix(rest, []byte(lineBreak)) || bytes.HasPrefix(rest, []byte(`\r`))
-}
-
-// lineWords are words that may precede a name at the beginning of a line.
-var lineWords = names.SetOf("set export setenv ENV ARG default enable stats snmp-server")
-
-// beginsLine reports whether a line begins after b, apart from one of lineWords.
-func beginsLine(b []byte) bool {
-	b = bytes.TrimRight(b, " \t-")
-	last := len(b)
-	for last > 0 && charset.Alnum.Has(b[last-1]) {
-		last--
-	}
-	if lineWords[string(b[last:])] {
-		b = bytes.TrimRight(b[:last], " \t")
-	}
-	return len(b) == 0 || b[len(b)-1] == '\n' || bytes.HasSuffix(b, []byte(lineBreak))
-}
-
-// mixesSigns reports whether a value has other characters than letters, as passwords do and words do not.
-func mixesSigns(value []byte) bool {
-	for _, c := range value {
-		if c|0x20 < 'a' || c|0x20 > 'z' {
-			return true
-		}
-	}
-	return false
-}
-
 // leastPassword is the smallest length of a word of a sentence that looks like a password, in bytes.
 const leastPassword = 8
 
@@ -263,7 +186,7 @@ func looksPassword(value []byte) bool {
 
 // headerCommandAt finds the value of a header field that a configuration file sets with one of headerCommands, which begins
 // at index i. final and flush are as for Finder.At.
-func (f *Finder) headerCommandAt(b []byte, i int, final, flush bool) (match.Match, match.State) {
+func headerCommandAt(n *names.Names, b []byte, i int, final, flush bool) (match.Match, match.State) {
 	command, v := headerCommands.firstOf(b[i:])
 	if v != match.Found {
 		return orNothing(v, final)
@@ -279,16 +202,16 @@ func (f *Finder) headerCommandAt(b []byte, i int, final, flush bool) (match.Matc
 		return match.Match{}, match.Undecided
 	}
 	name := bytes.Trim(rest[from:end], `+"'`)
-	if p == stop || f.headerKind(name) != names.Secret {
+	if p == stop || n.Kind(name) != names.Secret && !n.CarriesSecret(string(bytes.ToLower(name))) {
 		return match.Match{}, match.Nothing
 	}
 	if quote := rest[p]; quote == '"' || quote == '\'' {
 		p++
-		n := bytes.IndexByte(rest[p:], quote)
-		if n < 0 {
+		length := bytes.IndexByte(rest[p:], quote)
+		if length < 0 {
 			return match.Pending(isEnd)
 		}
-		p, stop = afterScheme(rest, p, p+n), p+n
+		p, stop = afterScheme(rest, p, p+length), p+length
 	}
 	value := bytes.TrimRight(rest[p:stop], ";")
 	if len(value) < leastMarked || value[0] == '$' || value[0] == '%' {

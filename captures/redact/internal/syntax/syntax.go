@@ -202,8 +202,8 @@ func (f *Finder) wordAt(b []byte, i int, final, flush bool, consider func(match.
 	case 'T', 'F':
 		consider(cookieLineAt(b, i, final))
 	}
-	consider(f.spacedAt(b, i, final, flush))
-	consider(f.headerCommandAt(b, i, final, flush))
+	consider(spacedAt(f.names, b, i, final, flush))
+	consider(headerCommandAt(f.names, b, i, final, flush))
 	consider(flagAt(b, i, final, flush))
 }
 

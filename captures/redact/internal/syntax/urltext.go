@@ -120,6 +120,9 @@ func isKeySegment(before, segment []byte) bool {
 	if len(segment) < charset.LeastShortKey {
 		return false
 	}
+	if before == nil && charset.LooksMixedKey(segment) {
+		return true // the first one of the path
+	}
 	if len(before) <= maxWord && nextSegments[strings.ToLower(string(before))] && (charset.LooksKey(segment) || string(before) != "api" && charset.LooksShortKey(segment)) {
 		return true
 	}
@@ -190,7 +193,7 @@ func pathSecret(url []byte) (from, to int) {
 		switch {
 		case after && (charset.LooksRandom(segment) && !isTitle(segment) || charset.LooksShortKey(segment)):
 			return at, len(bytes.TrimRight(url, "/."))
-		case isKeyed && charset.LooksRandom(segment), isKeySegment(before, segment), n == 0 && charset.LooksMixedKey(segment):
+		case isKeyed && charset.LooksRandom(segment), isKeySegment(before, segment):
 			return at, end
 		case bytes.HasPrefix(segment, []byte("private-")) && charset.LooksRandom(segment):
 			return at + len("private-"), end
