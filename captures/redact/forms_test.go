@@ -120,6 +120,25 @@ var secretForms = []secretForm{
 		"curl -u user:$W https://h", "> authorization: Bearer $S", "Proxy-Authorization: Basic $S", "Ocp-Apim-Subscription-Key: $S",
 		"document.cookie=\"sid=$S; path=/\"", "X-Session-Id: $S\n", "-b 'sid=$S'", `{"Cookie":"a=$S; b=c"}`,
 	}},
+	{"names and values with a space", "body", []string{
+		"password \"$W\"\n", "storePassword '$W'\n", "requirepass A1-$W\n", "set password $W\n", "\tpre-shared-key ascii-text \"$S\"\n",
+		"10.0.0.1 : PSK \"$W\"\n", "mary : EAP \"$W\"\n", "snmp-server community $W RO\n", "stats auth admin:A1-$W\n", "ENV DB_PASSWORD A1-$W\n",
+		"aws configure set aws_secret_access_key $S\n", "keytool -srcstorepass A1-$W -list\n", "the password Ab1-$W works", "proxy_set_header X-Api-Key $S;\n",
+		"proxy_set_header Authorization \"Basic $S\";\n", "userPassword:: $B\n", "password = x,y;$W\n", "cache_peer h login=mary:A1-$W\n",
+	}},
+	{"commands", "body", []string{
+		"mysql -u root -p$W db\n", "sshpass -p '$W' ssh h\n", "redis-cli -a $W ping\n", "docker login -u a -p $S h\n", "ldapsearch -x -w $W\n",
+		"a1 LOGIN mary \"$W\"\r\n", "AUTH PLAIN AG1hcnkA$S\r\n", `{"args":["--token","$S"]}`, `requests.get(u, auth=("mary", "$W"))`,
+	}},
+	{"records", "body", []string{
+		"# Netscape HTTP Cookie File\n.h.example\tTRUE\t/\tTRUE\t1800000000\tsid\t$S\n", "WIFI:T:WPA;S:home;P:$W;;", "db.example.com:5432:app:mary:$W\n",
+		"Private-Lines: 1\n$S\nPrivate-MAC: 0\n", "Your code is $C.", "Your login code: $C", "Use code $C to sign in.",
+	}},
+	{"owners and calls", "body", []string{
+		"<AdministratorPassword><Value>$W</Value></AdministratorPassword>", "<Key>Password</Key><Value ProtectInMemory=\"True\">$W</Value>",
+		`<saml:Attribute Name="urn:a:apiToken"><saml:AttributeValue>$S</saml:AttributeValue></saml:Attribute>`,
+		`{"authToken":[{"_content":"$S"}]}`, `{"method":"personal_unlockAccount","params":["0x7","$W",300]}`, `{"name":"A","value":"$W","secure":true}`,
+	}},
 	{"vendor prefixes", "body", []string{
 		"glpat-$P(20)", "glptt-$H(40)", "dapi$H(32)", "doo_v1_$H(64)", "dor_v1_$H(64)", "PMAK-$H(24)-$H(34)", "pscale_tkn_$P(43)", "rubygems_$H(48)",
 		"shpss_$H(32)", "shpca_$H(32)", "sq0atp-$P(22)", "sq0csp-$P(43)", "sntrys_$P(120)", "sntryu_$H(64)", "glsa_$P(32)_$H(8)", "glc_$P(60)",

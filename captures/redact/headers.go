@@ -76,7 +76,7 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 	case names.Secret:
 		return r.secret(value, 0, report)
 	case names.Perhaps:
-		if charset.LooksRandom([]byte(value)) {
+		if charset.LooksRandom([]byte(value)) || hasRandomParameter(value) {
 			return r.secret(value, 0, report)
 		}
 	}
@@ -87,6 +87,20 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 		return scheme + " " + r.secret(rest, len(scheme)+1, report)
 	}
 	return r.prose(value, bracketed, report)
+}
+
+// hasRandomParameter reports whether the value of a header field is a list of parameters with one that looks random, as in
+// code="A" hash="…".
+func hasRandomParameter(value string) bool {
+	if !strings.Contains(value, "=") {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(` ,;="`, r) }) {
+		if charset.LooksKey([]byte(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isKeyScheme reports whether a word announces credentials in a header field of any name, as "APPKey" does.

@@ -184,6 +184,10 @@ func LooksKey(v []byte) bool {
 	return len(v) <= 4<<10 && alternates(v)
 }
 
+// LooksMixedKey reports whether a value of at least 20 bytes mixes letters of both cases and digits as a random key does. An
+// identifier in hexadecimal digits does not, nor does a title in camel case.
+func LooksMixedKey(v []byte) bool { return len(v) >= leastKey && looksMixed(v, 2) }
+
 // LooksShortKey reports whether a value of 8 to 15 bytes mixes letters of both cases and digits as a random key does.
 func LooksShortKey(v []byte) bool {
 	return len(v) >= LeastShortKey && len(v) < leastRandom && looksMixed(v, 1)

@@ -122,5 +122,8 @@ func flagShapes() []Shape {
 			Shape{Prefix: name + `"`, chars: charset.Login, min: 6, colon: true, keep: true},
 			Shape{Prefix: name + `'`, chars: charset.Login, min: 6, colon: true, keep: true})
 	}
+	for _, name := range []string{"AUTH PLAIN ", "AUTHENTICATE PLAIN "} {
+		shapes = append(shapes, Shape{Prefix: name, chars: charset.Token, min: 12, random: true, keep: true})
+	}
 	return append(shapes, Shape{Prefix: "/bot", chars: charset.Login, min: 40, colon: true, digit: true, keep: true})
 }

@@ -24,6 +24,9 @@ var anywhereWords = SetOf("signature hmac macaroon sig password secret")
 var proofWords = SetOf("captcha recaptcha hcaptcha turnstile proof attestation token apikey jwt credential credentials auth " +
 	"authentication authorization authcode passcode otp")
 
+// lastProofWords are such words if they end the name.
+var lastProofWords = SetOf("webhook license licence refresh verification subscription invite invitation")
+
 // aboutWords end the names of header fields that describe a secret, such as when it expires.
 var aboutWords = SetOf("timestamp time date expires expiry expiration expire age ttl type algorithm alg id ids name url uri count limit " +
 	"remaining reset used length size mode method status scope scopes realm enabled required region agent input index headers format " +
@@ -90,7 +93,7 @@ func (n *Names) HeaderKind(name string) Kind {
 		if !hasSuffixOf(strings.TrimSuffix(last, "token"), notBefore) {
 			return Secret
 		}
-	case kind == Perhaps, slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
+	case kind == Perhaps, lastProofWords[last], slices.ContainsFunc(words, func(w string) bool { return proofWords[w] }), hasKeyInside(words[:end]):
 		return Perhaps
 	}
 	return Other
@@ -108,7 +111,7 @@ func (n *Names) memberKind(name string) Kind {
 	case Perhaps:
 		return Perhaps
 	case perhapsKey, parameterOrKey:
-		if !strings.HasSuffix(name, "id") {
+		if !hasSuffixOf(name, []string{"id", "ticket"}) {
 			return Perhaps
 		}
 	}

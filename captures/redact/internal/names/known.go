@@ -10,15 +10,18 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata psk cvc cvv cvc2 cvv2 cardcode cardnumber ccnumber macaroon nsec authreqid " +
-		"dockerconfigjson dockercfg snmpcommunity communitystring secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase",
-	Perhaps:        "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue crumb",
-	perhapsKey:     "key1 key2 keysbase64 seed plaintext",
+		"dockerconfigjson dockercfg snmpcommunity communitystring secretkeybase sapisid bindcredentials sessioncookie authcookie logincookie sharequestphrase sharesponsephrase requestphrase responsephrase " +
+		"rootpw requirepass masterauth authtok ldapdefaultauthtok bindcred bindpw rootpass storepass keypass srcstorepass deststorepass destkeypass srckeypass rocommunity rwcommunity " +
+		"keystring securestring presharedsecret",
+	Perhaps: "authentication authsig authsignature token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac sign canary apisig tokenauth secrets userhash usersig xsig sec requesttoken publictoken encryptedvalue encryptedpassword securehash hashdigest hashdata signdata signvalue crumb " +
+		"pfx p12 pkcs12 pfxdata p12data pkcs12data pfxbase64 p12base64 keystorebase64 keytab verifier",
+	perhapsKey:     "key1 key2 keysbase64 seed plaintext userdata customdata",
 	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
 	card:           "pan cardno cardnum ccnum ccno creditcardno",
-	parameterOrKey: "key accesskey",
+	parameterOrKey: "key accesskey ticket",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"samlart ticket",
+		"samlart",
 	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k sn appid",
 })
@@ -48,7 +51,7 @@ var families = [...]struct {
 	}},
 	{"key", []string{
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
-		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry",
+		"hmac", "consumer", "admin", "function", "sas", "application", "recovery", "transaction", "license", "session", "mfa", "manualentry", "wpa", "wpa2", "wep", "wifi",
 	}},
 	{"pass", []string{
 		"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth",
@@ -57,6 +60,7 @@ var families = [...]struct {
 		"truststore", "cert", "key", "app", "rcon", "server", "join",
 	}},
 	{"pwd", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "auth", "api", "iam", "new", "old", "current", "confirm", "client", "account", "app", "sql", "wifi"}},
+	{"cred", []string{"bind", "user", "login", "admin", "db", "auth", "root", "service", "ldap", "app"}},
 	{"cardnumber", []string{""}},
 	{"ccnumber", []string{""}},
 	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
@@ -116,7 +120,7 @@ var families = [...]struct {
 // codeFamily are the words before "code" with which a value is a code of digits or capital letters, such as one for a
 // login; in other words, such as "country code", it denotes something else.
 var codeFamily = strings.Fields("oob activation confirmation confirm pairing user device exchange session invite invitation login access auth " +
-	"email phone challenge magic unlock pin factor 2fa scratch emergency link")
+	"email phone challenge magic unlock pin factor 2fa scratch emergency link door gate lock alarm entry keypad")
 
 // endWords are last words of names that denote a secret although they are too short to be an ending: DB_PASS, wifiPsk.
 var endWords = []string{"pass", "pwd", "pw", "psw", "pswd", "otp", "totp", "psk", "cvc", "cvv", pinWord}
@@ -132,10 +136,10 @@ const pinWord = "pin"
 var numberEndings = strings.Fields("otp pin cvc cvv cvc2 cvv2 code passcode password cardnumber ccnumber")
 
 // afterWords may follow a name that denotes a secret: passwordConfirmation, password2.
-var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2"}
+var afterWords = []string{"confirmation", "confirm", "again", "repeat", "text", "1", "2", "new", "old", "plain", "clear"}
 
 // hashWords may follow a name that denotes a secret; the value is then derived from it, and a secret if it looks random.
-var hashWords = []string{"hash", "digest", "data"}
+var hashWords = []string{"hash", "digest", "data", "ciphertext", "encrypted", "base64", "block"}
 
 // valueWords may follow any name that denotes a secret and add nothing to it: tokenValue, apiKeyString.
 var valueWords = []string{"value", "string", "plaintext"}
@@ -159,10 +163,17 @@ var endings = [...]struct {
 	{"captcharesponse", Perhaps},
 	{"turnstileresponse", Perhaps},
 	{"jwt", Perhaps},
+	{"cred", Perhaps},
+	{"creds", Perhaps},
 	{"key", perhapsKey},
 	{"seed", perhapsKey},
+	{"keymaterial", perhapsKey},
+	{"idtokenhint", Perhaps},
 	{"code", perhapsKey},
 }
+
+// shortEndings are those of endings that are shorter than what hashEnd looks at, in lower case.
+var shortEndings = []string{"jwt", "cred", "seed"}
 
 // notBefore are words before one of the endings with which a name denotes something else: a position in a list
 // ("nextToken"), a key of a table ("partitionKey"), or a public key.

@@ -184,7 +184,7 @@ type Names struct {
 
 	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
 	// secret.
-	ends [1 << 7]uint64
+	ends [1 << 9]uint64
 }
 
 // New returns the built-in names together with additional ones: headers for header fields, added for
@@ -263,6 +263,9 @@ func (n *Names) addAfter(word string) {
 	for _, short := range endWords {
 		n.addEnd(short + word)
 	}
+	for i := range endings {
+		n.addEnd(endings[i].end + word)
+	}
 }
 
 // addEnd adds the end of a normalized name to the filter ends.
@@ -271,7 +274,7 @@ func (n *Names) addEnd(name string) {
 	n.ends[h>>6] |= 1 << (h & 63)
 }
 
-// hashEnd returns a 13-bit hash of the last five letters of a name, whatever its spelling, or of fewer if a
+// hashEnd returns a 15-bit hash of the last five letters of a name, whatever its spelling, or of fewer if a
 // bracket or colon precedes them.
 func hashEnd(name []byte) uint32 {
 	h, found := uint32(0), 0
@@ -287,13 +290,13 @@ func hashEnd(name []byte) uint32 {
 		h = h<<5 | uint32(c&31)
 		found++
 	}
-	return h * 0x9e3779b1 >> 19
+	return h * 0x9e3779b1 >> 17
 }
 
 // mayEnd reports whether the filter ends permits that name denotes a secret.
 func (n *Names) mayEnd(name []byte) bool {
 	h := hashEnd(name)
-	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name) || endWord(name) != ""
+	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name) || endsShort(name) || endWord(name) != ""
 }
 
 // endWord returns the word of endWords with which a name ends, as a word of its own; "" if there is none.
@@ -330,6 +333,22 @@ func isOtherPass(start []byte) bool {
 	return slices.ContainsFunc(otherPasses, func(w string) bool { return bytes.HasSuffix(start, []byte(w)) })
 }
 
+// endsShort reports whether a name ends in one of shortEndings, or its plural, in any case.
+func endsShort(name []byte) bool {
+	n := len(name)
+	if n > 0 && name[n-1]|0x20 == 's' {
+		n--
+	}
+	if n < 4 {
+		return false
+	}
+	switch name[n-1] | 0x20 {
+	case 't', 'd':
+		return slices.ContainsFunc(shortEndings, func(end string) bool { return n > len(end) && bytes.EqualFold(name[n-len(end):n], []byte(end)) })
+	}
+	return false
+}
+
 // endsInKey reports whether a name ends in "key" or "keys", in any case.
 func endsInKey(name []byte) bool {
 	n := len(name)
@@ -342,6 +361,7 @@ func endsInKey(name []byte) bool {
 // Kind classifies a name in its original spelling. For names such as user[password] and ns:password, the last
 // part counts too. It does not allocate memory, because bodies contain many names.
 func (n *Names) Kind(name []byte) Kind {
+	name = bytes.TrimSuffix(name, []byte("[]"))
 	if !n.mayEnd(name) {
 		return Other
 	}
@@ -408,7 +428,7 @@ func byAfterWord(name string) Kind {
 		}
 	}
 	for _, word := range hashWords {
-		if start, ok := strings.CutSuffix(name, word); ok && isSecretStart(start) {
+		if start, ok := strings.CutSuffix(name, word); ok && (isSecretStart(start) || byEnding(start) == Perhaps) {
 			return Perhaps
 		}
 	}

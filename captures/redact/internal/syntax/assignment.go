@@ -8,13 +8,6 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// notSecrets are words, such as type names, that occur in source code and schemas where a secret would be.
-var notSecrets = map[string]bool{
-	"string": true, "str": true, "String": true, "true": true, "false": true, "null": true, "none": true, "None": true, "nil": true,
-	"undefined": true, "int": true, "bool": true, "boolean": true, "any": true, "number": true, "bytes": true, "object": true, "required": true,
-	"write": true, "read": true, "optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
-}
-
 // assignment finds the value in name=value or name: value, or the text of an XML element. i is the index of the
 // sign between them ('=', ':' or '>'). final and flush are as for Finder.At.
 func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, match.State) {
@@ -42,7 +35,38 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 		}
 		kind = secretIf(v == match.Found)
 	}
+	if !kind.MayTell() && b[i] == '=' && isLoginName(name) {
+		return loginPair(b, i, name, final, flush)
+	}
 	return assigned(b, i, kind, name, at, final, flush)
+}
+
+// isLoginName reports whether a value with this name may be a name of a user with a password: login=mary:x.
+func isLoginName(name []byte) bool {
+	switch string(name) {
+	case "login", "user", "auth", "proxyuser", "proxy_user", "proxy-user", "basicauth", "basic_auth":
+		return true
+	}
+	return false
+}
+
+// loginPair finds the password after the colon in the value after the sign at index i. A pair of numbers names a user and a
+// group. final and flush are as for Finder.At.
+func loginPair(b []byte, i int, name []byte, final, flush bool) (match.Match, match.State) {
+	from, end := i+1, i+1
+	for end < len(b) && end-i < maxUserinfo && charset.Bare.Has(b[end]) {
+		if b[end] == ':' && from == i+1 {
+			from = end + 1
+		}
+		end++
+	}
+	switch {
+	case end == len(b) && !final && !flush:
+		return match.Match{}, match.Undecided
+	case from == i+1, end-from < leastMarked, b[from] == '/', b[from] == '$', !mixesSigns(b[from:end]), len(bytes.Trim(b[i+1:end], "0123456789:")) == 0:
+		return match.Match{}, match.Nothing
+	}
+	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Rule: match.Parameter, Name: string(name)}, match.Found
 }
 
 // secretIf returns the kind Secret if is is true, otherwise Other.
@@ -55,7 +79,7 @@ func secretIf(is bool) names.Kind {
 
 // assigned implements assignment for a name at index at and its kind.
 func assigned(b []byte, i int, kind names.Kind, name []byte, at int, final, flush bool) (match.Match, match.State) {
-	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
+	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';' || b[at-1] == '~')
 	if !kind.MayTell() && !isParameter {
 		return match.Match{}, match.Nothing
 	}
@@ -123,15 +147,15 @@ func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 // assignedValue finds the secret value after the sign at index i, if it fits the kind of its name. cookie means
 // that the name is that of a cookie header. final and flush are as for Finder.At.
 func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) (match.Match, match.State) {
-	p := i + 1
-	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
-		p++
-	}
-	p, quote, v := valueStart(b, p)
+	p, quote, v := valueStart(b, afterSign(b, i))
 	if v != match.Found {
 		return orNothing(v, final)
 	}
 	from, end := assignedEnd(b, p, quote, cookie)
+	if quote == "" && kind == names.Secret {
+		end = lineEnd(b, i, from, end)
+	}
+
 	cut := end == len(b)
 	if cut && !final && end-p < match.MaxSecret {
 		return match.Match{}, match.Undecided
@@ -150,6 +174,19 @@ func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) 
 	return m, match.Found
 }
 
+// afterSign returns the index after the sign at index i, which may have two characters: ":=", "=>", or "::" before base64 in
+// LDIF.
+func afterSign(b []byte, i int) int {
+	p := i + 1
+	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
+		p++
+	}
+	if p+1 < len(b) && b[i] == ':' && b[p] == ':' && b[p+1] == ' ' {
+		p++
+	}
+	return p
+}
+
 // assignedEnd returns the start and end of the value at index p, excluding an authorization scheme such as
 // "Bearer". quote is the quote before the value, or "".
 func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
@@ -164,6 +201,27 @@ func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 		return afterSchemeOf(b, p, end)
 	}
 	return afterScheme(b, p, end), end
+}
+
+// signsInLine are the delimiters that may also be in a value that extends to the end of its line.
+const signsInLine = ",;&<>`'"
+
+// lineEnd returns the end of the value that begins at index from and of which end is the first delimiter, if the value and its
+// name, with the sign at index i, are a line of a configuration file: password = x,y;z. Otherwise it returns end.
+func lineEnd(b []byte, i, from, end int) int {
+	if end == from || end == len(b) || bytes.IndexByte([]byte(signsInLine), b[end]) < 0 {
+		return end
+	}
+	stop := end
+	for stop < len(b) && stop-from < names.MaxLen && (charset.Bare.Has(b[stop]) || bytes.IndexByte([]byte(signsInLine), b[stop]) >= 0) {
+		stop++
+	}
+	_, at, _ := nameBefore(b, i)
+	isLine := stop == len(b) || b[stop] == '\n' || b[stop] == '\r'
+	if !isLine || !beginsLine(b[:at]) || bytes.IndexByte([]byte(",;>"), b[stop-1]) >= 0 || bytes.IndexByte(b[from:stop], '=') >= 0 {
+		return end
+	}
+	return stop
 }
 
 // valueStart skips what precedes a value, from index p on: white space, the beginning of a YAML block or list,
@@ -292,7 +350,7 @@ func isBareSecret(b, value []byte, end int) bool {
 	case '$', '%', '*', '=', ':', '|', '!', '@', '/', '-', '.', '#':
 		return false
 	}
-	if len(value) < 4 || value[len(value)-1] == ':' || notSecrets[string(value)] || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
+	if len(value) < 4 || value[len(value)-1] == ':' || isCode(value) || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
 		return false
 	}
 	letters := 0
@@ -303,6 +361,16 @@ func isBareSecret(b, value []byte, end int) bool {
 	}
 	return letters < len(value) || end == len(b) || b[end] == '\n' || b[end] == '\r'
 }
+
+// isCode reports whether a value is a word of source code, or refers to a variable of a program or of a configuration:
+// var.db_password.
+func isCode(value []byte) bool {
+	object, _, found := bytes.Cut(value, []byte("."))
+	return notSecrets[string(value)] || found && references[string(object)]
+}
+
+// references are the objects to which such references are.
+var references = names.SetOf("var local data module each self this config settings env process os secrets params args options values")
 
 // isCookie reports whether name is "cookie", in any case.
 func isCookie(name []byte) bool { return bytes.EqualFold(name, []byte("cookie")) }
@@ -338,7 +406,7 @@ func (f *Finder) siblingKind(b []byte, at int) (names.Kind, []byte) {
 }
 
 // siblingWords are the ends of names of members whose text names what is in the member beside them.
-var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path"}
+var siblingWords = []string{"name", "key", "Name", "Key", "NAME", "KEY", "type", "Type", "path", "field"}
 
 // textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {

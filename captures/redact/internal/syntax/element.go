@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"slices"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -72,32 +73,100 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 	if f.isSecret(name) {
 		return name
 	}
-	name = nil
 
-	// Otherwise the name is in an attribute, or in a preceding <key> element of a property list.
+	// Otherwise the name is in an attribute, in a preceding <key> element of a property list, or that of the element around.
 	if bytes.IndexByte(tag, '=') > 0 {
-		_, name = f.siblingKind(b, i)
-	} else {
-		name = keyElement(window[:open])
+		if _, attribute := f.siblingKind(b, i); f.isSecret(attribute) {
+			return attribute
+		}
+		if !isValueElement(name) {
+			return nil
+		}
 	}
-	if !f.isSecret(name) {
+	own := name
+	far := b[max(0, i-farBack) : i-len(window)+open]
+	for _, name = range [...][]byte{keyElement(window[:open]), ownerElement(far, own)} {
+		if f.isSecret(name) {
+			return name
+		}
+	}
+	return nil
+}
+
+// ownerElement returns the name of the element whose start tag b ends in, or that in an attribute of it, if own is as general
+// as "Value": <AdministratorPassword><Value>, <Attribute Name="password"><AttributeValue>.
+func ownerElement(b, own []byte) []byte {
+	if !isValueElement(own) {
 		return nil
+	}
+	b = bytes.TrimRight(b, " \t\r\n")
+	open := bytes.LastIndexByte(b, '<')
+	if open < 0 || b[len(b)-1] != '>' || b[len(b)-2] == '/' || b[open+1] == '/' {
+		return nil
+	}
+	if isLaterArgument(b) {
+		return []byte("password")
+	}
+	tag := b[open+1 : len(b)-1]
+	name, attributes, _ := bytes.Cut(tag, []byte(" "))
+	if len(attributes) == 0 {
+		return name
+	}
+	if _, attribute, ok := bytes.Cut(attributes, []byte(`ame="`)); ok {
+		attribute, _, _ = bytes.Cut(attribute, []byte(`"`))
+		return attribute[bytes.LastIndexAny(attribute, ":/")+1:]
 	}
 	return name
 }
 
+// isLaterArgument reports whether an argument follows b other than the first one of a call of XML-RPC to a method that takes a
+// password.
+func isLaterArgument(b []byte) bool {
+	at := bytes.LastIndex(b, []byte("<methodName>"))
+	if at < 0 || bytes.Count(b[at:], []byte("<param>")) < 2 {
+		return false
+	}
+	method, _, _ := bytes.Cut(b[at:], []byte("</"))
+	method = bytes.ToLower(method)
+	return slices.ContainsFunc(passwordMethods, func(word []byte) bool { return bytes.Contains(method, word) })
+}
+
+// isValueElement reports whether an element of this name contains a value that another name describes.
+func isValueElement(name []byte) bool {
+	name = name[bytes.LastIndexByte(name, ':')+1:]
+	return isValueName(name) || bytes.EqualFold(name, []byte("string")) || bytes.EqualFold(name, []byte("text")) || string(name) == "stringProp"
+}
+
 // keyElement returns the text of the element that names the value of the next one: <key> in a property list, <name> in
-// XML-RPC, whose value is in further elements; nil if there is none. b ends before the tag of the value.
+// XML-RPC, whose value is in further elements, <Key> of KeePass; nil if there is none. b ends before the tag of the value.
 func keyElement(b []byte) []byte {
 	b = bytes.TrimRight(b, " \t\r\n")
-	key, ok := bytes.CutSuffix(b, []byte("</key>"))
+	b = bytes.TrimRight(bytes.TrimSuffix(b, []byte("<value>")), " \t\r\n")
+	key, ok := cutEnd(b, "key>")
 	if !ok {
-		key, ok = bytes.CutSuffix(bytes.TrimRight(bytes.TrimSuffix(b, []byte("<value>")), " \t\r\n"), []byte("</name>"))
+		key, ok = cutEnd(b, "name>")
+	}
+	if !ok {
+		// <stringProp name="Argument.name">password</stringProp> of JMeter
+		key, ok = cutEnd(b, "prop>")
+		ok = ok && bytes.Contains(key[bytes.LastIndexByte(key, '<')+1:], []byte(`name">`))
 	}
 	if !ok {
 		return nil
 	}
 	return key[bytes.LastIndexByte(key, '>')+1:]
+}
+
+// cutEnd returns b without the end tag in which it ends, if the name of the element ends in end, in any case.
+func cutEnd(b []byte, end string) ([]byte, bool) {
+	if len(b) < len(end) || !bytes.EqualFold(b[len(b)-len(end):], []byte(end)) {
+		return nil, false
+	}
+	open := bytes.LastIndexByte(b, '<')
+	if open < 0 || len(b)-open < len(end)+2 || b[open+1] != '/' {
+		return nil, false
+	}
+	return b[:open], true
 }
 
 // isSecret reports whether a value with this name is a secret, always or if it looks like one.

@@ -45,18 +45,6 @@ func netrcAt(b []byte, i int, final bool) (match.Match, match.State) {
 	return match.Match{}, match.Nothing
 }
 
-// nextWord returns the first word from index at on.
-func nextWord(b []byte, at int) (from, end int) {
-	for at < len(b) && isSpace(b[at]) {
-		at++
-	}
-	end = at
-	for end < len(b) && !isSpace(b[end]) {
-		end++
-	}
-	return at, end
-}
-
 // defineAt finds the value of a constant of PHP whose name denotes a secret, define('NAME', 'VALUE'), at whose first
 // byte index i is. final is as for Finder.At.
 func (f *Finder) defineAt(b []byte, i int, final bool) (match.Match, match.State) {

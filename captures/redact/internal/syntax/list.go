@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"slices"
 
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
@@ -16,7 +17,8 @@ func isOwnedName(name []byte) bool {
 		return true
 	}
 	switch string(name) {
-	case "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher":
+	case "current", "previous", "new", "old", "plain", "raw", "params", "args", "resume", "sig", "digest", "code", "signature", "sign", "hash", "inline_string", "cipher", "mac",
+		"_content", "#text", "_text", "_value", "val", "clearText":
 		return true
 	}
 	return false
@@ -62,7 +64,8 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 		return names.Other
 	}
 	if open >= 0 && window[open] != '}' {
-		if kind := f.names.Kind(nameOf(window[:open])); kind != names.Other {
+		// The object may be the first of a list.
+		if kind := f.names.Kind(nameOf(bytes.TrimRight(window[:open], " \t\r\n["))); kind != names.Other {
 			return kind
 		}
 	}
@@ -150,22 +153,50 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 		return names.Other, nil
 	}
 	if window[open] == '(' {
-		if open == len(window)-1 {
+		switch {
+		case open == len(window)-1:
 			return f.setterKind(window[:open])
+		case takesCredentials(window[:open]) && isOneString(window[open+1:]):
+			return names.Secret, []byte("password")
 		}
 	} else if name = nameOf(window[:open]); len(name) > 0 {
 		kind = f.names.Kind(name)
-		if kind == names.Other && isOwnedName(name) && inAuthMessage(b, i) {
+		if kind == names.Other && isOwnedName(name) && (inAuthMessage(b, i) || takesPassword(b[max(0, i-lookBack):i])) {
 			kind = names.Perhaps
+		}
+		if flag := flagBefore(window[open:]); kind == names.Other && flag != nil {
+			return f.names.Kind(flag), flag
 		}
 		return kind, name
 	}
-	first := bytes.Trim(window[open+1:], " \t\r\n\\,")
-	if len(first) < 4 || first[0] != '"' || bytes.IndexByte(first[1:], '"') != len(first)-2 {
+	if !isOneString(window[open+1:]) {
 		return names.Other, nil
 	}
-	name = first[1 : len(first)-1]
+	name = bytes.Trim(window[open+1:], " \t\r\n\\,\"")
 	return f.headerKind(name), name
+}
+
+// flagBefore returns the name of the flag of a command that is the last string in b, the beginning of a list: ["--token",; nil
+// if the string is no flag.
+func flagBefore(b []byte) []byte {
+	b = bytes.TrimRight(b, " \t\r\n\\,\"")
+	flag, ok := bytes.CutPrefix(b[bytes.LastIndexByte(b, '"')+1:], []byte("--"))
+	if !ok || len(flag) > names.MaxLen {
+		return nil
+	}
+	return flag
+}
+
+// isOneString reports whether b, the beginning of a list, has one string.
+func isOneString(b []byte) bool {
+	b = bytes.Trim(b, " \t\r\n\\,")
+	return len(b) >= 4 && b[0] == '"' && bytes.IndexByte(b[1:], '"') == len(b)-2
+}
+
+// takesCredentials reports whether b ends in the name of a function or parameter that takes the name of a user and a password:
+// auth=("mary", "x"), SetBasicAuth("mary", "x").
+func takesCredentials(b []byte) bool {
+	return hasSuffixOf(bytes.ToLower(b[max(0, len(b)-len("authenticate")):]), []string{"auth=", "basicauth", "basic_auth", "login", "signin", "sign_in", "authenticate"})
 }
 
 // beforeItem returns what precedes a string without the white space before the string; nil if the string is not an item
@@ -205,16 +236,35 @@ func (f *Finder) inList(b []byte, i int) bool {
 	return kind.MayTell()
 }
 
-// isLastOfLogin reports whether the string from index i to end is the last of several arguments of a call that signs in, as
-// the password in {"method":"login","params":["mary","…"]} is.
-func isLastOfLogin(b []byte, i, end int) bool {
-	before := bytes.TrimRight(b[max(0, i-lookBack):i], " \n\\\t\r")
-	after := bytes.TrimLeft(b[min(len(b), end):min(len(b), end+16)], "\"\\ \n\t\r")
-	if len(before) == 0 || before[len(before)-1] != ',' || len(after) == 0 || after[0] != ']' {
+// passwordMethods are words in the names of methods that take a password as an argument.
+var passwordMethods = [][]byte{[]byte("login"), []byte("authenticate"), []byte("unlock"), []byte("passphrase"), []byte("password"), []byte("passwd")}
+
+// takesPassword reports whether b names a method that takes a password as an argument.
+func takesPassword(b []byte) bool {
+	at := bytes.LastIndex(b, []byte("method"))
+	if at < 0 {
 		return false
 	}
-	return bytes.Contains(before, []byte("login")) || bytes.Contains(before, []byte("authenticate"))
+	b = bytes.ToLower(b[at:])
+	return slices.ContainsFunc(passwordMethods, func(word []byte) bool { return bytes.Contains(b, word) })
 }
+
+// isLastOfLogin reports whether the string from index i to end is the last of the arguments of a call that takes a password, as
+// in {"method":"login","params":["mary","…"]}; numbers may follow it.
+func isLastOfLogin(b []byte, i, end int) bool {
+	before := bytes.TrimRight(b[max(0, i-lookBack):i], " \n\\\t\r")
+	after := bytes.TrimLeft(b[min(len(b), end):min(len(b), end+afterLast)], "\"\\ \n\t\r,0123456789")
+	if len(before) == 0 || len(after) == 0 || after[0] != ']' {
+		return false
+	}
+	if before[len(before)-1] == ',' && (bytes.Contains(before, []byte("login")) || bytes.Contains(before, []byte("authenticate"))) {
+		return true
+	}
+	return takesPassword(before)
+}
+
+// afterLast is how many bytes after an argument are searched for the end of the list.
+const afterLast = 16
 
 // listItem finds the string whose opening quote is at index i, as an item of a JSON list. escapes is the number
 // of backslashes before the quote. final and flush are as for Finder.At.
@@ -225,8 +275,13 @@ func (f *Finder) listItem(b []byte, i, escapes int, final, flush bool) (match.Ma
 		return match.Match{}, match.Undecided
 	}
 	kind, name := f.listKind(b, i)
-	if kind == names.Perhaps && isOwnedName(name) && isLastOfLogin(b, i, end) {
-		kind = names.Secret
+	if kind == names.Perhaps && isOwnedName(name) {
+		if end+afterLast >= len(b) && !final && !flush {
+			return match.Match{}, match.Undecided
+		}
+		if isLastOfLogin(b, i, end) {
+			kind = names.Secret
+		}
 	}
 	if !kind.Fits(b[i+1 : end]) {
 		return match.Match{}, match.Nothing

@@ -190,14 +190,3 @@ func valueEnd(b []byte, from, escapes int) int {
 	}
 	return end
 }
-
-// afterScheme returns the index after an authorization scheme, such as "Bearer ", at the beginning of a value;
-// from if there is none.
-func afterScheme(b []byte, from, end int) int {
-	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
-		if n := len(scheme); end-from > n && string(b[from:from+n]) == scheme {
-			return from + n
-		}
-	}
-	return from
-}

@@ -14,10 +14,10 @@ const lookAhead = 256
 // keySiblings are names beside which a signature signs a request, as the messages of exchanges do: {"key":"…",
 // "passphrase":"…", "signature":"…"}. Elsewhere a signature is data.
 var keySiblings = namesOf("key apikey api_key apiKey api-key passphrase access_code accessKey access_key accessId access_id clientKey client_key apiToken api_token nonce merchant_id merchantId " +
-	"amount orderId order_id orderCode order_code access_token accessToken instance_url appid app_id mid requestType request_token")
+	"amount orderId order_id orderCode order_code access_token accessToken instance_url appid app_id mid requestType request_token jwt nkey")
 
 // paySiblings are names beside which a hash authenticates a payment. Elsewhere a hash names content.
-var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount orderId order_id transactionId transaction_id terminalId")
+var paySiblings = namesOf("app_id app_trans_id merchant merchant_id merchantId storename chargetotal txnid client_key merchantkey command currency amount total_amount totalAmount pg_total_amount orderId order_id transactionId transaction_id terminalId")
 
 // cardSiblings are names beside which a number is that of a payment card.
 var cardSiblings = namesOf("cvc cvv cvv2 cvn exp_month expMonth expiryMonth expirationMonth expiry_month expiration_month expiry expirationDate expiration_date expiryDate expiry_date securityCode security_code verification_value")
@@ -26,10 +26,10 @@ var cardSiblings = namesOf("cvc cvv cvv2 cvn exp_month expMonth expiryMonth expi
 var codeSiblings = namesOf("grant_type grantType client_secret clientSecret redirect_uri redirectUri code_verifier codeVerifier")
 
 // personSiblings are names beside which a code of digits is one that was sent to a person.
-var personSiblings = namesOf("email phone phone_number phoneNumber mobile username user_name msisdn verification_id verificationId verification_sid request_id challenge_id challengeId challenge state_token stateToken mfa_token grant_type")
+var personSiblings = namesOf("email phone phone_number phoneNumber mobile username user_name msisdn verification_id verificationId verification_sid request_id challenge_id challengeId challenge state_token stateToken mfa_token grant_type to recipient identifier phoneNo loginId")
 
 // secrecyMarks are names of flags and types beside a value that tell whether it is kept secret, whatever its name is.
-var secrecyMarks = namesOf("type Type sensitive masked isSecret is_secret secret secured isPassword encrypted")
+var secrecyMarks = namesOf("type Type sensitive masked isSecret is_secret secret secured isPassword encrypted secure protected isSensitive is_sensitive is_password confidential write_only writeOnly")
 
 // namesOf returns the names in a list that is separated by spaces.
 func namesOf(list string) [][]byte { return bytes.Fields([]byte(list)) }
@@ -43,10 +43,15 @@ func siblingsOf(name []byte) [][]byte {
 		return cardSiblings
 	case "hash", "hashExtended", "Hash", "HASH", "mac":
 		return paySiblings
-	case "code":
+	case "code", "Code":
 		return personSiblings
+	case "control":
+		return paySiblings
 	case "value", "Value":
 		return secrecyMarks
+	}
+	if bytes.HasSuffix(name, []byte("hash")) || bytes.HasSuffix(name, []byte("Hash")) {
+		return paySiblings
 	}
 	return nil
 }
@@ -61,9 +66,6 @@ func lastPart(name []byte) []byte {
 
 // leastCode is the smallest length of a code of OAuth, in bytes; shorter ones are for persons.
 const leastCode = 16
-
-// leastMarked is a length in bytes. A shorter value is not taken for a secret, even if a flag beside it says that it is one.
-const leastMarked = 4
 
 // withSiblings decides about the value b[from:end] of a name that siblingsOf knows by the members or parameters beside
 // it. at is the index of the name. final and flush are as for Finder.At.
@@ -123,7 +125,7 @@ func mayHaveSiblings(name, value []byte) bool {
 		return len(value) >= leastMarked
 	}
 	switch string(lastPart(name)) {
-	case "code":
+	case "code", "Code":
 		return charset.LooksPIN(value) && len(value) <= 8 || len(value) >= leastCode && charset.LooksRandom(value)
 	case "number":
 		return len(value) >= 12 && len(value) <= 23 && len(bytes.Trim(value, "0123456789 -")) == 0

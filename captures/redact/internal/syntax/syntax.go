@@ -25,9 +25,11 @@ const (
 )
 
 // Starts returns fixed texts with which a secret may begin: those before a URL's user information, in a
-// private key, in an entry of .netrc, in a constant of PHP, in a statement of SQL, and in percent-encoded text.
+// private key, in an entry of .netrc, in a constant of PHP, in a statement of SQL, in percent-encoded text, in a command,
+// and in a record of some files, and the words that only a space separates from a secret.
 func Starts() []string {
-	return slices.Concat([]string{"://", "-----BEGIN ", "machine ", "define("}, sqlStarts, encodedSigns)
+	return slices.Concat([]string{"://", "-----BEGIN ", puttyLines, "machine ", "define(", "WIFI:", imapLogin}, sqlStarts, encodedSigns,
+		spacedWords.list, headerCommands.list, cookieFlags.list, codeSigns.list, commands.list)
 }
 
 // Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
@@ -168,20 +170,41 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 	case ':':
 		consider(urlAt(b, i, final))
 		consider(dsnAt(b, i, final))
+		consider(pgpassAt(b, i, final))
 		consider(f.assignment(b, i, final, flush))
 	case '=', '>':
 		consider(f.assignment(b, i, final, flush))
+	case '%':
+		consider(f.encodedAt(b, i, final, flush))
+	default:
+		f.wordAt(b, i, final, flush, consider)
+	}
+}
+
+// wordAt implements At for a secret that begins with one of Starts.
+func (f *Finder) wordAt(b []byte, i int, final, flush bool, consider func(match.Match, match.State)) {
+	switch b[i] {
 	case '-':
 		consider(privateKey(b, i, final, flush))
+		consider(puttyKey(b, i, final, flush))
 	case 'm':
 		consider(netrcAt(b, i, final))
 	case 'd':
 		consider(f.defineAt(b, i, final))
-	case '%':
-		consider(f.encodedAt(b, i, final, flush))
 	case 'p', 'P', 'i', 'I':
 		consider(sqlAt(b, i, final, flush))
+	case 'c', 'U':
+		consider(codeAt(b, i, final))
+	case 'W':
+		consider(wifiAt(b, i, final))
+	case 'L':
+		consider(loginAt(b, i, final))
+	case 'T', 'F':
+		consider(cookieLineAt(b, i, final))
 	}
+	consider(spacedAt(f.names, b, i, final, flush))
+	consider(headerCommandAt(f.names, b, i, final, flush))
+	consider(flagAt(b, i, final, flush))
 }
 
 // Quoted returns the number of bytes to skip from the opening quote of the JSON string at index i if At need

@@ -91,13 +91,27 @@ var secretSegments = names.SetOf("hooks hook webhook webhooks webhookb2 key apik
 	"password-reset confirm confirmation verify verification activate invite invitation invitations " +
 	"unsubscribe inputs receiver secret autologin otp unlock passwordreset")
 
+// linkWords are words in such a segment that consists of several words: accept-invite, verify-email.
+var linkWords = names.SetOf("invite invitation verify verification reset magic unsubscribe confirm confirmation activate unlock autologin otp")
+
+// hasLinkWord reports whether a segment of a path has one of linkWords between hyphens.
+func hasLinkWord(segment []byte) bool {
+	for rest, found := segment, true; found && bytes.IndexByte(segment, '-') > 0; {
+		var word []byte
+		if word, rest, found = bytes.Cut(rest, []byte("-")); linkWords[string(word)] {
+			return true
+		}
+	}
+	return false
+}
+
 // nextSegments are segments of a path directly after which a segment that looks like a key is a secret. Elsewhere they name
 // resources, whose identifiers stay.
-var nextSegments = names.SetOf("api auth login token trigger push ping deploy feed feeds")
+var nextSegments = names.SetOf("api rest auth login token trigger push ping deploy feed feeds share s callback")
 
 // isSecretSegment reports whether a segment of a path announces a secret, as a whole or by the word "hook" in it.
 func isSecretSegment(segment []byte) bool {
-	return len(segment) <= maxWord && (secretSegments[string(segment)] || bytes.Contains(segment, []byte("hook")) || bytes.Contains(segment, []byte("Hook")))
+	return len(segment) <= maxWord && (secretSegments[string(segment)] || hasLinkWord(segment) || bytes.Contains(segment, []byte("hook")) || bytes.Contains(segment, []byte("Hook")))
 }
 
 // isKeySegment reports whether a segment of a path is a secret by the one before it, or by its own length: identifiers are
@@ -105,6 +119,9 @@ func isSecretSegment(segment []byte) bool {
 func isKeySegment(before, segment []byte) bool {
 	if len(segment) < charset.LeastShortKey {
 		return false
+	}
+	if before == nil && charset.LooksMixedKey(segment) {
+		return true // the first one of the path
 	}
 	if len(before) <= maxWord && nextSegments[strings.ToLower(string(before))] && (charset.LooksKey(segment) || string(before) != "api" && charset.LooksShortKey(segment)) {
 		return true
@@ -203,7 +220,10 @@ func isTitle(segment []byte) bool {
 	return true
 }
 
-// isVersion reports whether a segment of a path is the version of an interface, such as v1.
+// isVersion reports whether a segment of a path is the version of an interface, such as v1, or 1.
 func isVersion(segment []byte) bool {
+	if len(segment) == 1 && segment[0] >= '0' && segment[0] <= '9' {
+		return true
+	}
 	return len(segment) > 1 && len(segment) <= 4 && segment[0] == 'v' && len(bytes.Trim(segment[1:], "0123456789.")) == 0
 }
