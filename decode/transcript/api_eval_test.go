@@ -33,6 +33,8 @@ func TestEvalAPIs(t *testing.T) {
 		{"servers", serverAPIs, 0.95, 0.97, 0.97, 0.97, 0.85},
 		{"runs of agents", runAPIs, 0.97, 0.97, 0.97, 0, 0.97},
 		{"further products", secondProductAPIs, 0.95, 0.97, 0.85, 0, 0.97},
+		{"split, tuned", splitTunedAPIs, 0.70, 0.85, 0.40, 0.97, 0.95},
+		{"split, held back", splitHeldAPIs, 0.75, 0.93, 0.45, 0, 0.97},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
@@ -72,7 +74,7 @@ func apiRounds() uint64 {
 
 // everyAPI returns the APIs of all sets.
 func everyAPI() []api {
-	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs, serverAPIs, runAPIs, secondProductAPIs)
+	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs, serverAPIs, runAPIs, secondProductAPIs, splitTunedAPIs, splitHeldAPIs)
 }
 
 // judgeAPI reads n exchanges of an API.
