@@ -293,7 +293,7 @@ func Find(events []event.Event) *Pieces {
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
-		if e.Name != "" {
+		if e.Name != "" && !isEnvelope(e.Root) {
 			sc.applyType(e.Name)
 		}
 		if e.Root.Kind == jsontree.String {
@@ -308,8 +308,16 @@ func Find(events []event.Event) *Pieces {
 		}
 		f.markSigned()
 		f.visitValue(e.Root, sc)
+		if e.Dir == captures.Down {
+			f.document.remember(e.Root)
+		}
 	}
 	return f.out
+}
+
+// isEnvelope reports whether an event only wraps another one, of which its name, such as "chunk", says nothing.
+func isEnvelope(n *event.Node) bool {
+	return len(n.Items) == 1 && n.Items[0].Fold == "bytes" && n.Items[0].Kind == jsontree.Object
 }
 
 // known reports whether the scope marks a value as a piece of a conversation.
@@ -430,27 +438,15 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 	if len(sc.path) > maxPath {
 		return
 	}
-	if f.event.Dir == captures.Down {
-		if p, ok := patchOf(n, f.document.last); ok {
-			f.visitPatch(p, sc)
+	if f.event.Dir == captures.Down && !f.document.visited {
+		if p, ok := f.document.patchOf(n); ok {
+			f.visitPatch(p, sc, 0)
 			return
 		}
 	}
 	f.applyMarks(n, &sc)
-	switch {
-	case isCall(n) && sc.channel == Result && sc.speaker == Nobody && f.addCall(n, sc):
-		// Its name and arguments say more than a type such as "actionOutput".
+	if f.visitCall(n, sc) {
 		return
-	case sc.channel != Call && isResult(n) && f.addResult(n, sc):
-		return
-	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
-		if f.addResult(n, sc) {
-			return
-		}
-	case sc.channel == Call || isCall(n):
-		if f.addCall(n, sc) {
-			return
-		}
 	}
 	hasDelta := n.Member("delta") != nil
 	for _, m := range n.Items {
@@ -463,6 +459,25 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 		}
 		f.visitMember(m, inner)
 	}
+}
+
+// visitCall adds the pieces of object n if it is a call or a result. Otherwise it returns false.
+func (f *finder) visitCall(n *event.Node, sc scope) bool {
+	switch {
+	case isCall(n) && sc.channel == Result && sc.speaker == Nobody && f.addCall(n, sc):
+		// Its name and arguments say more than a type such as "actionOutput".
+		return true
+	case sc.channel != Call && isResult(n) && f.addResult(n, sc):
+		return true
+	case sc.speaker == Tool && sc.channel == Call && slices.ContainsFunc(n.Items, isToolName) && slices.ContainsFunc(n.Items, isCallID) && f.addCall(n, sc):
+		// The role of a message with a call may be that of the tool.
+		return true
+	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
+		return f.addResult(n, sc)
+	case sc.channel == Call || isCall(n):
+		return f.addCall(n, sc)
+	}
+	return false
 }
 
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
