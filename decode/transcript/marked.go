@@ -11,6 +11,7 @@ import (
 	"unwire/decode/transcript/keyed"
 	"unwire/decode/transcript/naming"
 	"unwire/decode/transcript/part"
+	"unwire/decode/transcript/tagged"
 )
 
 // applyMarks replaces what t infers from wording by what names and roles in the messages state explicitly (marks),
@@ -29,9 +30,9 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 		return false
 	}
 	t.Thinking = thoughts
-	var tagged string
-	if tagged, t.Answer = cutThinking(m.answer); tagged != "" {
-		t.Thinking = strings.TrimSpace(tagged + "\n" + t.Thinking)
+	var inTag string
+	if inTag, t.Answer = tagged.Thinking(m.answer); inTag != "" {
+		t.Thinking = strings.TrimSpace(inTag + "\n" + t.Thinking)
 	}
 	t.Tools = toolsOf(p.Calls)
 	t.Turns = m.turns(t.Tools)
@@ -54,8 +55,10 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 func isMarked(p *part.Parts) bool {
 	_, tier := p.Answer()
 	m := p.Marks(tier)
-	// A text in deltas that is not marked contradicts marks of whole texts.
-	if tier < 1 && !m.Thoughts && !m.Calls || m.Others && tier >= 0 {
+	// A text in deltas that is not marked contradicts marks of whole texts. A text under a name such as "value" needs
+	// counts of tokens and a role.
+	counted := p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil
+	if tier < 1 && !m.Thoughts && !m.Calls && !(tier == 0 && counted && p.Messages > 0) || m.Others && tier >= 0 {
 		return false
 	}
 
@@ -66,7 +69,7 @@ func isMarked(p *part.Parts) bool {
 		weight int
 	}{
 		{p.Messages > 0 || p.Spoken(), 2},
-		{p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil, 2},
+		{counted, 2},
 		{m.Thoughts, 1},
 		{m.Calls, 1},
 		{m.Streamed, 1},
