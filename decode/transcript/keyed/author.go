@@ -77,7 +77,7 @@ func branded(role string) Speaker {
 // hasContent reports whether a message of a conversation, as a JSON object, has a member for its content.
 func hasContent(n *event.Node) bool {
 	for _, m := range n.Items {
-		if textNames[m.Fold] || m.Fold == "parts" || m.Fold == "message" || callNames[m.Fold] {
+		if textNames[m.Fold] || weakNames[m.Fold] || callNames[m.Fold] || compoundOf(m.Name).text {
 			return true
 		}
 	}

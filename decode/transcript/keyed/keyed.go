@@ -467,7 +467,7 @@ func (f *finder) visitCall(n *event.Node, sc scope) bool {
 	case isCall(n) && sc.channel == Result && sc.speaker == Nobody && f.addCall(n, sc):
 		// Its name and arguments say more than a type such as "actionOutput".
 		return true
-	case sc.channel != Call && isResult(n) && f.addResult(n, sc):
+	case sc.channel != Call && (isResult(n) || f.isReturn(n)) && f.addResult(n, sc):
 		return true
 	case sc.speaker == Tool && sc.channel == Call && slices.ContainsFunc(n.Items, isToolName) && slices.ContainsFunc(n.Items, isCallID) && f.addCall(n, sc):
 		// The role of a message with a call may be that of the tool.
@@ -703,7 +703,7 @@ func (f *finder) addQuestion(n *event.Node, sc scope) {
 // isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && !naming.IsKind(n.Text)
+	return thoughtNames[name] || weakNames[name] && !isIdentifier(n.Text) || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "summary" && !naming.IsKind(n.Text)
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.

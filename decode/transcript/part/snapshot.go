@@ -12,30 +12,47 @@ type listed struct {
 	// channel says whether these are calls or results.
 	channel keyed.Channel
 
-	// where is the path of the pieces and their types.
-	where string
+	// where is the path of the pieces and their types, and keys are the identifiers around them.
+	where, keys string
 }
 
 // lastSnapshots returns the pieces of calls and results without those that a later event repeats. If the events list
-// all calls so far, each list begins with the previous one, and only the last list counts. Identifiers or indexes
-// distinguish calls better, so only pieces without them are compared.
+// all calls so far, or all of a step that an identifier names, each list begins with the previous one, and only the last
+// list counts. Identifiers of calls or indexes distinguish them better, so only pieces without are compared.
 func lastSnapshots(pieces []keyed.Piece) []keyed.Piece {
+	return withoutRepeated(withoutRepeated(pieces, keysOf), func(*keyed.Piece) string { return "" })
+}
+
+// keysOf returns the keys around a piece.
+func keysOf(p *keyed.Piece) string {
+	out := ""
+	for _, k := range p.Keys {
+		out += k.Name + "=" + k.Value + " "
+	}
+	return out
+}
+
+// withoutRepeated is lastSnapshots for lists of pieces that have what keys returns in common.
+func withoutRepeated(pieces []keyed.Piece, keys func(p *keyed.Piece) string) []keyed.Piece {
 	lists := make(map[listed][]int)
 	for i := range pieces {
 		if p := &pieces[i]; p.Dir == captures.Down && p.ID == "" && indexesOf(p) == "" && (p.Name != "" || p.Channel == keyed.Result) {
-			at := listed{p.Channel, p.Path + " " + p.Type}
+			at := listed{p.Channel, p.Path + " " + p.Type, keys(p)}
 			lists[at] = append(lists[at], i)
 		}
 	}
-	dropped := make(map[int]bool)
+	dropped, several := make(map[int]bool), make(map[string]bool)
+	repeated := make(map[listed][]int)
 	for at, list := range lists {
-		repeated := grownFrom(pieces, list)
-		if repeated == nil && at.channel == keyed.Result && pieces[list[0]].Event != pieces[list[len(list)-1]].Event {
+		repeated[at] = grownFrom(pieces, list)
+		if repeated[at] == nil && at.channel == keyed.Result && pieces[list[0]].Event != pieces[list[len(list)-1]].Event {
 			// Other results come from other calls.
-			return pieces
+			several[at.keys] = true
 		}
-		for _, i := range repeated {
-			dropped[i] = true
+	}
+	for at, list := range repeated {
+		for _, i := range list {
+			dropped[i] = !several[at.keys]
 		}
 	}
 	var out []keyed.Piece
