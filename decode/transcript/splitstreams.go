@@ -26,6 +26,7 @@ func (c *collection) split() []*stream {
 			}
 		}
 	}
+	c.joinOpenings()
 	for _, s := range c.streams {
 		s.dropRepeatedPrefix()
 	}

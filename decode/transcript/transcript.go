@@ -30,6 +30,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/failure"
 	"unwire/decode/transcript/tagged"
 )
 
@@ -94,6 +95,9 @@ type Transcript struct {
 // Found reports whether the exchange is a conversation and not a call of some other
 // service.
 func (t *Transcript) Found() bool { return t.Answer != "" || len(t.Turns) > 0 }
+
+// A Failure is the error with which an exchange ended, as the server or the transport reported it.
+type Failure = failure.Failure
 
 // A candidate is the text of one path, with its most likely role. If a path carries several kinds of text,
 // distinguished by a field next to them, each is a candidate.
