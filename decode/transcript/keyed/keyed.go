@@ -221,6 +221,9 @@ type finder struct {
 	// authors are the authors of messages by their identifiers, for texts in other events that refer to a message.
 	authors map[string]Speaker
 
+	// announced are the marks of texts by a key that their pieces have, too.
+	announced map[Key]announcement
+
 	// called are the names of the tools that were called so far.
 	called map[string]bool
 
@@ -288,7 +291,7 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker), called: make(map[string]bool)}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker), announced: make(map[Key]announcement), called: make(map[string]bool)}
 	f.structured = slices.ContainsFunc(events, func(e event.Event) bool { return e.Dir == captures.Down && e.Root.Kind == jsontree.Object })
 	for i, e := range events {
 		f.event, f.at = e, i
@@ -307,7 +310,9 @@ func Find(events []event.Event) *Pieces {
 			f.findError(e.Root)
 		}
 		f.markSigned()
+		before := len(f.out.List)
 		f.visitValue(e.Root, sc)
+		f.announce(before)
 		if e.Dir == captures.Down {
 			f.document.remember(e.Root)
 		}
@@ -427,7 +432,7 @@ func hasSettings(n *event.Node, depth int) bool {
 // isDiscriminator reports whether the value of a member with that name names the kind of an object.
 func isDiscriminator(fold string) bool {
 	switch fold {
-	case "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
+	case "event", "object", "sessionupdate", "typename", "classification", "channel", "phase", "stage":
 		return true
 	}
 	return strings.HasSuffix(fold, "kind") || strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
@@ -528,7 +533,7 @@ const maxPath = 60
 
 // indexNames are names of members that number the objects of a list.
 var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx
-	callid toolcallid`)
+	callid toolcallid block part item segment slot section`)
 
 // identify adds the indexes and identifiers of an object to the scope.
 func (f *finder) identify(n *event.Node, sc *scope) {
@@ -728,16 +733,25 @@ func (f *finder) piece(sc scope) Piece {
 	}
 }
 
+// countNames are names of numbers that do not say what they count.
+var countNames = set(`tokens token count tokencount value amount total number quantity`)
+
 // visitNumber adds a number that the server sent if its name says that it counts tokens.
 func (f *finder) visitNumber(n *event.Node, sc scope) {
 	if f.event.Dir != captures.Down {
 		return
 	}
-	outer := ""
-	if len(sc.path) > 1 {
-		outer = sc.path[len(sc.path)-2]
+	var around [2]string
+	for i := range around {
+		if at := len(sc.path) - 2 - i; at >= 0 {
+			around[i] = sc.path[at]
+		}
 	}
-	field := naming.UsageIn(outer, n.Name)
+	field := naming.UsageIn(around[0], n.Name)
+	if field < 0 && countNames[n.Fold] {
+		// The member around it, or the type next to it, may say which tokens these are.
+		field = max(naming.UsageIn(around[1], around[0]), naming.UsageIn(around[0], sc.types[strings.LastIndexByte(sc.types, '/')+1:]))
+	}
 	v, err := strconv.ParseInt(n.Text, 10, 64)
 	if field < 0 || err != nil || v < 0 {
 		return

@@ -445,7 +445,7 @@ func areGrowing(texts []string, delta bool) bool {
 	if delta {
 		return len(texts) > 2 && len(last) >= len(first)+len(texts)
 	}
-	return len(last) > len(first) && (len(texts) > 2 || len(first) >= 4)
+	return len(last) > len(first) && (len(texts) > 2 || len(first) > 1)
 }
 
 // Answer returns the answer, joined from the texts of the server that are marked most explicitly, in order, and
