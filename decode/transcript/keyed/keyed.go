@@ -582,7 +582,8 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 
 	// Names such as contentBlockDelta are discriminators, too.
 	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
-	if bare != name {
+	// An object called chunk is often the event itself, which may be anything.
+	if bare != name && (bare != "" || name == "delta" || isText) {
 		sc.delta, sc.whole = true, false
 		if sc.status {
 			// What progresses is a text, and not the state of the server.
