@@ -98,6 +98,38 @@ var callForms = []callForm{
 		send(object{"type": "approval_request", "request_id": u.id, "action": object{"name": u.name, "args": u.args}, "message": "Allow this action?"})
 		send(object{"type": "action_result", "request_id": u.id, "content": []any{object{"type": "text", "text": u.result}}})
 	}},
+	{"call as the content", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"kind": "function_call", "content": object{"name": u.name, "arguments": u.args}})
+		send(object{"kind": "function_result", "content": object{"name": u.name, "output": u.result}})
+	}},
+	{"event of a tool with text input", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"event": "tool", "data": object{"name": u.name, "status": "started", "input": u.json()}})
+		send(object{"event": "tool", "data": object{"name": u.name, "status": "finished", "output": u.result}})
+	}},
+	{"names of several words", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"functionCall": object{"functionName": u.name, "functionArgs": u.args, "functionCallId": u.id}})
+		send(object{"functionResult": object{"functionName": u.name, "functionOutput": u.result, "functionCallId": u.id}})
+	}},
+	{"list of used tools", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"type": "tools_update", "tools": []any{object{"id": u.id, "name": u.name, "args": u.args, "status": "running"}}})
+		send(object{"type": "tools_update", "tools": []any{object{"id": u.id, "name": u.name, "args": u.args, "status": "done", "result": u.result}}})
+	}},
+	{"tool as the identifier of an object", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"node": "tool", "data": object{"tool": object{"id": u.name, "input": u.args}, "run": u.id}})
+	}},
+	{"block of a message", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"type": "message", "message": object{"role": "assistant", "content": []any{object{"type": "tool", "tool_name": u.name, "tool_call_id": u.id, "input": u.args}}}})
+		send(object{"type": "message", "message": object{"role": "tool", "content": []any{object{"type": "tool_output", "tool_call_id": u.id, "value": u.result}}}})
+	}},
+	{"input in its own event", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"type": "tool_started", "run_id": u.id, "tool": u.name})
+		send(object{"type": "tool_input", "run_id": u.id, "value": u.args})
+		send(object{"type": "tool_output", "run_id": u.id, "value": u.result})
+	}},
+	{"calls by their identifiers", func(_ *apiCall, u toolUse, _ int, send func(v object)) {
+		send(object{"type": "calls", "tool_calls": object{u.id: object{"name": u.name, "args": u.args}}})
+		send(object{"type": "results", "tool_results": object{u.id: u.result}})
+	}},
 }
 
 // callFormAPIs are the forms as APIs.

@@ -185,7 +185,7 @@ func (c *parsedCall) fillIn(n *event.Node, declared bool) {
 		c.name = c.title
 	}
 	if c.args == nil && c.output == nil && declared {
-		at := slices.IndexFunc(n.Items, func(m *event.Node) bool { return isNamedText(m) })
+		at := slices.IndexFunc(n.Items, func(m *event.Node) bool { return isNamedText(m) || m.Kind == jsontree.Object && m.Fold == "value" })
 		if at >= 0 {
 			m := n.Items[at]
 			c.args, c.path, c.guessed = m, []string{m.Name}, true
