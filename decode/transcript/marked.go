@@ -18,7 +18,7 @@ import (
 // if they mark a conversation: the author of a text, thinking, and the pieces of a call. Otherwise it returns false.
 func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 	p := part.Join(keyed.Find(event.Read(ex)))
-	if !isMarked(p) {
+	if !p.IsConversation() {
 		return false
 	}
 	// Now the marks replace what was concluded from statistics.
@@ -49,50 +49,6 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 	m.setRoles(t)
 	return true
 }
-
-// isMarked reports whether names and roles in the messages mark a conversation: the server sends a text, thinking
-// or a call under such a name, and something else is typical of a conversation with a model, too.
-func isMarked(p *part.Parts) bool {
-	_, tier := p.Answer()
-	m := p.Marks(tier)
-	// A text in deltas that is not marked contradicts marks of whole texts. A text under a name such as "value" needs
-	// counts of tokens and a role.
-	counted := p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil
-	if tier < 1 && !m.Thoughts && !m.Calls && !(tier == 0 && counted && p.Messages > 0) || m.Others && tier >= 0 {
-		return false
-	}
-
-	// What the client sent counts as much as the answer, and names of counts of tokens are rare elsewhere.
-	signs := 0
-	for _, sign := range [...]struct {
-		seen   bool
-		weight int
-	}{
-		{p.Messages > 0 || p.Spoken(), 2},
-		{counted, 2},
-		{m.Thoughts, 1},
-		{m.Calls, 1},
-		{m.Streamed, 1},
-		{m.Identified, 1},
-		{m.Deltas, 1},
-		{p.Model, 1},
-		{p.Asked, 1},
-		{p.Finished, 1},
-		{p.ModelStopped, 1},
-		{tier >= 2, 1},
-		{tier >= 3, 1},
-		{m.Tokens, 2},
-		{m.Named, 1},
-	} {
-		if sign.seen {
-			signs += sign.weight
-		}
-	}
-	return signs >= leastSigns
-}
-
-// leastSigns is the minimum total weight of the signs of a conversation.
-const leastSigns = 3
 
 // A marked is a conversation whose texts and calls are marked by names and roles in the messages.
 type marked struct {

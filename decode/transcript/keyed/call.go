@@ -254,11 +254,16 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			if c.args == nil && m.Fold == "content" {
 				f.parseContent(m, sc, c, path)
 			}
-		case m.Kind == jsontree.Object && (callInner[m.Fold] || typeOf(m.Name).channel == Call || slices.ContainsFunc(m.Items, isOwnArguments)) && len(path) < maxInner:
+		case isInnerCall(m) && len(path) < maxInner:
 			f.identify(m, sc)
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}
 	}
+}
+
+// isInnerCall reports whether member m of a call has further members of it.
+func isInnerCall(m *event.Node) bool {
+	return m.Kind == jsontree.Object && (callInner[m.Fold] || typeOf(m.Name).channel == Call || slices.ContainsFunc(m.Items, isOwnArguments))
 }
 
 // isWrappedCall reports whether member m is an object that is the call proper, such as the parameters of JSON-RPC.

@@ -580,20 +580,7 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 	}
 	sc.path, sc.text = append(sc.path[:len(sc.path):len(sc.path)], m.Name), false
 
-	// Names such as contentBlockDelta are discriminators, too.
-	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
-	// An object called chunk is often the event itself, which may be anything.
-	if bare != name && (bare != "" || name == "delta" || isText) {
-		sc.delta, sc.whole = true, false
-		if sc.status {
-			// What progresses is a text, and not the state of the server.
-			sc.channel, sc.status = Unmarked, false
-		}
-		sc.tier = max(sc.tier, 1)
-		if !isText || name == "delta" {
-			sc.tier = max(sc.tier, 2)
-		}
-	}
+	bare := sc.applyForm(m)
 	c, ok := f.compounds[m.Name]
 	if !ok {
 		c = compoundOf(m.Name)
@@ -604,6 +591,27 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 		f.out.Messages++
 	}
 	f.visitValue(m, sc)
+}
+
+// applyForm updates the scope if the name of member m, such as contentBlockDelta, says that it is a part of a text. It
+// returns the folded name without that.
+func (sc *scope) applyForm(m *event.Node) (bare string) {
+	isText := m.Kind == jsontree.String
+	bare = strings.TrimSuffix(strings.TrimSuffix(m.Fold, "delta"), "chunk")
+	// An object called chunk is often the event itself, which may be anything.
+	if bare == m.Fold || bare == "" && m.Fold != "delta" && !isText {
+		return bare
+	}
+	sc.delta, sc.whole = true, false
+	if sc.status {
+		// What progresses is a text, and not the state of the server.
+		sc.channel, sc.status = Unmarked, false
+	}
+	sc.tier = max(sc.tier, 1)
+	if !isText || m.Fold == "delta" {
+		sc.tier = max(sc.tier, 2)
+	}
+	return bare
 }
 
 // applyName updates the scope by the name of member m. bare is the name without a suffix such as "delta", and

@@ -63,14 +63,10 @@ func (d *document) patchOf(n *event.Node) (p patch, ok bool) {
 	if steps == nil && !rooted || p.values == nil || len(steps) > maxSteps {
 		return patch{}, false
 	}
-	switch {
-	case !rooted:
+	ok = op != "" || path.Kind == jsontree.Array
+	if !rooted {
 		// It may be the path of a file.
 		ok = others == 0 && isOperation(op)
-	case path.Kind == jsontree.Array:
-		ok = true
-	default:
-		ok = op != ""
 	}
 	if len(steps) > 0 && steps[len(steps)-1] == "-" {
 		steps, p.appends = steps[:len(steps)-1], true
