@@ -380,7 +380,8 @@ func (c *collection) takeOpenings(s *stream, others []*stream) {
 		}
 		o.pieces = slices.DeleteFunc(o.pieces, func(p textPiece) bool {
 			at, ok := first[c.idAround(p.group)]
-			if !ok || p.frame >= at {
+			if !ok || p.frame >= at || strings.HasPrefix(p.text, "{") {
+				// The arguments of a call precede its result.
 				return false
 			}
 			s.pieces = append(s.pieces, p)
