@@ -237,24 +237,18 @@ func namedCall(body string) []Call {
 	if at < 0 {
 		at = len(body)
 	}
-	head, rest := body[:at], body[at:]
-	if strings.HasPrefix(rest, "[ARGS]") {
-		rest = rest[len("[ARGS]"):]
-	}
-	if i := strings.LastIndexByte(rest, '>'); strings.HasPrefix(rest, "<") && strings.Contains(rest, "{") {
-		// Another marker is between the name and the arguments.
-		if i = strings.IndexByte(rest, '{'); i > 0 {
-			between := rest[:i]
-			if j := strings.IndexByte(between, '>'); j >= 0 && strings.TrimSpace(head) != "" && !strings.Contains(between, "</") {
-				if next := strings.TrimSpace(strings.Trim(between[j+1:], "`json\n ")); naming.IsTool(next) {
-					head = next
-				}
-				rest = rest[i:]
+	head, rest := body[:at], strings.TrimPrefix(body[at:], "[ARGS]")
+	if rest != "" {
+		// Another marker may be before the arguments, or even before the name.
+		if m, ok := markerAt(rest); ok && strings.HasPrefix(m.name, "tool") {
+			rest = rest[m.size:]
+			if i := strings.IndexByte(rest, '{'); i > 0 {
+				head, rest = rest[:i], rest[i:]
 			}
 		}
 	}
-	head = strings.TrimSpace(strings.TrimRight(strings.TrimSpace(head), "`json\n "))
-	name := strings.TrimPrefix(head, "functions.")
+	head, _, _ = strings.Cut(head, fence)
+	name := strings.TrimPrefix(strings.TrimSpace(head), "functions.")
 	if n := strings.LastIndexByte(name, ':'); n > 0 && strings.Trim(name[n+1:], "0123456789") == "" {
 		// The number of the call.
 		name = name[:n]

@@ -16,6 +16,7 @@ func TestCut(t *testing.T) {
 		{"<tool_call>get\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>", "", `get {"city":"Oslo"};`},
 		{"[TOOL_CALLS] [{\"name\": \"get\", \"arguments\": {\"x\": 1}}]", "", `get {"x": 1};`},
 		{"[TOOL_CALLS]get[ARGS]{\"x\": 1}", "", `get {"x": 1};`},
+		{"<tool_call>get_json\n```json\n{\"x\": 1}\n```</tool_call>", "", `get_json {"x": 1};`},
 		{"<|python_tag|>{\"name\": \"get\", \"parameters\": {\"x\": \"1\"}}", "", `get {"x": "1"};`},
 		{"<function=get>{\"x\": 1}</function>", "", `get {"x": 1};`},
 		{"<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{\"x\": 1}<|tool_call_end|><|tool_calls_section_end|>", "", `get {"x": 1};`},
@@ -41,6 +42,20 @@ func TestCut(t *testing.T) {
 func TestHostile(t *testing.T) {
 	for _, text := range []string{strings.Repeat("<tool_call>", 1<<17), strings.Repeat("<tool_call>{", 1<<17), strings.Repeat("<function=a1>", 1<<17), strings.Repeat("<read_file><a>", 1<<17)} {
 		Cut(text, func(name string) bool { return name == "read_file" })
+	}
+}
+
+func TestThinking(t *testing.T) {
+	for _, c := range []struct{ text, thoughts, answer string }{
+		{"<think>Why?</think>\n\nBecause.", "Why?", "Because."},
+		{"<reasoning>Why?</reasoning>Because.", "Why?", "Because."},
+		{"Why?\n</think>\n\nBecause.", "Why?", "Because."},
+		{"<think>Why?", "", "<think>Why?"},
+		{"The tag </think> ends it.", "", "The tag </think> ends it."},
+	} {
+		if thoughts, answer := Thinking(c.text); thoughts != c.thoughts || answer != c.answer {
+			t.Errorf("%q: %q and %q, want %q and %q", c.text, thoughts, answer, c.thoughts, c.answer)
+		}
 	}
 }
 
