@@ -43,18 +43,28 @@ const (
 // Cut returns text without the calls in it, and these calls. mentioned reports whether the client mentioned a tag of
 // that name. Text in blocks of code is not examined. If there are no calls, rest is text.
 //
-// Limits: at most maxTried markers are examined, in time proportional to the size of the text for each.
+// Limits: at most maxTried markers are examined, in time proportional to the size of the text for each, and mentioned is
+// called for at most as many names.
 func Cut(text string, mentioned func(name string) bool) (rest string, calls []Call) {
 	var b strings.Builder
 	kept, tried := 0, 0
 	fenced := false
+	asked := make(map[string]bool)
+	isMentioned := func(name string) bool {
+		is, ok := asked[name]
+		if !ok && len(asked) < maxTried {
+			is = mentioned(name)
+			asked[name] = is
+		}
+		return is
+	}
 	for i := 0; i < len(text) && tried < maxTried; {
 		if strings.HasPrefix(text[i:], fence) {
 			fenced, i = !fenced, i+len(fence)
 			continue
 		}
 		m, ok := markerAt(text[i:])
-		if fenced || !ok || !m.isCall() && !mentioned(m.name) {
+		if fenced || !ok || !m.isCall() && !isMentioned(m.name) {
 			i++
 			continue
 		}
