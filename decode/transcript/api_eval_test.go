@@ -33,6 +33,10 @@ func TestEvalAPIs(t *testing.T) {
 		{"servers", serverAPIs, 0.95, 0.97, 0.97, 0.97, 0.85},
 		{"runs of agents", runAPIs, 0.97, 0.97, 0.97, 0, 0.97},
 		{"further products", secondProductAPIs, 0.95, 0.97, 0.85, 0, 0.97},
+		{"forms of calls", callFormAPIs, 0.97, 0.97, 0.90, 0, 0},
+		{"forms of texts", textFormAPIs, 0.97, 0.97, 0, 0, 0.97},
+		{"split, tuned", splitTunedAPIs, 0.95, 0.96, 0.94, 0.97, 0.97},
+		{"split, held back", splitHeldAPIs, 0.87, 0.95, 0.57, 0, 0.97},
 	} {
 		sum := &apiScore{}
 		for _, a := range half.apis {
@@ -72,7 +76,7 @@ func apiRounds() uint64 {
 
 // everyAPI returns the APIs of all sets.
 func everyAPI() []api {
-	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs, serverAPIs, runAPIs, secondProductAPIs)
+	return slices.Concat(tunedAPIs, heldAPIs, lastAPIs, blindAPIs, secondBlindAPIs, realAPIs, agentAPIs, productAPIs, assistantAPIs, serverAPIs, runAPIs, secondProductAPIs, splitTunedAPIs, splitHeldAPIs)
 }
 
 // judgeAPI reads n exchanges of an API.

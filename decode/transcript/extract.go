@@ -9,8 +9,11 @@ import (
 	"unwire/decode/transcript/callshape"
 	"unwire/decode/transcript/dialogue"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/failure"
+	"unwire/decode/transcript/keyed"
 	"unwire/decode/transcript/language"
 	"unwire/decode/transcript/naming"
+	"unwire/decode/transcript/part"
 )
 
 // Extract classifies the texts of ex and returns the transcript.
@@ -36,17 +39,34 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	c.dropOther(ex, streams, o.Weights)
 	t := transcript(streams, c.truncated)
 	t.Tools = withShaped(c.toolCalls(streams), shaped)
+	answer := t.Answer
+	if len(streams) > 0 && answer != "" {
+		t.takeWritten(&streams[0].pieces[len(streams[0].pieces)-1], streams[0].path)
+	}
 	t.Turns = turns(streams, t.Tools)
+	for i := range t.Turns {
+		if turn := &t.Turns[i]; turn.Role == Assistant && turn.Text == answer {
+			turn.Text = t.Answer
+		}
+	}
 	if len(streams) > 0 && streams[0].text == t.Answer && t.answeredQuestions() > 1 {
 		t.Answer = t.joinedAnswers()
 	}
 	t.Usage = c.usage(ex, streams)
-	t.Error = failure(ex)
+	t.Error = failure.Of(ex)
 	if named := event.Named(ex, o.FrameType); named == nil || !t.applyMarks(named) {
 		t.applyMarks(ex)
 	}
 	t.dropUnanswered(ex)
 	return t
+}
+
+// takeWritten moves the calls that the model wrote into its answer to the tools. last is the last piece of the answer.
+func (t *Transcript) takeWritten(last *textPiece, path string) {
+	p := part.Join(&keyed.Pieces{List: []keyed.Piece{{Frame: last.frame, Seq: last.seq, Dir: captures.Down, Path: path, Text: t.Answer}}})
+	if len(p.Calls) > 0 {
+		t.Answer, t.Tools = p.Texts[0].Text, append(t.Tools, toolsOf(p.Calls)...)
+	}
 }
 
 // dropUnanswered removes the user's turns if the server answered with messages that are not part of a conversation:

@@ -11,13 +11,14 @@ import (
 	"unwire/decode/transcript/keyed"
 	"unwire/decode/transcript/naming"
 	"unwire/decode/transcript/part"
+	"unwire/decode/transcript/tagged"
 )
 
 // applyMarks replaces what t infers from wording by what names and roles in the messages state explicitly (marks),
 // if they mark a conversation: the author of a text, thinking, and the pieces of a call. Otherwise it returns false.
 func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 	p := part.Join(keyed.Find(event.Read(ex)))
-	if !isMarked(p) {
+	if !p.IsConversation() {
 		return false
 	}
 	// Now the marks replace what was concluded from statistics.
@@ -29,9 +30,9 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 		return false
 	}
 	t.Thinking = thoughts
-	var tagged string
-	if tagged, t.Answer = cutThinking(m.answer); tagged != "" {
-		t.Thinking = strings.TrimSpace(tagged + "\n" + t.Thinking)
+	var inTag string
+	if inTag, t.Answer = tagged.Thinking(m.answer); inTag != "" {
+		t.Thinking = strings.TrimSpace(inTag + "\n" + t.Thinking)
 	}
 	t.Tools = toolsOf(p.Calls)
 	t.Turns = m.turns(t.Tools)
@@ -48,48 +49,6 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) bool {
 	m.setRoles(t)
 	return true
 }
-
-// isMarked reports whether names and roles in the messages mark a conversation: the server sends a text, thinking
-// or a call under such a name, and something else is typical of a conversation with a model, too.
-func isMarked(p *part.Parts) bool {
-	_, tier := p.Answer()
-	m := p.Marks(tier)
-	// A text in deltas that is not marked contradicts marks of whole texts.
-	if tier < 1 && !m.Thoughts && !m.Calls || m.Others && tier >= 0 {
-		return false
-	}
-
-	// What the client sent counts as much as the answer, and names of counts of tokens are rare elsewhere.
-	signs := 0
-	for _, sign := range [...]struct {
-		seen   bool
-		weight int
-	}{
-		{p.Messages > 0 || p.Spoken(), 2},
-		{p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil, 2},
-		{m.Thoughts, 1},
-		{m.Calls, 1},
-		{m.Streamed, 1},
-		{m.Identified, 1},
-		{m.Deltas, 1},
-		{p.Model, 1},
-		{p.Asked, 1},
-		{p.Finished, 1},
-		{p.ModelStopped, 1},
-		{tier >= 2, 1},
-		{tier >= 3, 1},
-		{m.Tokens, 2},
-		{m.Named, 1},
-	} {
-		if sign.seen {
-			signs += sign.weight
-		}
-	}
-	return signs >= leastSigns
-}
-
-// leastSigns is the minimum total weight of the signs of a conversation.
-const leastSigns = 3
 
 // A marked is a conversation whose texts and calls are marked by names and roles in the messages.
 type marked struct {

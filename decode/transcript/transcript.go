@@ -30,6 +30,8 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/failure"
+	"unwire/decode/transcript/tagged"
 )
 
 // A Role is the function of a text in the conversation, such as answer or question.
@@ -93,6 +95,9 @@ type Transcript struct {
 // Found reports whether the exchange is a conversation and not a call of some other
 // service.
 func (t *Transcript) Found() bool { return t.Answer != "" || len(t.Turns) > 0 }
+
+// A Failure is the error with which an exchange ended, as the server or the transport reported it.
+type Failure = failure.Failure
 
 // A candidate is the text of one path, with its most likely role. If a path carries several kinds of text,
 // distinguished by a field next to them, each is a candidate.
@@ -214,7 +219,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 			role = User
 		}
 		if i == 0 && role == Assistant && s.dir == captures.Down {
-			t.Thinking, t.Answer = cutThinking(s.answer())
+			t.Thinking, t.Answer = tagged.Thinking(s.answer())
 		}
 		if role == Thinking {
 			thoughts = append(thoughts, s)
@@ -308,22 +313,6 @@ func (s *stream) answer() string {
 		return strings.ToValidUTF8(s.pieces[len(s.pieces)-1].text, "\uFFFD")
 	}
 	return s.text
-}
-
-// cutThinking splits an answer that begins with thinking in a <think> tag, which models without a separate field
-// send. Without an end tag it does not split: the text may be about the tag.
-func cutThinking(text string) (thoughts, answer string) {
-	rest := strings.TrimLeft(text, " \n")
-	for _, tag := range [...]string{"think", "thinking"} {
-		inner, ok := strings.CutPrefix(rest, "<"+tag+">")
-		if !ok {
-			continue
-		}
-		if inner, after, ok := strings.Cut(inner, "</"+tag+">"); ok {
-			return strings.TrimSpace(inner), strings.TrimLeft(after, " \n")
-		}
-	}
-	return "", text
 }
 
 // A stream has the texts (pieces) of one path in one direction with one label, and the role that is inferred for

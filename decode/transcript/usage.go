@@ -55,7 +55,8 @@ func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
 		if n.dir != captures.Down || n.name == "" {
 			continue
 		}
-		f := naming.Usage(n.name)
+		outer := naming.Enclosing(n.path)
+		f := naming.UsageIn(outer[strings.LastIndexByte(outer, '.')+1:], n.name)
 		if f < 0 {
 			continue
 		}

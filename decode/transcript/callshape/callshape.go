@@ -20,6 +20,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/keyed"
 	"unwire/decode/transcript/naming"
 	"unwire/decode/wire"
@@ -151,6 +152,8 @@ func (s *callShape) addField(payload []byte, at int32) {
 		}
 	case isID(text) && s.id == "":
 		s.id = text
+	case ident.Of(text) != "":
+		// A further identifier is not the name of a tool.
 	case keyed.SpeakerOf(text) != keyed.Nobody:
 		s.role = true
 	case naming.IsTool(text) && s.name == "":

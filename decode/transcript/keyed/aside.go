@@ -46,6 +46,9 @@ func isMedia(n *event.Node) bool {
 // hasEnded reports whether object n says that the text in it has ended: by the reason, or by a state.
 func hasEnded(n *event.Node) bool {
 	for _, m := range n.Items {
+		if m.Kind == jsontree.Bool && m.Text == "true" && endFlags[m.Fold] {
+			return true
+		}
 		if m.Kind != jsontree.String || m.Text == "" {
 			continue
 		}
@@ -55,3 +58,6 @@ func hasEnded(n *event.Node) bool {
 	}
 	return false
 }
+
+// endFlags are names of flags that say that a text has ended.
+var endFlags = set(`done finished isfinished final isfinal completed complete iscompleted isend last islast iscompletion`)

@@ -1,6 +1,8 @@
 package keyed
 
 import (
+	"strings"
+
 	"unwire/decode/jsontree"
 	"unwire/decode/transcript/event"
 	"unwire/decode/transcript/naming"
@@ -29,7 +31,7 @@ func speakerOf(n *event.Node) Speaker {
 		if s := speakers[naming.Fold(word)]; s != Nobody {
 			return s
 		}
-		if s := compoundOf(word).speaker; s != Nobody && naming.IsKind(word) {
+		if s := branded(word); s != Nobody {
 			return s
 		}
 	}
@@ -49,10 +51,33 @@ func speakerOf(n *event.Node) Speaker {
 	return Nobody
 }
 
+// branded returns the author that one of the words of a role names next to others, such as the name of a product, or
+// Nobody. Words for different authors contradict each other.
+func branded(role string) Speaker {
+	author := Nobody
+	if !naming.IsTool(role) {
+		return author
+	}
+	for w := range naming.Parts(strings.NewReplacer("/", ".", ":", ".").Replace(role)) {
+		named := Nobody
+		switch m := meanings[w]; {
+		case m&byAssistant != 0:
+			named = Assistant
+		case m&byUser != 0:
+			named = User
+		}
+		if named != Nobody && author != Nobody && author != named {
+			return Nobody
+		}
+		author = max(author, named)
+	}
+	return author
+}
+
 // hasContent reports whether a message of a conversation, as a JSON object, has a member for its content.
 func hasContent(n *event.Node) bool {
 	for _, m := range n.Items {
-		if textNames[m.Fold] || m.Fold == "parts" || m.Fold == "message" || callNames[m.Fold] {
+		if textNames[m.Fold] || weakNames[m.Fold] || callNames[m.Fold] || compoundOf(m.Name).text {
 			return true
 		}
 	}

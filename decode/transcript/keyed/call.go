@@ -19,18 +19,26 @@ func isCall(n *event.Node) bool {
 		return false
 	}
 	if !slices.ContainsFunc(n.Items, isOwnArguments) {
-		// With less specific names, the name of the tool and an identifier must be declared as those of a call.
+		// With less specific names, the name of the tool must be declared as such, and there is an object of arguments
+		// or an identifier of a call.
 		named := slices.ContainsFunc(n.Items, func(m *event.Node) bool {
-			return len(m.Fold) > len("name") && isToolName(m) && strings.HasSuffix(m.Fold, "name")
+			return isToolName(m) && m.Fold != "name" && m.Fold != "recipient"
 		})
-		return named && slices.ContainsFunc(n.Items, isArguments) && slices.ContainsFunc(n.Items, isCallID)
+		return named && slices.ContainsFunc(n.Items, func(m *event.Node) bool {
+			return isArguments(m) && (m.Kind == jsontree.Object || slices.ContainsFunc(n.Items, isCallID))
+		})
 	}
 	return slices.ContainsFunc(n.Items, isToolName)
 }
 
 // isToolName reports whether member m is the name of the tool that is called.
 func isToolName(m *event.Node) bool {
-	return m.Kind == jsontree.String && isCallName(m.Fold) && naming.IsTool(m.Text)
+	return m.Kind == jsontree.String && isCallName(m.Fold) && naming.IsTool(m.Text) && !isCallOfTool(m)
+}
+
+// isCallOfTool reports whether member m, such as "tool_id", identifies a call and not the tool.
+func isCallOfTool(m *event.Node) bool {
+	return strings.HasSuffix(m.Fold, "id") && ident.Of(m.Text) != ""
 }
 
 // isCallName reports whether a folded name is one for the name of the tool that is called, such as "function_name".
@@ -42,12 +50,12 @@ func isCallName(fold string) bool {
 	return of == "tool" || of == "function" || fold == "recipient"
 }
 
-// callIDRank returns how well a folded name fits the identifier of a call, from 0 for one such as "tool_call_id" to
-// leastIDRank for one of anything. ok is false for other names.
-func callIDRank(fold string) (rank int, ok bool) {
-	of, isID := strings.CutSuffix(fold, "id")
+// callIDRank returns how well member m fits the identifier of a call, from 0 for one such as "tool_call_id" to
+// leastIDRank for one of anything. ok is false for other members.
+func callIDRank(m *event.Node) (rank int, ok bool) {
+	of, isID := strings.CutSuffix(m.Fold, "id")
 	switch {
-	case !isID || isCallName(fold):
+	case !isID || isCallName(m.Fold) && !isCallOfTool(m):
 		return 0, false
 	case strings.HasSuffix(of, "call"), strings.HasSuffix(of, "invocation"), strings.HasPrefix(of, "tool"), strings.HasPrefix(of, "function"):
 		return 0, true
@@ -62,7 +70,7 @@ const leastIDRank = 2
 
 // isCallID reports whether member m is the identifier of a call, judged by its name.
 func isCallID(m *event.Node) bool {
-	rank, ok := callIDRank(m.Fold)
+	rank, ok := callIDRank(m)
 	return ok && rank == 0 && m.Kind == jsontree.String && m.Text != "" && len(m.Fold) > len("callid") && m.Fold != "invocationid"
 }
 
@@ -81,6 +89,22 @@ func isResult(n *event.Node) bool {
 		}
 	}
 	return id && out
+}
+
+// isReturn reports whether an object has the name of a tool that was called before and a value, but no arguments.
+func (f *finder) isReturn(n *event.Node) bool {
+	name, out := false, false
+	for _, m := range n.Items {
+		switch {
+		case hasArguments(m) && !isEmpty(m):
+			return false
+		case isToolName(m) && m.Fold != "name" && m.Fold != "recipient":
+			name = f.called[m.Text]
+		default:
+			out = out || ownOutputs[m.Fold] && !isEmpty(m) || m.Fold == "value" && m.Kind == jsontree.String
+		}
+	}
+	return name && out
 }
 
 // A parsedCall has the properties of a call of a tool that the members of an object contain.
@@ -161,7 +185,7 @@ func (c *parsedCall) fillIn(n *event.Node, declared bool) {
 		c.name = c.title
 	}
 	if c.args == nil && c.output == nil && declared {
-		at := slices.IndexFunc(n.Items, func(m *event.Node) bool { return m.Kind == jsontree.String && textNames[m.Fold] })
+		at := slices.IndexFunc(n.Items, func(m *event.Node) bool { return isNamedText(m) || m.Kind == jsontree.Object && m.Fold == "value" })
 		if at >= 0 {
 			m := n.Items[at]
 			c.args, c.path, c.guessed = m, []string{m.Name}, true
@@ -179,7 +203,30 @@ func argumentsOf(n *event.Node) (text string, object bool) {
 		// The pieces of the arguments may follow as elements.
 		return "", false
 	}
+	if list, ok := listedArguments(n); ok {
+		return list, true
+	}
 	return string(n.Raw), true
+}
+
+// listedArguments returns the arguments in an array of objects with a name and a value as an object; ok is false for
+// other values.
+func listedArguments(n *event.Node) (text string, ok bool) {
+	if n.Kind != jsontree.Array {
+		return "", false
+	}
+	out := []byte{'{'}
+	for i, e := range n.Items {
+		name, value := cmp.Or(e.String("name"), e.String("key")), e.Member("value")
+		if name == "" || value == nil {
+			return "", false
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, jsontree.Quote(name)...), ':'), value.Raw...)
+	}
+	return string(append(out, '}')), true
 }
 
 // parseCall collects the properties of a call in c from the members of object n and of objects inside it. path are
@@ -207,11 +254,16 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 			if c.args == nil && m.Fold == "content" {
 				f.parseContent(m, sc, c, path)
 			}
-		case m.Kind == jsontree.Object && (callInner[m.Fold] || typeOf(m.Name).channel == Call) && len(path) < maxInner:
+		case isInnerCall(m) && len(path) < maxInner:
 			f.identify(m, sc)
 			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
 		}
 	}
+}
+
+// isInnerCall reports whether member m of a call has further members of it.
+func isInnerCall(m *event.Node) bool {
+	return m.Kind == jsontree.Object && (callInner[m.Fold] || typeOf(m.Name).channel == Call || slices.ContainsFunc(m.Items, isOwnArguments))
 }
 
 // isWrappedCall reports whether member m is an object that is the call proper, such as the parameters of JSON-RPC.
@@ -302,7 +354,7 @@ func argumentsIn(name string) (given, own bool) {
 
 // setID sets the call's identifier to member m if its name is preferable to that of the current one.
 func (c *parsedCall) setID(m *event.Node) {
-	if rank, ok := callIDRank(m.Fold); ok && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
+	if rank, ok := callIDRank(m); ok && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
 		c.id, c.rank = m.Text, rank
 	}
 }
@@ -328,14 +380,14 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 	var out *event.Node
 	for _, m := range n.Items {
 		if m.Kind == jsontree.String {
-			if r, ok := callIDRank(m.Fold); ok && r < rank && m.Text != "" {
+			if r, ok := callIDRank(m); ok && r < rank && m.Text != "" {
 				id, rank = m.Text, r
 			}
 			if strings.HasSuffix(m.Fold, "name") && isToolName(m) {
 				name = m.Text
 			}
 		}
-		if outputs[m.Fold] && m.Kind != jsontree.Null && out == nil {
+		if (outputs[m.Fold] || isNamedText(m)) && m.Kind != jsontree.Null && out == nil {
 			out = m
 		}
 	}
@@ -380,7 +432,7 @@ func (f *finder) addResult(n *event.Node, sc scope) bool {
 func isWrappedResult(out *event.Node) bool {
 	return out.Kind == jsontree.Object && resultNames[out.Fold] && slices.ContainsFunc(out.Items, func(m *event.Node) bool { return outputs[m.Fold] }) &&
 		slices.ContainsFunc(out.Items, func(m *event.Node) bool {
-			_, ok := callIDRank(m.Fold)
+			_, ok := callIDRank(m)
 			return ok && m.Kind == jsontree.String && m.Text != ""
 		})
 }
@@ -418,8 +470,8 @@ func resultText(n *event.Node) string {
 			switch {
 			case e.Kind == jsontree.String:
 				texts = append(texts, e.Text)
-			case e.String("text") != "":
-				texts = append(texts, e.String("text"))
+			case blockText(e) != "":
+				texts = append(texts, blockText(e))
 			case e.Member("json") != nil:
 				texts = append(texts, string(e.Member("json").Raw))
 			case e.Member("content") != nil:
@@ -444,6 +496,21 @@ func resultText(n *event.Node) string {
 		}
 	}
 	return string(n.Raw)
+}
+
+// isNamedText reports whether member m is a string whose name is one for texts.
+func isNamedText(m *event.Node) bool {
+	return m.Kind == jsontree.String && (textNames[m.Fold] || weakNames[m.Fold] || compoundOf(m.Name).text)
+}
+
+// blockText returns the text in a block of a result, or "".
+func blockText(n *event.Node) string {
+	for _, m := range n.Items {
+		if isNamedText(m) {
+			return m.Text
+		}
+	}
+	return ""
 }
 
 // findError adds the error in an event, if the event reports one.

@@ -63,6 +63,28 @@ var meanings = func() map[string]meaning {
 	return out
 }()
 
+// thoughtWords are the words of names of thinking, and ofThought those that may be next to them.
+var (
+	thoughtWords = set(`think thinking reasoning thought thoughts cot monologue rationale deliberation reflection`)
+	ofThought    = set(`content text delta chunk part block process internal raw string str token tokens summary details detail chain of full partial hidden trace message steps step output plan model current`)
+)
+
+// isThinking reports whether the words of a name mean thinking.
+func isThinking(name string) bool {
+	whole, found := strings.ToLower(name), false
+	words := naming.Parts(name)
+	for w := range words {
+		switch {
+		case thoughtWords[w]:
+			found = true
+		case ofThought[w], len(words) > 1 && w == whole:
+		default:
+			return false
+		}
+	}
+	return found
+}
+
 // asking are words for what a client asks.
 var asking = set(`input query question prompt utterance`)
 
@@ -98,6 +120,9 @@ type compound struct {
 // compoundOf returns the meaning of a name. A name with a word that is not in meanings has none.
 func compoundOf(name string) compound {
 	whole := strings.ToLower(name)
+	if isThinking(name) {
+		return compound{text: true, channel: Thought}
+	}
 	words, all := 0, meaning(0)
 	for w := range naming.Parts(name) {
 		if w == whole {

@@ -221,6 +221,9 @@ type finder struct {
 	// authors are the authors of messages by their identifiers, for texts in other events that refer to a message.
 	authors map[string]Speaker
 
+	// announced are the marks of texts by a key that their pieces have, too.
+	announced map[Key]announcement
+
 	// called are the names of the tools that were called so far.
 	called map[string]bool
 
@@ -288,12 +291,12 @@ type scope struct {
 
 // Find finds the pieces in the events of an exchange.
 func Find(events []event.Event) *Pieces {
-	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker), called: make(map[string]bool)}
+	f := &finder{out: &Pieces{}, compounds: make(map[string]compound), authors: make(map[string]Speaker), announced: make(map[Key]announcement), called: make(map[string]bool)}
 	f.structured = slices.ContainsFunc(events, func(e event.Event) bool { return e.Dir == captures.Down && e.Root.Kind == jsontree.Object })
 	for i, e := range events {
 		f.event, f.at = e, i
 		var sc scope
-		if e.Name != "" {
+		if e.Name != "" && !isEnvelope(e.Root) {
 			sc.applyType(e.Name)
 		}
 		if e.Root.Kind == jsontree.String {
@@ -307,9 +310,19 @@ func Find(events []event.Event) *Pieces {
 			f.findError(e.Root)
 		}
 		f.markSigned()
+		before := len(f.out.List)
 		f.visitValue(e.Root, sc)
+		f.announce(before)
+		if e.Dir == captures.Down {
+			f.document.remember(e.Root)
+		}
 	}
 	return f.out
+}
+
+// isEnvelope reports whether an event only wraps another one, of which its name, such as "chunk", says nothing.
+func isEnvelope(n *event.Node) bool {
+	return len(n.Items) == 1 && n.Items[0].Fold == "bytes" && n.Items[0].Kind == jsontree.Object
 }
 
 // known reports whether the scope marks a value as a piece of a conversation.
@@ -419,7 +432,7 @@ func hasSettings(n *event.Node, depth int) bool {
 // isDiscriminator reports whether the value of a member with that name names the kind of an object.
 func isDiscriminator(fold string) bool {
 	switch fold {
-	case "event", "object", "sessionupdate", "typename", "classification", "channel", "phase":
+	case "event", "object", "sessionupdate", "typename", "classification", "channel", "phase", "stage":
 		return true
 	}
 	return strings.HasSuffix(fold, "kind") || strings.HasSuffix(fold, "type") && fold != "contenttype" && fold != "mimetype" && fold != "mediatype"
@@ -430,27 +443,15 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 	if len(sc.path) > maxPath {
 		return
 	}
-	if f.event.Dir == captures.Down {
-		if p, ok := patchOf(n, f.document.last); ok {
-			f.visitPatch(p, sc)
+	if f.event.Dir == captures.Down && !f.document.visited {
+		if p, ok := f.document.patchOf(n); ok {
+			f.visitPatch(p, sc, 0)
 			return
 		}
 	}
 	f.applyMarks(n, &sc)
-	switch {
-	case isCall(n) && sc.channel == Result && sc.speaker == Nobody && f.addCall(n, sc):
-		// Its name and arguments say more than a type such as "actionOutput".
+	if f.visitCall(n, sc) {
 		return
-	case sc.channel != Call && isResult(n) && f.addResult(n, sc):
-		return
-	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
-		if f.addResult(n, sc) {
-			return
-		}
-	case sc.channel == Call || isCall(n):
-		if f.addCall(n, sc) {
-			return
-		}
 	}
 	hasDelta := n.Member("delta") != nil
 	for _, m := range n.Items {
@@ -463,6 +464,25 @@ func (f *finder) visitObject(n *event.Node, sc scope) {
 		}
 		f.visitMember(m, inner)
 	}
+}
+
+// visitCall adds the pieces of object n if it is a call or a result. Otherwise it returns false.
+func (f *finder) visitCall(n *event.Node, sc scope) bool {
+	switch {
+	case isCall(n) && sc.channel == Result && sc.speaker == Nobody && f.addCall(n, sc):
+		// Its name and arguments say more than a type such as "actionOutput".
+		return true
+	case sc.channel != Call && (isResult(n) || f.isReturn(n)) && f.addResult(n, sc):
+		return true
+	case sc.speaker == Tool && sc.channel == Call && slices.ContainsFunc(n.Items, isToolName) && slices.ContainsFunc(n.Items, isCallID) && f.addCall(n, sc):
+		// The role of a message with a call may be that of the tool.
+		return true
+	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
+		return f.addResult(n, sc)
+	case sc.channel == Call || isCall(n):
+		return f.addCall(n, sc)
+	}
+	return false
 }
 
 // applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
@@ -513,7 +533,7 @@ const maxPath = 60
 
 // indexNames are names of members that number the objects of a list.
 var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx
-	callid toolcallid`)
+	callid toolcallid block part item segment slot section`)
 
 // identify adds the indexes and identifiers of an object to the scope.
 func (f *finder) identify(n *event.Node, sc *scope) {
@@ -560,19 +580,7 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 	}
 	sc.path, sc.text = append(sc.path[:len(sc.path):len(sc.path)], m.Name), false
 
-	// Names such as contentBlockDelta are discriminators, too.
-	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
-	if bare != name {
-		sc.delta, sc.whole = true, false
-		if sc.status {
-			// What progresses is a text, and not the state of the server.
-			sc.channel, sc.status = Unmarked, false
-		}
-		sc.tier = max(sc.tier, 1)
-		if !isText || name == "delta" {
-			sc.tier = max(sc.tier, 2)
-		}
-	}
+	bare := sc.applyForm(m)
 	c, ok := f.compounds[m.Name]
 	if !ok {
 		c = compoundOf(m.Name)
@@ -583,6 +591,27 @@ func (f *finder) visitMember(m *event.Node, sc scope) {
 		f.out.Messages++
 	}
 	f.visitValue(m, sc)
+}
+
+// applyForm updates the scope if the name of member m, such as contentBlockDelta, says that it is a part of a text. It
+// returns the folded name without that.
+func (sc *scope) applyForm(m *event.Node) (bare string) {
+	isText := m.Kind == jsontree.String
+	bare = strings.TrimSuffix(strings.TrimSuffix(m.Fold, "delta"), "chunk")
+	// An object called chunk is often the event itself, which may be anything.
+	if bare == m.Fold || bare == "" && m.Fold != "delta" && !isText {
+		return bare
+	}
+	sc.delta, sc.whole = true, false
+	if sc.status {
+		// What progresses is a text, and not the state of the server.
+		sc.channel, sc.status = Unmarked, false
+	}
+	sc.tier = max(sc.tier, 1)
+	if !isText || m.Fold == "delta" {
+		sc.tier = max(sc.tier, 2)
+	}
+	return bare
 }
 
 // applyName updates the scope by the name of member m. bare is the name without a suffix such as "delta", and
@@ -688,7 +717,7 @@ func (f *finder) addQuestion(n *event.Node, sc scope) {
 // isThoughtName reports whether the name of a string within thinking is one for thinking and not for a setting.
 func isThoughtName(n *event.Node) bool {
 	name := n.Fold
-	return thoughtNames[name] || name == "token" || name == "value" || name == "message" || name == "chunk" || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "parts" || name == "summary" && !naming.IsKind(n.Text)
+	return thoughtNames[name] || weakNames[name] && !isIdentifier(n.Text) || thoughtNames[strings.TrimSuffix(name, "delta")] || compoundOf(n.Name).channel == Thought || name == "summary" && !naming.IsKind(n.Text)
 }
 
 // isKeyword reports whether a string of a request is a name such as "user_id" and not a text.
@@ -713,16 +742,25 @@ func (f *finder) piece(sc scope) Piece {
 	}
 }
 
+// countNames are names of numbers that do not say what they count.
+var countNames = set(`tokens token count tokencount value amount total number quantity`)
+
 // visitNumber adds a number that the server sent if its name says that it counts tokens.
 func (f *finder) visitNumber(n *event.Node, sc scope) {
 	if f.event.Dir != captures.Down {
 		return
 	}
-	outer := ""
-	if len(sc.path) > 1 {
-		outer = sc.path[len(sc.path)-2]
+	var around [2]string
+	for i := range around {
+		if at := len(sc.path) - 2 - i; at >= 0 {
+			around[i] = sc.path[at]
+		}
 	}
-	field := naming.UsageIn(outer, n.Name)
+	field := naming.UsageIn(around[0], n.Name)
+	if field < 0 && countNames[n.Fold] {
+		// The member around it, or the type next to it, may say which tokens these are.
+		field = max(naming.UsageIn(around[1], around[0]), naming.UsageIn(around[0], sc.types[strings.LastIndexByte(sc.types, '/')+1:]))
+	}
 	v, err := strconv.ParseInt(n.Text, 10, 64)
 	if field < 0 || err != nil || v < 0 {
 		return

@@ -8,7 +8,7 @@ import (
 // plainText adds an event that is only a text. Services send tokens of an answer as the data of such events.
 func (f *finder) plainText(sc scope) {
 	token := tokenEvents[naming.Fold(f.event.Name)]
-	if f.structured && !f.event.Bare && !f.event.Coded && !token {
+	if f.structured && !f.event.Bare && !f.event.Coded && !token && (!sc.known() || sc.whole) {
 		return
 	}
 	if f.event.Dir == captures.Up || f.event.Name != "" && !f.event.Coded && !sc.known() && !token {

@@ -20,10 +20,10 @@ func set(list string) map[string]bool {
 
 var (
 	// textNames are names of members that contain a text of the conversation.
-	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part chunk`)
+	textNames = set(`content text delta response answer completion reply generation transcript markdown refusal part chunk fragment increment`)
 
 	// weakNames are names of members that may contain such a text if nothing else does.
-	weakNames = set(`message output result value item token data bytes v parts outputs msg`)
+	weakNames = set(`body message output result value item token data bytes v parts outputs msg`)
 
 	// askedNames are names of members with which a client asks, outside of a list of messages.
 	askedNames = set(`prompt prompts query question input inputs userinput usermessage userquery utterance inputtext message text content messages textinput contents`)

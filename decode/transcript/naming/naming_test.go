@@ -38,7 +38,7 @@ func TestUsage(t *testing.T) {
 	for name, want := range map[string]int{
 		"prompt_tokens": Input, "candidatesTokenCount": Output, "cached_content": Cached, "total_tokens": Total, "max_output_tokens": -1, "price": -1,
 	} {
-		if got := Usage(name); got != want {
+		if got := usage(name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}

@@ -69,9 +69,9 @@ const (
 	UsageFields
 )
 
-// Usage returns the kind of tokens (Input, Output, …) that a number with this name counts, or -1 if it does not
+// usage returns the kind of tokens (Input, Output, …) that a number with this name counts, or -1 if it does not
 // count tokens.
-func Usage(name string) int {
+func usage(name string) int {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
 	// Rates, durations and limits also have "token" in their names.
 	if strings.Contains(name, "persecond") || strings.Contains(name, "duration") || strings.HasPrefix(name, "max") {
@@ -119,17 +119,17 @@ func plainUsage(name string) int {
 	return field
 }
 
-// UsageIn is Usage for a number inside a member named enclosing. Unspecific names, such as "input", count if the
+// UsageIn is usage for a number inside a member named enclosing. Unspecific names, such as "input", count if the
 // enclosing one is about tokens.
 func UsageIn(enclosing, name string) int {
 	outer := Fold(enclosing)
 	if strings.Contains(outer, "billed") {
 		return -1
 	}
-	if f := Usage(name); f >= 0 {
+	if f := usage(name); f >= 0 {
 		return f
 	}
-	if f := Usage(enclosing); (f == Input || f == Output) && !strings.Contains(outer, "detail") && (name == "total" || name == "count") {
+	if f := usage(enclosing); (f == Input || f == Output) && !strings.Contains(outer, "detail") && (name == "total" || name == "count") {
 		return f
 	}
 	if f := plainUsage(name); f >= 0 && (strings.Contains(outer, "usage") || strings.Contains(outer, "token") || outer == "timings") {

@@ -142,8 +142,8 @@ func isRepeated(o, t *Text) bool {
 	case o.Speaker != t.Speaker && o.Speaker != keyed.Nobody && t.Speaker != keyed.Nobody:
 		return false
 	case o.Path == t.Path && o.Delta && t.Delta && !slices.Equal(o.at, t.at):
-		// Two blocks of the same words.
-		return false
+		// Two blocks of the same words, unless each is one message.
+		return max(o.Pieces, t.Pieces) == 1 && len(t.Text) > shortText
 	}
 	return o.Path != t.Path || len(t.Text) > shortText || t.Pieces == 1
 }

@@ -73,8 +73,12 @@ type Text struct {
 	// at are the indexes of the events that contain the pieces.
 	at []int
 
-	// last is the last piece, as sent.
-	last string
+	// last is the last piece, as sent, and grows means that each piece begins with the previous one.
+	last  string
+	grows bool
+
+	// types are the values of the discriminators around the first piece.
+	types string
 }
 
 // Parts are the texts and tool calls of a conversation, joined from the pieces in its messages.
@@ -128,8 +132,11 @@ func Join(in *keyed.Pieces) *Parts {
 	}
 	markCoded(texts)
 	joinOpenings(texts)
-	out.Texts = distinct(joinTexts(texts))
-	out.Calls = joinCalls(calls)
+	joined := dropProgress(joinTexts(texts))
+	chooseSnapshots(joined)
+	out.Texts = distinct(joined)
+	out.Calls = joinCalls(lastSnapshots(calls))
+	out.takeWritten()
 	out.findQuestion()
 	for _, c := range in.Counts {
 		// The last number counts, and of several in one frame the outermost.
@@ -356,7 +363,7 @@ func joinGroup(pieces []keyed.Piece) Text {
 	first := pieces[0]
 	t := Text{
 		Dir: first.Dir, Path: first.Path, Speaker: first.Speaker, Thought: first.Channel == keyed.Thought,
-		First: first.Frame, Event: first.Event, Message: first.Message, Pieces: len(pieces), choice: first.Choice, Delta: first.Delta,
+		First: first.Frame, Event: first.Event, Message: first.Message, Pieces: len(pieces), choice: first.Choice, Delta: first.Delta, grows: !first.Delta && len(pieces) > 1, types: first.Type,
 	}
 	runes := 0
 	texts := make([]string, 0, len(pieces))
@@ -368,6 +375,7 @@ func joinGroup(pieces []keyed.Piece) Text {
 		if len(t.at) == 0 || t.at[len(t.at)-1] != p.Event {
 			t.Events++
 		}
+		t.grows = t.grows && (len(texts) == 0 || strings.HasPrefix(p.Text, texts[len(texts)-1]))
 		runes += utf8.RuneCountInString(p.Text)
 		texts = append(texts, p.Text)
 		t.at = append(t.at, p.Event)
@@ -410,7 +418,7 @@ func concat(texts []string, delta, ended bool) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
 	for _, s := range texts {
-		if len(s) > shortText && strings.Contains(strings.TrimSpace(s), " ") {
+		if len(s) > shortText && (strings.Contains(strings.TrimSpace(s), " ") || utf8.RuneCountInString(s) < len(s)) {
 			if seen[s] {
 				continue
 			}
@@ -437,7 +445,7 @@ func areGrowing(texts []string, delta bool) bool {
 	if delta {
 		return len(texts) > 2 && len(last) >= len(first)+len(texts)
 	}
-	return len(last) > len(first) && (len(texts) > 2 || len(first) >= 4)
+	return len(last) > len(first) && (len(texts) > 2 || len(first) > 1)
 }
 
 // Answer returns the answer, joined from the texts of the server that are marked most explicitly, in order, and

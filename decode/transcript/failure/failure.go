@@ -1,12 +1,16 @@
-package transcript
+// Package failure finds the error with which an exchange ended. A decode.Exchange goes in, and a Failure comes out, which
+// package transcript shows with the conversation.
+package failure
 
 import (
+	"cmp"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/jsontree"
+	"unwire/decode/transcript/event"
 )
 
 // A Failure is the error with which an exchange ended, as the server or the transport reported it.
@@ -27,9 +31,9 @@ type Failure struct {
 	Frame int `json:"frame,omitempty"`
 }
 
-// failure returns the error of an exchange, or nil. It searches the end-of-stream frame, the gRPC status in
+// Of returns the error of an exchange, or nil. It searches the end-of-stream frame, the gRPC status in
 // trailers and headers, JSON events, and the transport's error, in this order.
-func failure(ex *decode.Exchange) *Failure {
+func Of(ex *decode.Exchange) *Failure {
 	// The end of the stream is the most reliable source, then trailers, then events in the body.
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
@@ -68,27 +72,20 @@ func eventError(data []byte) *Failure {
 	if len(data) > 1<<16 || !strings.Contains(string(data), `"error"`) {
 		return nil
 	}
-	o, ok := parseObject(data)
-	if !ok {
+	v, err := jsontree.Parse(data)
+	if err != nil || v.Kind() != jsontree.Object {
 		return nil
 	}
 
 	// APIs report an error as a string, or as an object with a message and a code.
-
-	switch e := o["error"]; e.Kind() {
-	case jsontree.String:
-		if text := e.Text(); text != "" {
-			return &Failure{Message: text}
+	switch e := event.Open(v).Member("error"); {
+	case e == nil:
+	case e.Kind == jsontree.String:
+		if e.Text != "" {
+			return &Failure{Message: e.Text}
 		}
-	case jsontree.Object:
-		members := e.members()
-		out := &Failure{}
-		out.Message, _ = members["message"].string()
-		for _, name := range [...]string{"code", "type", "status"} {
-			if s, ok := members[name].string(); ok && out.Code == "" {
-				out.Code = s
-			}
-		}
+	case e.Kind == jsontree.Object:
+		out := &Failure{Message: e.String("message"), Code: cmp.Or(e.String("code"), e.String("type"), e.String("status"))}
 		if out.Message != "" || out.Code != "" {
 			return out
 		}
