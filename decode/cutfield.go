@@ -66,7 +66,7 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 			held, f.Type = fd.Message(), string(fd.Message().FullName())
 		}
 		v.base, v.cuts, v.Evidence, v.Choices, v.Memory = f.Val, v.cuts+1, nil, nil, &Memory{}
-		fields = &undecoded{v: v, t: sub, r: kind.NewReader(sub, nil), md: held}
+		fields = &undecoded{v: &v, t: sub, r: kind.NewReader(sub, nil), md: held}
 	case IsText(words):
 		f.Kind, f.Type, f.Value = string(wire.KindString), string(wire.KindString), string(words)
 	default:

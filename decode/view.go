@@ -81,7 +81,7 @@ func (v View) undecoded(t *wire.Tree) *undecoded {
 	if v.Memory == nil {
 		v.Memory = &Memory{}
 	}
-	u := &undecoded{v: v, t: t, r: v.Memory.reader(t, v.Evidence), md: v.Type}
+	u := &undecoded{v: &v, t: t, r: v.Memory.reader(t, v.Evidence), md: v.Type}
 	u.r.Choose(v.Choices)
 	return u
 }
@@ -99,8 +99,8 @@ func (u *undecoded) collect() []*field.Field {
 // An undecoded has the fields of a message before they are decoded. A message of a megabyte may have a million fields,
 // and decoded they would take a thousand times their size at once.
 type undecoded struct {
-	// v determines how the fields are decoded.
-	v View
+	// v determines how the fields are decoded. Those of all messages in one message share it.
+	v *View
 
 	// t is the tree that contains the message, and i is its node.
 	t *wire.Tree
@@ -187,7 +187,7 @@ func (u *undecoded) head(f *field.Field, c int32, held protoreflect.MessageDescr
 
 // decodeField decodes node c into f: as the user chose, as declared in md, or as inferred. held is the type of the
 // message inside an Any, or nil. It returns the type of the message in f if f is one, or nil.
-func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
+func (v *View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
 	isChosen, unfit := r.Chosen(c)
 	if unfit != nil && f.Error == "" {
 		f.Error = unfit.Error()

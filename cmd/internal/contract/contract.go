@@ -53,6 +53,10 @@ type Encoder struct {
 
 	// w is the output.
 	w io.Writer
+
+	// head and out are reused memory for objects with the fields of messages: head for an object without these, and out
+	// for what was not written to w yet.
+	head, out *bytes.Buffer
 }
 
 // A safeWriter escapes the characters that a terminal would interpret in JSON lines.
@@ -71,7 +75,7 @@ func (s safeWriter) Write(line []byte) (int, error) {
 
 // NewEncoder returns an Encoder that writes JSON lines to w.
 func NewEncoder(w io.Writer) Encoder {
-	return Encoder{json.NewEncoder(safeWriter{w}), w}
+	return Encoder{json.NewEncoder(safeWriter{w}), w, new(bytes.Buffer), new(bytes.Buffer)}
 }
 
 // Encode writes an object as one line of JSON, with the version number of the format.
@@ -92,25 +96,23 @@ const bufferedBytes = 64 << 10
 
 // encodeTrees writes an object from which fields of messages were left out, and decodes them while it writes them.
 func (e Encoder) encodeTrees(o Object, trees *decode.DeferredTrees) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
+	e.head.Reset()
+	e.out.Reset()
+	enc := json.NewEncoder(e.head)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(o); err != nil {
 		return err
 	}
-
-	// A buffer that grows, because most lines are much shorter than a full one.
-	var out bytes.Buffer
-	if err := trees.WriteJSON(text.Bytes(), func(piece []byte) error {
-		out.Write(safetext.JSON(piece))
-		if out.Len() < bufferedBytes {
+	if err := trees.WriteJSON(e.head.Bytes(), func(piece []byte) error {
+		e.out.Write(safetext.JSON(piece))
+		if e.out.Len() < bufferedBytes {
 			return nil
 		}
-		_, err := out.WriteTo(e.w)
+		_, err := e.out.WriteTo(e.w)
 		return err
 	}); err != nil {
 		return err
 	}
-	_, err := out.WriteTo(e.w)
+	_, err := e.out.WriteTo(e.w)
 	return err
 }

@@ -140,7 +140,7 @@ func (g *frameSummary) addField(f *field.Field) {
 	}
 	g.names = append(g.names, fieldName(f))
 	g.values = append(g.values, shortValue(f))
-	g.doubtful = append(g.doubtful, certainty(f) != "" && !f.Chosen)
+	g.doubtful = append(g.doubtful, !f.Chosen && !isCertain(f))
 }
 
 // equal reports whether o has the same content, which is not text.
