@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"errors"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -23,9 +22,9 @@ const maxCuts = 100
 // available part parses as one apart from its missing end. It is a string if the available part is text, up to the
 // last whole character. Otherwise it is bytes.
 func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) (f *field.Field, fields *undecoded) {
-	var e *wire.Error
 	n := t.Node(c)
-	if !errors.As(t.Fault(n), &e) || e.Reason != wire.LengthRange || v.cuts >= maxCuts {
+	// A type assertion, since errors.As is slow and a message may have a million errors.
+	if e, ok := t.Fault(n).(*wire.Error); !ok || e.Reason != wire.LengthRange || v.cuts >= maxCuts {
 		return nil, nil
 	}
 	data := t.Payload(c)
@@ -65,8 +64,8 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 		if fd != nil {
 			held, f.Type = fd.Message(), string(fd.Message().FullName())
 		}
-		v.base, v.cuts, v.Evidence, v.Choices = f.Val, v.cuts+1, nil, nil
-		fields = &undecoded{v: v, t: sub, r: kind.NewReader(sub, nil), md: held}
+		v.base, v.cuts, v.Evidence, v.Choices, v.Memory = f.Val, v.cuts+1, nil, nil, &Memory{}
+		fields = &undecoded{v: &v, t: sub, r: kind.NewReader(sub, nil), md: held}
 	case IsText(words):
 		f.Kind, f.Type, f.Value = string(wire.KindString), string(wire.KindString), string(words)
 	default:

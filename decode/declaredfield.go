@@ -9,26 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/field"
-	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
-
-// setReadings sets in f the value and the probability of node i's most probable type, and the other candidate types as
-// alternatives.
-func setReadings(f *field.Field, r *kind.Reader, i int32) {
-	types := r.Types(i)
-	best := types[0]
-	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), field.JSONValue(r.Value(i, best.Type))
-	if len(types) > 1 {
-		f.Alternatives = make([]field.Alternative, 0, len(types)-1)
-	}
-	for _, other := range types[1:] {
-		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(other.Kind), Type: other.Type, P: round(other.P)})
-	}
-}
-
-// round rounds a probability to four decimals, as in JSON output.
-func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
 
 // declarationOf returns fd's type as in a .proto file: "repeated int32".
 func declarationOf(fd protoreflect.FieldDescriptor) string {

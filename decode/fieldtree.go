@@ -34,17 +34,9 @@ func (t *fieldTree) MarshalJSON() ([]byte, error) {
 		b.Write(piece)
 		return nil
 	}}
-	w.fields(t.fields())
+	w.tree(t)
+	w.flush()
 	return b.Bytes(), w.err
-}
-
-// fields returns the fields, of which none is decoded yet; nil for none. What they need is allocated here and not before,
-// because an exchange may have a Line for each of 200,000 frames.
-func (t *fieldTree) fields() *undecoded {
-	if t.message == nil {
-		return nil
-	}
-	return t.view.undecoded(t.message)
 }
 
 // DeferredTrees are the field trees of one JSON text, which are written without being in memory as a whole:
@@ -79,10 +71,11 @@ func (d *DeferredTrees) WriteJSON(text []byte, write func(piece []byte) error) e
 	for _, t := range d.trees {
 		at := bytes.Index(text, []byte(emptyTree)) + len(emptyTree) - len("[]")
 		w.piece(text[:at])
-		w.fields(t.fields())
+		w.tree(t)
 		text = text[at+len("[]"):]
 	}
 	w.piece(text)
+	w.flush()
 	return w.err
 }
 
@@ -91,57 +84,76 @@ type fieldWriter struct {
 	// write is called with consecutive pieces of the text.
 	write func(piece []byte) error
 
-	// buf is reused memory for the next piece.
+	// buf is the beginning of the next piece.
 	buf []byte
 
 	// err is the first error of write. Nothing is decoded after it.
 	err error
 }
 
-// piece writes the next piece of the text.
+// pieceLen is the size in bytes from which a fieldWriter writes what it has.
+const pieceLen = 4 << 10
+
+// piece writes a part of the text that does not end within a character.
 func (w *fieldWriter) piece(b []byte) {
+	if len(b) < pieceLen {
+		w.buf = append(w.buf, b...)
+		return
+	}
+	w.flush()
 	if w.err == nil {
 		w.err = w.write(b)
 	}
 }
 
-// fields writes fields as a JSON array; u is nil for none.
-func (w *fieldWriter) fields(u *undecoded) {
-	w.piece([]byte("["))
-	if u != nil {
-		first := true
-		for h := range u.heads() {
-			if w.err != nil {
-				return
-			}
-			if !first {
-				w.piece([]byte(","))
-			}
-			first = false
-			w.field(h.Field, h.fields, h.cutFields)
-		}
+// flush writes what was not written yet.
+func (w *fieldWriter) flush() {
+	if w.err == nil && len(w.buf) > 0 {
+		w.err = w.write(w.buf)
 	}
-	w.piece([]byte("]"))
+	w.buf = w.buf[:0]
 }
 
-// field writes one field with the fields inside of it, and with those inside of its Cut.
-func (w *fieldWriter) field(f *field.Field, inside, cut *undecoded) {
-	w.buf = f.AppendBeforeFields(w.buf[:0])
-	if inside == nil && f.Cut == nil {
-		// Most fields are one piece.
-		w.buf = f.AppendAfterFields(w.buf)
-		w.piece(w.buf)
+// tree writes the fields of a message as a JSON array. What they need is allocated here and not before, because an
+// exchange may have a Line for each of 200,000 frames.
+func (w *fieldWriter) tree(t *fieldTree) {
+	if t.message == nil {
+		w.buf = append(w.buf, "[]"...)
 		return
 	}
-	w.piece(w.buf)
+	u := t.view.undecoded(t.message)
+	defer u.release()
+	w.fields(u)
+}
+
+// fields writes fields as a JSON array.
+func (w *fieldWriter) fields(u *undecoded) {
+	w.buf = append(w.buf, '[')
+	first := true
+	u.heads(true, func(h decodedHead) bool {
+		if !first {
+			w.buf = append(w.buf, ',')
+		}
+		first = false
+		w.field(h.Field, h.fields, h.cutFields)
+		if len(w.buf) >= pieceLen {
+			w.flush()
+		}
+		return w.err == nil
+	})
+	w.buf = append(w.buf, ']')
+}
+
+// field writes one field with the fields inside of it, and with those inside of its Cut; nil for none.
+func (w *fieldWriter) field(f *field.Field, inside, cut *undecoded) {
+	w.buf = f.AppendBeforeFields(w.buf)
 	if inside != nil {
-		w.piece([]byte(`,"fields":`))
+		w.buf = append(w.buf, `,"fields":`...)
 		w.fields(inside)
 	}
 	if f.Cut != nil {
-		w.piece([]byte(`,"cut":`))
+		w.buf = append(w.buf, `,"cut":`...)
 		w.field(f.Cut, cut, nil)
 	}
-	w.buf = f.AppendAfterFields(w.buf[:0])
-	w.piece(w.buf)
+	w.buf = f.AppendAfterFields(w.buf)
 }

@@ -3,7 +3,6 @@ package decode
 import (
 	"context"
 	"iter"
-	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -34,6 +33,12 @@ type View struct {
 	// default is known.Message.
 	Find func(name string) protoreflect.MessageDescriptor
 
+	// Memory, if set, is reused for each message that Each decodes, which makes many small messages several times
+	// faster.
+	//
+	// Limits: only one goroutine at a time may use a View with the same Memory.
+	Memory *Memory
+
 	// base is the offset, in the message, of the truncated field that is being decoded, and cuts the number of
 	// truncated fields around it.
 	base, cuts int
@@ -50,30 +55,52 @@ func (v View) Reader(t *wire.Tree) *kind.Reader {
 // Fields returns the decoded fields of a tree. If v has a Type, fields have names, and fields that match their
 // declaration are decoded as declared, with probability 1. A field that contradicts its declaration or a choice has
 // that in Error.
-func (v View) Fields(t *wire.Tree) []*field.Field { return collect(v.Each(t)) }
+func (v View) Fields(t *wire.Tree) []*field.Field {
+	u := v.undecoded(t)
+	defer u.release()
+	return u.collect()
+}
 
 // Each yields the fields that Fields returns, one at a time, so that a caller needs no memory for all fields of a large
 // message. The fields inside of a yielded field are complete.
-func (v View) Each(t *wire.Tree) iter.Seq[*field.Field] { return v.undecoded(t).each() }
+//
+// Limits: a yielded field is valid until the next one is yielded. The fields inside of it are valid for longer.
+func (v View) Each(t *wire.Tree) iter.Seq[*field.Field] {
+	return func(yield func(*field.Field) bool) {
+		u := v.undecoded(t)
+		defer u.release()
+		u.each(true, yield)
+	}
+}
 
-// undecoded returns the fields of a tree, of which none is decoded yet.
+// undecoded returns the fields of a tree, of which none is decoded yet. The caller should release them.
 func (v View) undecoded(t *wire.Tree) *undecoded {
 	if v.Find == nil {
 		v.Find = known.Message
 	}
-	return &undecoded{v: v, t: t, r: v.Reader(t), md: v.Type}
+	if v.Memory == nil {
+		v.Memory = &Memory{}
+	}
+	u := &undecoded{v: &v, t: t, r: v.Memory.reader(t, v.Evidence), md: v.Type}
+	u.r.Choose(v.Choices)
+	return u
 }
 
-// collect returns the fields that a sequence yields. The list is never nil.
-func collect(fields iter.Seq[*field.Field]) []*field.Field {
-	return slices.AppendSeq([]*field.Field{}, fields)
+// collect returns the decoded fields. The list is never nil.
+func (u *undecoded) collect() []*field.Field {
+	list := []*field.Field{}
+	u.each(false, func(f *field.Field) bool {
+		list = append(list, f)
+		return true
+	})
+	return list
 }
 
 // An undecoded has the fields of a message before they are decoded. A message of a megabyte may have a million fields,
 // and decoded they would take a thousand times their size at once.
 type undecoded struct {
-	// v determines how the fields are decoded.
-	v View
+	// v determines how the fields are decoded. Those of all messages in one message share it.
+	v *View
 
 	// t is the tree that contains the message, and i is its node.
 	t *wire.Tree
@@ -97,46 +124,49 @@ type decodedHead struct {
 	cutFields *undecoded
 }
 
-// each yields the decoded fields, one at a time. The fields inside of a yielded field are complete.
-func (u *undecoded) each() iter.Seq[*field.Field] {
-	return func(yield func(*field.Field) bool) {
-		for h := range u.heads() {
-			if h.fields != nil {
-				h.Fields = collect(h.fields.each())
-			}
-			if h.cutFields != nil {
-				h.Cut.Fields = collect(h.cutFields.each())
-			}
-			if !yield(h.Field) {
-				return
-			}
+// release ends the use of the fields. Those that were decoded stay valid.
+func (u *undecoded) release() { u.v.Memory.free, u.v.Memory.evidence = u.r, u.v.Evidence }
+
+// each calls yield with the decoded fields, one at a time, until it returns false. The fields inside of each are
+// complete. If reuse is true, a field is valid until the next call only.
+func (u *undecoded) each(reuse bool, yield func(*field.Field) bool) {
+	u.heads(reuse, func(h decodedHead) bool {
+		if h.fields != nil {
+			h.Fields = h.fields.collect()
 		}
-	}
+		if h.cutFields != nil {
+			h.Cut.Fields = h.cutFields.collect()
+		}
+		return yield(h.Field)
+	})
 }
 
 // anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
-// heads yields the decoded fields, one at a time, without the fields inside of them.
-func (u *undecoded) heads() iter.Seq[decodedHead] {
+// heads calls yield with the decoded fields, one at a time, until it returns false. The fields inside of them are not
+// decoded. If reuse is true, a field is valid until the next call only.
+func (u *undecoded) heads(reuse bool, yield func(decodedHead) bool) {
 	// held is the type of the message inside an Any.
 	var held protoreflect.MessageDescriptor
 	if name, ok := u.r.AnyType(u.i); ok {
 		held = u.v.Find(name)
 	}
-	return func(yield func(decodedHead) bool) {
-		for c := u.t.Nodes[u.i].First; c != wire.None; c = u.t.Nodes[c].Next {
-			if !yield(u.head(c, held)) {
-				return
-			}
+	var f *field.Field
+	for c := u.t.Nodes[u.i].First; c != wire.None; c = u.t.Nodes[c].Next {
+		if f == nil || !reuse {
+			f = new(field.Field)
+		}
+		if !yield(u.head(f, c, held)) {
+			return
 		}
 	}
 }
 
-// head returns the decoded field in node c. held is the type of the message inside an Any, or nil.
-func (u *undecoded) head(c int32, held protoreflect.MessageDescriptor) decodedHead {
+// head decodes node c into f. held is the type of the message inside an Any, or nil.
+func (u *undecoded) head(f *field.Field, c int32, held protoreflect.MessageDescriptor) decodedHead {
 	n := u.t.Node(c)
-	f := &field.Field{
+	*f = field.Field{
 		N: n.Number, Wire: n.Type.String(), Off: u.v.base + n.Off, Len: n.End - n.Off, Val: u.v.base + n.Val,
 		P: 1, Alternatives: []field.Alternative{},
 	}
@@ -157,7 +187,7 @@ func (u *undecoded) head(c int32, held protoreflect.MessageDescriptor) decodedHe
 
 // decodeField decodes node c into f: as the user chose, as declared in md, or as inferred. held is the type of the
 // message inside an Any, or nil. It returns the type of the message in f if f is one, or nil.
-func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
+func (v *View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
 	isChosen, unfit := r.Chosen(c)
 	if unfit != nil && f.Error == "" {
 		f.Error = unfit.Error()
@@ -171,7 +201,7 @@ func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32,
 
 	switch {
 	case isChosen:
-		setReadings(f, r, c)
+		v.Memory.setReadings(f, r, c)
 		f.Chosen = true
 		if fd != nil {
 			return fd.Message()
@@ -187,7 +217,7 @@ func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32,
 	}
 	// setDeclared may have set a symbol before it found the contradiction.
 	f.Symbol = ""
-	setReadings(f, r, c)
+	v.Memory.setReadings(f, r, c)
 	return nil
 }
 

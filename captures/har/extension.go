@@ -37,6 +37,7 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange, relations tr
 
 	// Frames are written decoded, but large ones only without their fields.
 	total := 0
+	memory := new(decode.Memory)
 	x.Frames = make([]decode.Line, 0, len(d.Frames))
 	for i := range d.Frames {
 		f := &d.Frames[i]
@@ -46,7 +47,7 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange, relations tr
 		} else if o.Type != nil {
 			md = o.Type(d.Call, f.Dir)
 		}
-		x.Frames = append(x.Frames, decode.View{Type: md}.Line(f))
+		x.Frames = append(x.Frames, decode.View{Type: md, Memory: memory}.Line(f))
 	}
 	return x, nil
 }

@@ -34,6 +34,9 @@ type exporter struct {
 
 	// rewritten says which rules changed the current exchange; nil if none did.
 	rewritten *captures.Rewritten
+
+	// memory is reused for one frame after another.
+	memory decode.Memory
 }
 
 // exportAll writes the rows of all exchanges of a capture.
@@ -102,7 +105,7 @@ func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *deco
 	for c := range f.Tree.Children(0) {
 		count[f.Tree.Node(c).Number]++
 	}
-	return t.addFields(decode.View{Type: md}.Each(f.Tree), count, "", -1)
+	return t.addFields(decode.View{Type: md, Memory: &e.memory}.Each(f.Tree), count, "", -1)
 }
 
 // setConnection sets the columns of the row about the transport and the client program.

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -42,6 +43,12 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		return nil, err
 	}
 
+	exchangeOfA := func(id int64) (*decode.Exchange, error) { return callsOfA.decode(ctx, id) }
+	exchangeOfB := func(id int64) (*decode.Exchange, error) { return callsOfB.decode(ctx, id) }
+	if err := cmp.Or(p.complete(0, exchangeOfA), p.complete(1, exchangeOfB)); err != nil {
+		return nil, err
+	}
+
 	// A call that occurs in only one capture is one addition or removal; its frames are not decoded.
 	var list []CallChanges
 	for _, pair := range p.pairs() {
@@ -52,11 +59,11 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		case pair.a == 0:
 			call.Changes = []Change{{Op: Add}}
 		default:
-			inA, err := callsOfA.decode(ctx, pair.a)
+			inA, err := exchangeOfA(pair.a)
 			if err != nil {
 				return list, err
 			}
-			inB, err := callsOfB.decode(ctx, pair.b)
+			inB, err := exchangeOfB(pair.b)
 			if err != nil {
 				return list, err
 			}

@@ -31,6 +31,11 @@ type comparison struct {
 	// keys caches the decimal text of field numbers.
 	keys map[uint64]string
 
+	// lastKey is the last argument of hashKey, if hasLast is true, and lastHash is its hash.
+	lastKey  string
+	lastHash uint64
+	hasLast  bool
+
 	// truncations is the number of truncated fields that enclose the current one.
 	truncations int
 

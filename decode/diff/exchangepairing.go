@@ -53,8 +53,9 @@ type sketch struct {
 	// nth is the exchange's position, from 0, among the calls of the same name in its capture.
 	nth int
 
-	// hashes are hashes of the exchange's content, in ascending order.
-	hashes []uint64
+	// hashes are hashes of the exchange's content, in ascending order, if computed is true.
+	hashes   []uint64
+	computed bool
 }
 
 // An exchangePair has the numbers of two exchanges (recorded calls) that are compared, one from each capture.
@@ -85,13 +86,35 @@ func (p *pairing) addA(name string, ex *decode.Exchange) { p.addExchange(0, name
 // addB adds an exchange of capture B, in the order of the capture.
 func (p *pairing) addB(name string, ex *decode.Exchange) { p.addExchange(1, name, ex) }
 
-// addExchange adds the sketch (a small set of hashes) of an exchange to one side of the pairing.
+// addExchange adds the sketch (a small set of hashes) of an exchange to one side of the pairing. The sketch of the first
+// call of a name is computed by complete, because it is not needed if there is one such call on each side.
 func (p *pairing) addExchange(side int, name string, ex *decode.Exchange) {
 	if p.sides[0][name] == nil && p.sides[1][name] == nil {
 		p.names = append(p.names, name)
 	}
 	list := p.sides[side][name]
-	p.sides[side][name] = append(list, sketch{ex.ID, len(list), p.sketch(ex)})
+	s := sketch{id: ex.ID, nth: len(list)}
+	if len(list) > 0 {
+		s.hashes, s.computed = p.sketch(ex), true
+	}
+	p.sides[side][name] = append(list, s)
+}
+
+// complete computes the sketches of one side that addExchange did not compute and that pairs needs. exchange returns the
+// exchange with an ID.
+func (p *pairing) complete(side int, exchange func(id int64) (*decode.Exchange, error)) error {
+	for _, name := range p.names {
+		list, other := p.sides[side][name], p.sides[1-side][name]
+		if len(list) == 0 || len(other) == 0 || len(list)+len(other) == 2 || list[0].computed {
+			continue
+		}
+		ex, err := exchange(list[0].id)
+		if err != nil {
+			return err
+		}
+		list[0].hashes, list[0].computed = p.sketch(ex), true
+	}
+	return nil
 }
 
 // sketch returns the sketchSize smallest hashes of the values of an exchange, from which its similarity to others
@@ -129,7 +152,7 @@ func (p *pairing) hashLeaves(path uint64, n *node, add func(uint64)) {
 		return
 	}
 	for _, child := range n.children {
-		p.hashLeaves(p.c.mix(path, p.c.hashString(child.key)), child, add)
+		p.hashLeaves(p.c.mix(path, p.c.hashKey(child.key)), child, add)
 	}
 }
 

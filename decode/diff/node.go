@@ -145,12 +145,22 @@ func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i 
 // fields makes n an object and sets its children, sorted by field number, from the fields inside node i of t.
 func (c *comparison) fields(n *node, s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) {
 	n.kind = object
+	count := 0
+	for range t.Children(i) {
+		count++
+	}
+	n.children = make([]*node, 0, count)
 	for child := range t.Children(i) {
 		n.children = append(n.children, c.fromField(s, t, at, child))
 	}
-	slices.SortStableFunc(n.children, func(a, b *node) int {
+
+	// Most encoders write fields in order of their numbers.
+	order := func(a, b *node) int {
 		return cmp.Or(cmp.Compare(len(a.key), len(b.key)), cmp.Compare(a.key, b.key))
-	})
+	}
+	if !slices.IsSortedFunc(n.children, order) {
+		slices.SortStableFunc(n.children, order)
+	}
 }
 
 // fromJSON returns a node for a JSON text. ok is false if data is not JSON.
@@ -218,7 +228,7 @@ func (c *comparison) hash(n *node) {
 				nth = 1
 			}
 			exact += c.mix(child.member, nth)
-			alike += c.mix(c.mix(c.hashString(child.key), child.alike), nth)
+			alike += c.mix(c.mix(c.hashKey(child.key), child.alike), nth)
 			n.weight += child.weight
 		}
 
@@ -248,7 +258,7 @@ func (c *comparison) hash(n *node) {
 		}
 	}
 	n.exact, n.alike = c.mix(kind, exact), c.mix(kind, alike)
-	n.member = c.mix(c.hashString(n.key), n.exact)
+	n.member = c.mix(c.hashKey(n.key), n.exact)
 }
 
 // mix returns a hash of a and b. It is a keyed multiply-and-fold hash, as in wyhash.
@@ -260,6 +270,14 @@ func (c *comparison) mix(a, b uint64) uint64 {
 
 // hashString returns a hash of the string s.
 func (c *comparison) hashString(s string) uint64 { return maphash.String(c.seed, s) }
+
+// hashKey is hashString for a key. Consecutive elements of a repeated field have the same.
+func (c *comparison) hashKey(key string) uint64 {
+	if key != c.lastKey || !c.hasLast {
+		c.lastKey, c.lastHash, c.hasLast = key, c.hashString(key), true
+	}
+	return c.lastHash
+}
 
 // fieldKey returns a field number in decimal, as node.key has it.
 func (c *comparison) fieldKey(number uint64) string {

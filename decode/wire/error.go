@@ -85,30 +85,33 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("at %#x: the message has more than %d fields, and %d bytes are left", e.Off, e.Found, e.Left)
 	}
 
-	// Hostile messages have a million errors, so the beginning is made without fmt.
-	field := "field " + strconv.FormatUint(e.Number, 10) + " at 0x" + strconv.FormatUint(uint64(e.Off), 16) + ": "
+	// Hostile messages have a million errors, so those of which there can be many are made without fmt.
+	var buf [96]byte
+	b := strconv.AppendUint(append(buf[:0], "field "...), e.Number, 10)
+	b = append(strconv.AppendUint(append(b, " at 0x"...), uint64(e.Off), 16), ": "...)
 	switch e.Reason {
 	case numberRange:
-		return field + "the field number must be from 1 to 536870911"
+		b = append(b, "the field number must be from 1 to 536870911"...)
 	case badType:
-		return field + fmt.Sprintf("the wire type %d does not exist, and %d bytes are left", e.Found, e.Left)
+		b = fmt.Appendf(b, "the wire type %d does not exist, and %d bytes are left", e.Found, e.Left)
 	case valueTruncated:
-		return field + fmt.Sprintf("the value needs %d bytes or more, but only %d are left", e.Found, e.Left)
+		b = fmt.Appendf(b, "the value needs %d bytes or more, but only %d are left", e.Found, e.Left)
 	case valueTooLong:
-		return field + "the varint has more than 64 bits"
+		b = append(b, "the varint has more than 64 bits"...)
 	case lengthTruncated:
-		return field + fmt.Sprintf("the length is truncated after %d bytes", e.Left)
+		b = fmt.Appendf(b, "the length is truncated after %d bytes", e.Left)
 	case LengthRange:
-		return field + fmt.Sprintf("the length is %d, but only %d bytes are left", e.Found, e.Left)
+		b = fmt.Appendf(b, "the length is %d, but only %d bytes are left", e.Found, e.Left)
 	case strayEnd:
-		return field + "the tag ends a group that is not open"
+		b = append(b, "the tag ends a group that is not open"...)
 	case groupOpen:
-		return field + "the group has no end tag"
+		b = append(b, "the group has no end tag"...)
 	case tooDeep:
-		return field + fmt.Sprintf("groups are nested more than %d deep", e.Found)
+		b = fmt.Appendf(b, "groups are nested more than %d deep", e.Found)
+	default:
+		b = append(b, "the field is malformed"...)
 	}
-
-	return field + "the field is malformed"
+	return string(b)
 }
 
 // AfterTag reports whether the tag itself is sound, so that the field's number and type are usable. The length

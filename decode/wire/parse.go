@@ -53,8 +53,10 @@ type parser struct {
 
 	// nodes are the nodes of the tree built so far.
 	nodes []Node
-	// faults are the errors of the nodes; see Node.fault.
+	// faults are the errors of the nodes; see Node.fault. They are in errs, a block that more errors may follow, since a
+	// damaged message may have a million.
 	faults []error
+	errs   []Error
 
 	// maxDepth and maxNodes are the limits of Options, with defaults applied.
 	maxDepth, maxNodes int
@@ -265,7 +267,7 @@ func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Re
 	if strict {
 		return off, false, false
 	}
-	p.link(parent, prev, p.garbage(off, end, parent, &Error{Reason: reason, Off: off, Found: found, Left: end - off}))
+	p.link(parent, prev, p.garbage(off, end, parent, Error{Reason: reason, Off: off, Found: found, Left: end - off}))
 	return end, false, true
 }
 
@@ -282,7 +284,7 @@ func badTag(n int) Reason {
 func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, prev int32) (i int32, next int) {
 	found, left := p.errorDetails(bad, Type(tag&7), pos, end)
 	next = p.malformedEnd(bad, pos, end)
-	i = p.garbage(off, next, parent, &Error{Reason: bad, Off: off, Number: tag >> 3, Found: found, Left: left})
+	i = p.garbage(off, next, parent, Error{Reason: bad, Off: off, Number: tag >> 3, Found: found, Left: left})
 	p.link(parent, prev, i)
 	return i, next
 }
@@ -291,7 +293,7 @@ func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, pr
 // error.
 func (p *parser) checkNumber(i int32, number uint64, off, end int) {
 	if number-1 >= maxNumber && p.nodes[i].Sound() {
-		p.nodes[i].fault = p.addFault(&Error{Reason: numberRange, Off: off, Number: number, Found: number, Left: end - off})
+		p.nodes[i].fault = p.addFault(Error{Reason: numberRange, Off: off, Number: number, Found: number, Left: end - off})
 	}
 }
 
@@ -341,7 +343,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 			return off, false
 		}
 		n.Type, n.TagEnd, n.Val, n.End, n.Overlong = Garbage, off, off, end, false
-		n.fault = p.addFault(&Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off})
+		n.fault = p.addFault(Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off})
 		n.Number = 0
 		return end, true
 	}
@@ -350,7 +352,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 	n = &p.nodes[i]
 	n.End = next
 	if !closed && !strict {
-		n.fault = p.addFault(&Error{Reason: groupOpen, Off: off, Number: number, Left: end - off})
+		n.fault = p.addFault(Error{Reason: groupOpen, Off: off, Number: number, Left: end - off})
 	}
 	return next, ok
 }
@@ -372,13 +374,20 @@ func (p *parser) malformedEnd(bad Reason, at, end int) int {
 }
 
 // garbage adds a Garbage node for the bytes [off,end), which cannot be decoded.
-func (p *parser) garbage(off, end int, parent int32, err error) int32 {
+func (p *parser) garbage(off, end int, parent int32, err Error) int32 {
 	return p.addNode(Node{Type: Garbage, Off: off, TagEnd: off, Val: off, End: end, Parent: parent, First: None, Next: None, fault: p.addFault(err)})
 }
 
+// maxBlock is the maximum number of errors in a block.
+const maxBlock = 512
+
 // addFault adds an error of a node, and returns what the node's fault has to be.
-func (p *parser) addFault(err error) int32 {
-	p.faults = append(p.faults, err)
+func (p *parser) addFault(err Error) int32 {
+	if len(p.errs) == cap(p.errs) {
+		p.errs = make([]Error, 0, min(max(2*cap(p.errs), 1), maxBlock))
+	}
+	p.errs = append(p.errs, err)
+	p.faults = append(p.faults, &p.errs[len(p.errs)-1])
 	return int32(len(p.faults))
 }
 

@@ -9,7 +9,7 @@ import (
 // decoded frames: it runs less often than by default, but never lets the process exceed a limit.
 const (
 	inferGarbage = 400 // percent of what lives
-	InferMemory  = 512 << 20
+	InferMemory  = 384 << 20
 
 	// WholeMemory is for commands that hold whole decoded inputs and release their parts one after the other.
 	WholeMemory = 320 << 20

@@ -51,8 +51,9 @@ type Encoder struct {
 	// lines encodes the lines and writes them to a safeWriter.
 	lines *json.Encoder
 
-	// w is the output.
-	w io.Writer
+	// trees encodes the lines with the fields of messages and writes them to deferred.
+	trees    *json.Encoder
+	deferred *treesWriter
 }
 
 // A safeWriter escapes the characters that a terminal would interpret in JSON lines.
@@ -71,46 +72,62 @@ func (s safeWriter) Write(line []byte) (int, error) {
 
 // NewEncoder returns an Encoder that writes JSON lines to w.
 func NewEncoder(w io.Writer) Encoder {
-	return Encoder{json.NewEncoder(safeWriter{w}), w}
+	t := &treesWriter{w: w}
+	trees := json.NewEncoder(t)
+	trees.SetEscapeHTML(false)
+	return Encoder{json.NewEncoder(safeWriter{w}), trees, t}
 }
 
 // Encode writes an object as one line of JSON, with the version number of the format.
 func (e Encoder) Encode(o Object) error {
 	o.setVersion()
 	if f, ok := o.(interface{ DeferTrees(*decode.DeferredTrees) }); ok {
-		var trees decode.DeferredTrees
-		f.DeferTrees(&trees)
-		return e.encodeTrees(o, &trees)
+		e.deferred.trees = decode.DeferredTrees{}
+		f.DeferTrees(&e.deferred.trees)
+		return e.trees.Encode(o)
 	}
 	_, escaped := o.(interface{ escapesHTML() })
 	e.lines.SetEscapeHTML(escaped)
 	return e.lines.Encode(o)
 }
 
-// bufferedBytes is the size from which encodeTrees writes the part of a line that it has.
+// A treesWriter writes JSON lines from which fields of messages were left out, and decodes these while it writes them.
+type treesWriter struct {
+	// w is the output.
+	w io.Writer
+
+	// trees are the fields that were left out of the next line.
+	trees decode.DeferredTrees
+
+	// out is what was not written to w yet. It grows, because most lines are much shorter than bufferedBytes.
+	out bytes.Buffer
+}
+
+// bufferedBytes is the size from which a treesWriter writes the part of a line that it has.
 const bufferedBytes = 64 << 10
 
-// encodeTrees writes an object from which fields of messages were left out, and decodes them while it writes them.
-func (e Encoder) encodeTrees(o Object, trees *decode.DeferredTrees) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(o); err != nil {
-		return err
+// Write writes a complete line.
+func (t *treesWriter) Write(line []byte) (int, error) {
+	t.out.Reset()
+	if err := t.trees.WriteJSON(line, t.piece); err != nil {
+		return 0, err
 	}
+	if _, err := t.out.WriteTo(t.w); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
 
-	// A buffer that grows, because most lines are much shorter than a full one.
-	var out bytes.Buffer
-	if err := trees.WriteJSON(text.Bytes(), func(piece []byte) error {
-		out.Write(safetext.JSON(piece))
-		if out.Len() < bufferedBytes {
-			return nil
-		}
-		_, err := out.WriteTo(e.w)
-		return err
-	}); err != nil {
+// piece writes a part of a line that does not end within a character.
+func (t *treesWriter) piece(part []byte) error {
+	part = safetext.JSON(part)
+	if t.out.Len()+len(part) < bufferedBytes {
+		t.out.Write(part)
+		return nil
+	}
+	if _, err := t.out.WriteTo(t.w); err != nil {
 		return err
 	}
-	_, err := out.WriteTo(e.w)
+	_, err := t.w.Write(part)
 	return err
 }

@@ -27,6 +27,9 @@ type Views struct {
 
 	// choices are the chosen field types, by direction.
 	choices [2][]kind.Choice
+
+	// memory is reused for one frame after another, by direction.
+	memory [2]decode.Memory
 }
 
 // Views returns how the frames of an exchange are decoded: by the definitions defs, which may be nil, by
@@ -52,9 +55,9 @@ func (v *Views) Add(choices []Choice) {
 	}
 }
 
-// Of returns how a call's frames in one direction are decoded.
+// Of returns how a call's frames in one direction are decoded. Only one goroutine at a time may use v and what Of returns.
 func (v *Views) Of(call decode.Call, dir captures.Direction) decode.View {
-	view := decode.View{Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.Definition}
+	view := decode.View{Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.Definition, Memory: &v.memory[dir&1]}
 	if v.defs != nil {
 		view.Type = v.defs.FrameType(call, dir)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,8 @@ func shownFields(out *term.Output, w io.Writer, fields iter.Seq[*field.Field], i
 	return p.w.Flush()
 }
 
-// A fieldPrinter prints decoded fields, one per line.
+// A fieldPrinter prints decoded fields, one per line. A message may have a million of them, for which fmt would take
+// seconds.
 type fieldPrinter struct {
 	// w buffers the output.
 	w *bufio.Writer
@@ -62,6 +64,14 @@ type fieldPrinter struct {
 
 	// notes are the notes on fields, by the offset of the field.
 	notes map[int][]*contract.PlaceNote
+
+	// buf is reused memory for a number.
+	buf []byte
+
+	// doubted is the field with the last remark on the certainty of its type, and doubt that remark. The elements of a
+	// repeated field have the same.
+	doubted field.Field
+	doubt   string
 }
 
 // fields prints the fields of a message that is nested depth levels deep.
@@ -72,23 +82,30 @@ func (p *fieldPrinter) fields(fields iter.Seq[*field.Field], indent string, dept
 			shown = f.Cut
 		}
 		p.w.WriteString(indent)
-		p.w.WriteString(p.out.Dim(hexOffset(f.Off, 4)))
+		p.buf = appendHexOffset(p.buf[:0], f.Off, 4)
+		p.dim(p.buf)
 		p.w.WriteString("  ")
 		for range depth {
 			p.w.WriteString("  ")
 		}
-		p.w.WriteString(p.head(shown))
+		p.head(shown)
 		p.value(shown)
-		if s := certainty(shown); s != "" {
+		if !isCertain(shown) {
 			p.w.WriteString("  ")
-			p.w.WriteString(p.doubt(shown, s))
+			p.w.WriteString(p.certainty(shown))
 		}
 		p.w.WriteString(likeness(shown))
 		if f.Cut != nil {
 			p.w.WriteString("  (truncated)")
 		}
 		if f.Error != "" {
-			p.w.WriteString("  " + p.out.Red("! "+term.Clean(f.Error)))
+			p.w.WriteString("  ")
+			if text := term.Clean(f.Error); p.out.Color {
+				p.w.WriteString(p.out.Red("! " + text))
+			} else {
+				p.w.WriteString("! ")
+				p.w.WriteString(text)
+			}
 		}
 		p.w.WriteString("\n")
 		if notes := p.notes[f.Off]; len(notes) > 0 {
@@ -103,20 +120,35 @@ func (p *fieldPrinter) fields(fields iter.Seq[*field.Field], indent string, dept
 	}
 }
 
-// head formats the number and the name of a field.
-func (p *fieldPrinter) head(f *field.Field) string {
+// dim prints b in a dim colour.
+func (p *fieldPrinter) dim(b []byte) {
+	if p.out.Color {
+		b = []byte(p.out.Dim(string(b)))
+	}
+	p.w.Write(b)
+}
+
+// head prints the number and the name of a field.
+func (p *fieldPrinter) head(f *field.Field) {
 	if f.Wire == wire.Garbage.String() {
-		return p.out.Red("garbage") + " "
+		p.w.WriteString(p.out.Red("garbage"))
+		p.w.WriteByte(' ')
+		return
 	}
-	head := strconv.FormatUint(f.N, 10)
+	p.buf = strconv.AppendUint(p.buf[:0], f.N, 10)
+	p.w.Write(p.buf)
 	if f.Name != "" {
-		head += " " + p.out.Cyan(f.Name)
+		p.w.WriteByte(' ')
+		p.w.WriteString(p.out.Cyan(f.Name))
 	}
-	return head + ": "
+	p.w.WriteString(": ")
 }
 
 // value prints the type and the value of a field.
 func (p *fieldPrinter) value(f *field.Field) {
+	if !p.out.Color && p.plainNumber(f) {
+		return
+	}
 	typ, value := typeAndValue(f, maxText)
 	if c, ok := f.Value.([]byte); ok && p.out.TTY && contentsOf(c).what != "" {
 		value = contentsOf(c).what // it stands below
@@ -137,12 +169,39 @@ func (p *fieldPrinter) value(f *field.Field) {
 	p.w.WriteString(value)
 }
 
-// doubt colours s, a remark about the certainty of a field's type: red unless the user chose the type.
-func (p *fieldPrinter) doubt(f *field.Field, s string) string {
-	if f.Chosen {
-		return p.out.Dim(s)
+// plainNumber prints the type and the value of an integer without a name, or the size of a message, without colours. It
+// reports whether the field is one of these, which are the most frequent ones.
+func (p *fieldPrinter) plainNumber(f *field.Field) bool {
+	switch v := f.Value.(type) {
+	case int64:
+		if f.Symbol != "" {
+			return false
+		}
+		p.buf = strconv.AppendInt(append(append(p.buf[:0], f.Type...), ' '), v, 10)
+	case nil:
+		size := f.Off + f.Len - f.Val
+		p.buf = append(strconv.AppendInt(append(append(p.buf[:0], f.Type...), ", "...), int64(size), 10), " byte"...)
+		if size != 1 {
+			p.buf = append(p.buf, 's')
+		}
+	default:
+		return false
 	}
-	return p.out.Red(s)
+	p.w.Write(p.buf)
+	return true
+}
+
+// certainty returns the remark on the certainty of a field's type, in red unless the user chose the type.
+func (p *fieldPrinter) certainty(f *field.Field) string {
+	d := &p.doubted
+	if p.doubt != "" && d.Chosen == f.Chosen && d.P == f.P && slices.Equal(d.Alternatives, f.Alternatives) {
+		return p.doubt
+	}
+	d.Chosen, d.P, d.Alternatives = f.Chosen, f.P, f.Alternatives
+	if p.doubt = p.out.Red(certainty(f)); f.Chosen {
+		p.doubt = p.out.Dim(certainty(f))
+	}
+	return p.doubt
 }
 
 // contents prints the JSON, text or message that a bytes field contains, if any.
@@ -169,13 +228,16 @@ func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
 	}
 }
 
+// isCertain reports whether a field's type was inferred and is certain.
+func isCertain(f *field.Field) bool { return !f.Chosen && f.P >= surely }
+
 // certainty returns a remark with the probability of a field's inferred type and the runner-up; "" if the
 // type is certain.
 func certainty(f *field.Field) string {
 	switch {
 	case f.Chosen:
 		return "(chosen)"
-	case f.P >= surely:
+	case isCertain(f):
 		return ""
 	}
 	// A message may have a million of these texts, for which fmt would take seconds.
@@ -189,13 +251,13 @@ func certainty(f *field.Field) string {
 	return string(append(s, ')'))
 }
 
-// hexOffset formats an offset in hex with at least width digits.
-func hexOffset(off, width int) string {
-	const zeros = "00000000"
-	var b [len(zeros) + 16]byte
-	s := strconv.AppendUint(append(b[:0], zeros...), uint64(off), 16)
-	digits := len(s) - len(zeros)
-	return string(s[len(zeros)-max(width-digits, 0):])
+// appendHexOffset appends an offset in hex with at least width digits.
+func appendHexOffset(b []byte, off, width int) []byte {
+	digits := max((bits.Len(uint(off))+3)/4, 1)
+	for range width - digits {
+		b = append(b, '0')
+	}
+	return strconv.AppendUint(b, uint64(off), 16)
 }
 
 // likeness returns a remark on what a field's value looks like, such as a UUID or a time; "" if nothing.
@@ -278,6 +340,8 @@ func numberText(v any) string {
 		return strconv.FormatInt(v, 10)
 	case uint64:
 		return strconv.FormatUint(v, 10)
+	case bool:
+		return strconv.FormatBool(v)
 	}
 	return fmt.Sprint(v)
 }

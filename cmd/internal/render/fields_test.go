@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -145,4 +146,19 @@ func TestFieldsCannotControlATerminal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is allocated to print the fields of a message does not grow with their number.
+func TestFieldsAllocateLittle(t *testing.T) {
+	printed := func(n int) float64 {
+		tree := wire.Parse(bytes.Repeat([]byte{8, 1, 16, 5}, n), wire.Options{})
+		return testing.AllocsPerRun(5, func() {
+			if err := Fields(io.Discard, decode.View{}.Each(tree), "  "); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := printed(1000), printed(4000); many > few+10 {
+		t.Errorf("%v allocations for 8,000 fields, %v for 2,000", many, few)
+	}
 }

@@ -35,16 +35,16 @@ type frameGroup struct {
 }
 
 // fieldsBy returns a function that reads the fields of a message in a frame of ex. defs describe the messages; nil for
-// none.
-func fieldsBy(defs *schema.Schema, ex *decode.Exchange) func(*decode.Frame) iter.Seq[*field.Field] {
+// none. memory is reused for one frame after another.
+func fieldsBy(defs *schema.Schema, ex *decode.Exchange, memory *decode.Memory) func(*decode.Frame) iter.Seq[*field.Field] {
 	return func(f *decode.Frame) iter.Seq[*field.Field] {
-		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Each(f.Tree)
+		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir), Memory: memory}.Each(f.Tree)
 	}
 }
 
 // FrameGroups divides the frames of an exchange into groups of consecutive frames with similar content.
 func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
-	read := fieldsBy(defs, ex)
+	read := fieldsBy(defs, ex, &decode.Memory{})
 	var out []frameGroup
 	for i := range ex.Frames {
 		out = appendToGroups(out, &ex.Frames[i], summariseFrame(&ex.Frames[i], read))
@@ -106,10 +106,10 @@ func summarise(fields iter.Seq[*field.Field]) (g frameSummary) {
 	for {
 		// A message may have a million fields, so only the first ones are kept.
 		named := frameSummary{}
-		var first *field.Field
+		var first field.Field
 		for f := range fields {
-			if first == nil {
-				first = f
+			if len(named.names) == 0 {
+				first = *f
 			}
 			named.addField(f)
 		}
@@ -118,14 +118,14 @@ func summarise(fields iter.Seq[*field.Field]) (g frameSummary) {
 			return named
 		}
 
-		steps = append(steps, fieldName(first))
+		steps = append(steps, fieldName(&first))
 		if s, ok := first.Value.(string); ok && first.Kind == "string" {
 			g.texts = nil
 			if s != "" {
 				g.texts = []string{s}
 			}
 		} else if len(first.Fields) == 0 {
-			g.leaf = shortValue(first)
+			g.leaf = shortValue(&first)
 		}
 		fields = slices.Values(first.Fields)
 	}
@@ -140,7 +140,7 @@ func (g *frameSummary) addField(f *field.Field) {
 	}
 	g.names = append(g.names, fieldName(f))
 	g.values = append(g.values, shortValue(f))
-	g.doubtful = append(g.doubtful, certainty(f) != "" && !f.Chosen)
+	g.doubtful = append(g.doubtful, !f.Chosen && !isCertain(f))
 }
 
 // equal reports whether o has the same content, which is not text.

@@ -114,7 +114,7 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 	at, run, done := 0, 0, 0 // done: bytes of run
 	for first := true; first || at < most; first = false {
 		v.w.WriteString(v.o.Indent)
-		v.w.WriteString(hexOffset(off+at, 8))
+		v.w.Write(appendHexOffset(v.w.AvailableBuffer(), off+at, 8))
 		v.w.WriteString("  ")
 		n := 0
 		for n < v.o.Columns && at < most {

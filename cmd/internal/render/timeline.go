@@ -29,6 +29,9 @@ type TimelineFrames struct {
 
 	// frames are the frames in the order in which they were added.
 	frames []timelineFrame
+
+	// memory is reused for one frame after another.
+	memory decode.Memory
 }
 
 // A timelineFrame is one frame of a timeline.
@@ -52,7 +55,7 @@ type timelineFrame struct {
 
 // Add adds a frame of an exchange, which may be reused afterwards.
 func (l *TimelineFrames) Add(ex *decode.Exchange, f *decode.Frame) {
-	summary := summariseFrame(f, fieldsBy(l.Definitions, ex))
+	summary := summariseFrame(f, fieldsBy(l.Definitions, ex, &l.memory))
 	e := timelineFrame{ex.Started.Add(f.T), ex.ID, f.Chunk(), f.Dir, f.Seq, len(f.Raw), &summary}
 	if n := len(l.frames); n > 0 && l.frames[n-1].summary.equal(&summary) {
 		e.summary = l.frames[n-1].summary

@@ -375,11 +375,15 @@ func eachPartOf(w string, visit func(part int, w string) bool) bool {
 }
 
 // joinsWords reports whether a character may be part of base64, or separate words.
-func joinsWords(r rune) bool { return strings.ContainsRune("/+=.", r) }
+func joinsWords(r rune) bool { return r == '/' || r == '+' || r == '=' || r == '.' }
 
 // isWordByte reports whether a byte belongs to a word; see wordsOf.
 func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-+/=.%", c) >= 0
+	switch c {
+	case '_', '-', '+', '/', '=', '.', '%':
+		return true
+	}
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
 // A Candidate is a text in a client's value that may be an identifier which the server issued.

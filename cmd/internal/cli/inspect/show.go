@@ -279,23 +279,25 @@ func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conv
 // printFrames prints frames as JSON Lines, with the user's notes on them, and the bytes that rewriting
 // rules forwarded instead.
 func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, edits *query.Edits) error {
+	w := bufio.NewWriter(a.Out)
+	lines := contract.NewEncoder(w)
 	for i := range frames {
 		f := &frames[i]
 		line := contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)
 		line.Notes = notes.Of(f)
 		line.AddEdit(f, edits.Of(f))
-		if err := a.Print(line); err != nil {
+		if err := lines.Encode(line); err != nil {
 			return err
 		}
 	}
 	for _, e := range edits.Added() {
 		if e.Event = "added"; len(frames) == len(at.Frames) {
-			if err := a.Print(e); err != nil {
+			if err := lines.Encode(e); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return w.Flush()
 }
 
 // writeFrames prints frames as text, with the user's notes on them. If head is set, the exchange's
