@@ -15,13 +15,10 @@ const (
 	// bitAgainstNumber is the evidence against merging two classes from a field that is at most 1 in
 	// one class and always greater in the other.
 	bitAgainstNumber = 1.8
-	// sameLengths is the evidence for merging from texts or bytes of the same average length.
+	// sameLengths is the evidence for merging from messages of the same average length.
 	sameLengths = 0.2
 	// otherLengths is the maximum evidence against merging from different average lengths.
 	otherLengths = 0.6
-	// sameMagnitude is the evidence for merging from numbers of the same average length in bits. Each
-	// bit of difference reduces it by magnitudeBit, down to -otherMagnitude.
-	sameMagnitude, magnitudeBit, otherMagnitude = 0.15, 0.1, 1.5
 	// sameForm is the evidence for merging from texts that all have one format, such as UUID; otherForm
 	// is the evidence against it if only the texts of one class have the format.
 	sameForm, otherForm = 1.0, 1.2
@@ -40,7 +37,7 @@ func numberEvidence(n int32) float64 { return min(0.8+0.45*math.Log(float64(n)),
 // fieldLikeness returns the evidence, in nats, for merging two classes from the values of one field, which has
 // the same number and kind in both.
 func fieldLikeness(x, y *classField) float64 {
-	score := lengthEvidence(x.Len, y.Len) + listEvidence(x, y)
+	score := lengthEvidence(x, y) + listEvidence(x, y)
 	if bitBesideNumber(x.Varint, y.Varint) {
 		score -= bitAgainstNumber
 	}
@@ -58,19 +55,84 @@ func bitBesideNumber(x, y *kind.Varints) bool {
 	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
 }
 
-// magnitudeEvidence returns the evidence, in nats, for merging from how similar the average lengths in bits of
-// two fields' numbers are.
-func magnitudeEvidence(x, y *kind.Varints) float64 {
-	return max(sameMagnitude-magnitudeBit*math.Abs(meanBits(x)-meanBits(y)), -otherMagnitude)
+// Parameters of the comparison of the sizes of two fields' values.
+const (
+	// sizeConcentration is the concentration of the Dirichlet prior of a field's sizes. It is low because the values of
+	// most fields have few sizes.
+	sizeConcentration = 2.0
+	// mostSizes is the number of values of a field that count, because values of one field resemble each other.
+	mostSizes = 8.0
+	// sameSizes is the probability that a field has the same sizes at two places where messages of one type occur. It
+	// limits the evidence against merging.
+	sameSizes = 0.85
+	// mostFromSizes is the maximum evidence for merging from sizes.
+	mostFromSizes = 1.5
+	// exactLength is the length in bytes below which each length of a payload is a size of its own. Above it, sizes are
+	// eighths of a doubling.
+	exactLength = 32
+)
+
+// sizes are the numbers of a field's values by size: the length of numbers in bits, or a class of payload lengths.
+type sizes [65]float64
+
+// sizeShare is the share of the values of all fields that have a size. Small sizes are more common.
+func sizeShare(size int) float64 { return 0.28 / float64(size+2) }
+
+// scale reduces the counts to at most mostSizes in total, and returns the total.
+func (s *sizes) scale() float64 {
+	sum := 0.0
+	for _, n := range s {
+		sum += n
+	}
+	if sum <= mostSizes {
+		return sum
+	}
+	for i := range s {
+		s[i] *= mostSizes / sum
+	}
+	return mostSizes
 }
 
-// meanBits returns the average length of numbers in bits.
-func meanBits(s *kind.Varints) float64 {
-	sum := 0.0
-	for length, n := range s.Bits {
-		sum += float64(length) * float64(n)
+// sizeEvidence returns the evidence, in nats, for or against merging from the sizes of two fields' values: the
+// logarithm of the Bayes factor of one distribution of sizes against two, each with a Dirichlet prior.
+//
+// Source: Kass and Raftery, "Bayes factors", Journal of the American Statistical Association, 1995.
+func sizeEvidence(a, b sizes) float64 {
+	n, m := a.scale(), b.scale()
+	if n == 0 || m == 0 {
+		return 0
 	}
-	return sum / float64(max(s.N, 1))
+	one := lgamma(sizeConcentration+n) + lgamma(sizeConcentration+m) - lgamma(sizeConcentration) - lgamma(sizeConcentration+n+m)
+	for size, x := range a {
+		// A size that only one field has counts the same under both hypotheses.
+		if y := b[size]; x > 0 && y > 0 {
+			q := sizeConcentration * sizeShare(size)
+			one += lgamma(q+x+y) + lgamma(q) - lgamma(q+x) - lgamma(q+y)
+		}
+	}
+	return min(math.Log(1-sameSizes+sameSizes*math.Exp(one)), mostFromSizes)
+}
+
+// magnitudeEvidence returns the evidence, in nats, for or against merging from the lengths in bits of two fields'
+// numbers.
+func magnitudeEvidence(x, y *kind.Varints) float64 {
+	var a, b sizes
+	for bits := range a {
+		a[bits], b[bits] = float64(x.Bits[bits]), float64(y.Bits[bits])
+	}
+	return sizeEvidence(a, b)
+}
+
+// payloadSizes returns the sizes of the distinct payloads in the sample.
+func payloadSizes(l *kind.Payloads) (s sizes) {
+	for _, it := range l.Values.Items {
+		size := int(min(it.Value, exactLength))
+		if it.Value > exactLength {
+			size = min(exactLength+int(8*math.Log2(float64(it.Value)/exactLength)), len(s)-1)
+		}
+		s[size]++
+	}
+	return s
 }
 
 // listEvidence returns the evidence, in nats, against merging (0 or less) from one of two fields being a list
@@ -142,14 +204,18 @@ func valueEvidence(x, y *classField) float64 {
 	return commonValue * float64(min(common, mostCommon))
 }
 
-// lengthEvidence returns the evidence, in nats, for or against merging from the average lengths of two fields'
-// payloads.
-func lengthEvidence(x, y *kind.Payloads) float64 {
-	if x == nil || y == nil || x.N == 0 || y.N == 0 {
+// lengthEvidence returns the evidence, in nats, for or against merging from the lengths of two fields' payloads. Only the
+// average length of messages counts, because their lengths depend on which fields they have.
+func lengthEvidence(x, y *classField) float64 {
+	l, o := x.Len, y.Len
+	if l == nil || o == nil || l.N == 0 || o.N == 0 {
 		return 0
 	}
+	if !x.isMessage() {
+		return sizeEvidence(payloadSizes(l), payloadSizes(o))
+	}
 	// One is added to each length, so that empty payloads have a logarithm.
-	ratio := math.Abs(math.Log(float64(x.Bytes+x.N) / float64(x.N) * float64(y.N) / float64(y.Bytes+y.N)))
+	ratio := math.Abs(math.Log(float64(l.Bytes+l.N) / float64(l.N) * float64(o.N) / float64(o.Bytes+o.N)))
 	return max(sameLengths-0.4*ratio, -otherLengths)
 }
 
