@@ -533,7 +533,7 @@ var counts = []int{1, 3, 10, 100, 1 << 30}
 
 func corpora(t testing.TB, long bool) []corpus {
 	var out []corpus
-	only := os.Getenv("UNWIRE_EVAL_ONLY") // the start of a group's name
+	only := os.Getenv("UNWIRE_EVAL_ONLY")                    // the start of a group's name
 	draws, _ := strconv.Atoi(os.Getenv("UNWIRE_EVAL_DRAWS")) // how many further times the types of the split are drawn
 	for i := range styles {
 		s := styles[i]
