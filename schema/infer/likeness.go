@@ -6,6 +6,7 @@ import (
 	"unwire/decode/kind"
 	"unwire/decode/value"
 	"unwire/decode/wire"
+	"unwire/schema/infer/sizes"
 )
 
 // Evidence, in nats, for or against merging two classes (candidate message types) from the values of a field
@@ -55,84 +56,22 @@ func bitBesideNumber(x, y *kind.Varints) bool {
 	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
 }
 
-// Parameters of the comparison of the sizes of two fields' values.
-const (
-	// sizeConcentration is the concentration of the Dirichlet prior of a field's sizes. It is low because the values of
-	// most fields have few sizes.
-	sizeConcentration = 2.0
-	// mostSizes is the number of values of a field that count, because values of one field resemble each other.
-	mostSizes = 8.0
-	// sameSizes is the probability that a field has the same sizes at two places where messages of one type occur. It
-	// limits the evidence against merging.
-	sameSizes = 0.85
-	// mostFromSizes is the maximum evidence for merging from sizes.
-	mostFromSizes = 1.5
-	// exactLength is the length in bytes below which each length of a payload is a size of its own. Above it, sizes are
-	// eighths of a doubling.
-	exactLength = 32
-)
-
-// sizes are the numbers of a field's values by size: the length of numbers in bits, or a class of payload lengths.
-type sizes [65]float64
-
-// sizeShare is the share of the values of all fields that have a size. Small sizes are more common.
-func sizeShare(size int) float64 { return 0.28 / float64(size+2) }
-
-// scale reduces the counts to at most mostSizes in total, and returns the total.
-func (s *sizes) scale() float64 {
-	sum := 0.0
-	for _, n := range s {
-		sum += n
-	}
-	if sum <= mostSizes {
-		return sum
-	}
-	for i := range s {
-		s[i] *= mostSizes / sum
-	}
-	return mostSizes
-}
-
-// sizeEvidence returns the evidence, in nats, for or against merging from the sizes of two fields' values: the
-// logarithm of the Bayes factor of one distribution of sizes against two, each with a Dirichlet prior.
-//
-// Source: Kass and Raftery, "Bayes factors", Journal of the American Statistical Association, 1995.
-func sizeEvidence(a, b sizes) float64 {
-	n, m := a.scale(), b.scale()
-	if n == 0 || m == 0 {
-		return 0
-	}
-	one := lgamma(sizeConcentration+n) + lgamma(sizeConcentration+m) - lgamma(sizeConcentration) - lgamma(sizeConcentration+n+m)
-	for size, x := range a {
-		// A size that only one field has counts the same under both hypotheses.
-		if y := b[size]; x > 0 && y > 0 {
-			q := sizeConcentration * sizeShare(size)
-			one += lgamma(q+x+y) + lgamma(q) - lgamma(q+x) - lgamma(q+y)
-		}
-	}
-	return min(math.Log(1-sameSizes+sameSizes*math.Exp(one)), mostFromSizes)
-}
-
 // magnitudeEvidence returns the evidence, in nats, for or against merging from the lengths in bits of two fields'
 // numbers.
 func magnitudeEvidence(x, y *kind.Varints) float64 {
-	var a, b sizes
+	var a, b sizes.Counts
 	for bits := range a {
 		a[bits], b[bits] = float64(x.Bits[bits]), float64(y.Bits[bits])
 	}
-	return sizeEvidence(a, b)
+	return sizes.Evidence(a, b)
 }
 
 // payloadSizes returns the sizes of the distinct payloads in the sample.
-func payloadSizes(l *kind.Payloads) (s sizes) {
+func payloadSizes(l *kind.Payloads) (counts sizes.Counts) {
 	for _, it := range l.Values.Items {
-		size := int(min(it.Value, exactLength))
-		if it.Value > exactLength {
-			size = min(exactLength+int(8*math.Log2(float64(it.Value)/exactLength)), len(s)-1)
-		}
-		s[size]++
+		counts[sizes.OfLength(it.Value)]++
 	}
-	return s
+	return counts
 }
 
 // listEvidence returns the evidence, in nats, against merging (0 or less) from one of two fields being a list
@@ -212,7 +151,7 @@ func lengthEvidence(x, y *classField) float64 {
 		return 0
 	}
 	if !x.isMessage() {
-		return sizeEvidence(payloadSizes(l), payloadSizes(o))
+		return sizes.Evidence(payloadSizes(l), payloadSizes(o))
 	}
 	// One is added to each length, so that empty payloads have a logarithm.
 	ratio := math.Abs(math.Log(float64(l.Bytes+l.N) / float64(l.N) * float64(o.N) / float64(o.Bytes+o.N)))
