@@ -31,10 +31,9 @@ const (
 	// lateOdds is added for each member that is written after fields with greater numbers, where the Go runtime
 	// writes oneofs.
 	lateOdds = 4.0
-	// earlyOdds is added if a member is written before a field with a greater number. Most runtimes order all fields
-	// by number, including oneofs, but Go's does not: if the set is no oneof, or the writer is Go, an encoder with the
-	// declaration changes the order of fields. So such sets need more evidence.
-	earlyOdds = -4.3
+	// earlyOdds is added if a member is written before a field with a greater number. Some writers order all
+	// fields by number, including oneofs.
+	earlyOdds = -2.0
 	// notLate replaces earlyOdds if other fields in the file are written after fields with greater numbers, as
 	// the Go runtime writes oneofs.
 	notLate = -5.0
@@ -329,15 +328,15 @@ func (c *oneofFinder) judge(g *exclusiveGroup, all []int32) (oneof, bool) {
 // together, which is also true for rare fields: its members are written where the Go runtime writes oneofs, or
 // most messages have one of them. all are the fields of the message.
 //
-// It returns false for a group whose members are written before other fields if the Go runtime wrote the messages: it
-// writes oneofs last. Other runtimes write all fields by number.
+// It returns false for a group whose members are written before other fields in messages that are written in a
+// fixed order: an encoder that writes oneofs last would change the order.
 func (c *oneofFinder) beyondAbsence(g *exclusiveGroup, all []int32) bool {
 	for _, n := range g.numbers {
 		if c.late[n] == 1 {
 			return true
 		}
 	}
-	return g.total >= leastCovered*c.samples && !(c.conventions.order && c.conventions.late && c.early(g, all))
+	return g.total >= leastCovered*c.samples && !(c.conventions.order && c.early(g, all))
 }
 
 // leastCovered is the share of messages, from 0 to 1, that must have one of the fields of a oneof for which
