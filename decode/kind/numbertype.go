@@ -111,15 +111,15 @@ const (
 	// rarer is the exponent by which these shares decrease with the number of samples.
 	rarer = -0.3
 
-	// leastBool is the probability of bool from which on it is chosen: that of the more probable type.
-	leastBool = 0.5
+	// leastBool is the probability below which an int is chosen, because an int represents any later value.
+	leastBool = 0.6
 
 	// boolZeroes and intZeroes are the shares of bools and ints that are always zero.
 	boolZeroes, intZeroes = 0.3, 0.45
 )
 
 // boolType chooses a type if all values are 0 and 1. That becomes less likely for ints and enums with more
-// samples, but never rare. If an int is as likely as a bool, it is the safer declaration, because it
+// samples, but never rare. Unless a bool is much more likely, an int is the safer declaration, because it
 // represents a later 2.
 func boolType(s *Varints, u Use) TypeEstimate {
 	n := float64(s.N)
