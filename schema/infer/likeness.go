@@ -20,6 +20,8 @@ const (
 	sameLengths = 0.2
 	// otherLengths is the maximum evidence against merging from different average lengths.
 	otherLengths = 0.6
+	// sameEntrySizes is the maximum evidence for merging from the sizes of values in possible entries of maps.
+	sameEntrySizes = 0.2
 	// sameForm is the evidence for merging from texts that all have one format, such as UUID; otherForm
 	// is the evidence against it if only the texts of one class have the format.
 	sameForm, otherForm = 1.0, 1.2
@@ -36,14 +38,19 @@ const (
 func numberEvidence(n int32) float64 { return min(0.8+0.45*math.Log(float64(n)), 3) }
 
 // fieldLikeness returns the evidence, in nats, for merging two classes from the values of one field, which has
-// the same number and kind in both.
-func fieldLikeness(x, y *classField) float64 {
-	score := lengthEvidence(x, y) + listEvidence(x, y)
+// the same number and kind in both. entries means that both classes can be entries of maps, of which each map has a
+// type of its own: what is as long there is as likely two maps.
+func fieldLikeness(x, y *classField, entries bool) float64 {
+	most := math.Inf(1)
+	if entries {
+		most = sameEntrySizes
+	}
+	score := min(lengthEvidence(x, y), most) + listEvidence(x, y)
 	if bitBesideNumber(x.Varint, y.Varint) {
 		score -= bitAgainstNumber
 	}
 	if x.Varint != nil && y.Varint != nil {
-		score += magnitudeEvidence(x.Varint, y.Varint)
+		score += min(magnitudeEvidence(x.Varint, y.Varint), most)
 	}
 	if x.Len != nil && y.Len != nil && x.judgement.Kind == wire.KindString {
 		score += formEvidence(x.Len, y.Len)

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/kind"
+	"unwire/decode/wire"
 	"unwire/schema/internal/schematest"
 )
 
@@ -212,5 +214,25 @@ func TestLengthsOfOneType(t *testing.T) {
 	}
 	if types := typesOf(43); types[0] == types[1] {
 		t.Errorf("texts of other lengths, but one type %q", types[0])
+	}
+}
+
+// TestSizesOfEntries: values of one size say little about messages that may be the entries of two maps.
+func TestSizesOfEntries(t *testing.T) {
+	of := func(numbers ...int32) *class {
+		c := &class{samples: 10, distinctSamples: 10, fields: map[int32]*classField{}, numbers: numbers}
+		for _, n := range numbers {
+			stats := &kind.Varints{N: 10, Min: 1 << 20, Max: 1 << 20}
+			stats.Bits[21] = 10
+			c.fields[n] = &classField{
+				Field:     &kind.Field{Seen: 10, Most: 1, Varint: stats},
+				judgement: kind.Judgement{Kind: wire.KindVarint, P: 1},
+			}
+		}
+		return c
+	}
+	entries, others := similarity(of(1, 2), of(1, 2)), similarity(of(1, 3), of(1, 3))
+	if gain := others - entries - (numberEvidence(3) - numberEvidence(2)); gain < 1 {
+		t.Errorf("entries %.2f, other messages %.2f", entries, others)
 	}
 }
