@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -532,7 +533,8 @@ var counts = []int{1, 3, 10, 100, 1 << 30}
 
 func corpora(t testing.TB, long bool) []corpus {
 	var out []corpus
-	only := os.Getenv("UNWIRE_EVAL_ONLY") // the start of a group's name
+	only := os.Getenv("UNWIRE_EVAL_ONLY")                    // the start of a group's name
+	draws, _ := strconv.Atoi(os.Getenv("UNWIRE_EVAL_DRAWS")) // how many further times the types of the split are drawn
 	for i := range styles {
 		s := styles[i]
 		if s.held && os.Getenv("UNWIRE_EVAL") == "tuning" || !strings.HasPrefix(s.name, only) {
@@ -573,8 +575,14 @@ func corpora(t testing.TB, long bool) []corpus {
 		out = append(out, shippedCorpora(t, only)...)
 		for i := range halves {
 			// The half that is looked at once is left out while something is being tuned.
-			if f := &halves[i]; strings.HasPrefix(f.name, only) && (f.tuned || os.Getenv("UNWIRE_EVAL") != "split") {
-				out = append(out, f.corpora(t, uint64(i))...)
+			f := &halves[i]
+			if !strings.HasPrefix(f.name, only) || !f.tuned && os.Getenv("UNWIRE_EVAL") == "split" {
+				continue
+			}
+			out = append(out, f.corpora(t, uint64(i))...)
+			// One draw of types is a small sample: with more draws, the figures are less accidental.
+			for draw := range draws {
+				out = append(out, f.corpora(t, uint64(i+100*(draw+1)))...)
 			}
 		}
 	}

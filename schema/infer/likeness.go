@@ -6,6 +6,7 @@ import (
 	"unwire/decode/kind"
 	"unwire/decode/value"
 	"unwire/decode/wire"
+	"unwire/schema/infer/sizes"
 )
 
 // Evidence, in nats, for or against merging two classes (candidate message types) from the values of a field
@@ -15,13 +16,12 @@ const (
 	// bitAgainstNumber is the evidence against merging two classes from a field that is at most 1 in
 	// one class and always greater in the other.
 	bitAgainstNumber = 1.8
-	// sameLengths is the evidence for merging from texts or bytes of the same average length.
+	// sameLengths is the evidence for merging from messages of the same average length.
 	sameLengths = 0.2
 	// otherLengths is the maximum evidence against merging from different average lengths.
 	otherLengths = 0.6
-	// sameMagnitude is the evidence for merging from numbers of the same average length in bits. Each
-	// bit of difference reduces it by magnitudeBit, down to -otherMagnitude.
-	sameMagnitude, magnitudeBit, otherMagnitude = 0.15, 0.1, 1.5
+	// sameEntrySizes is the maximum evidence for merging from the sizes of values in possible entries of maps.
+	sameEntrySizes = 0.2
 	// sameForm is the evidence for merging from texts that all have one format, such as UUID; otherForm
 	// is the evidence against it if only the texts of one class have the format.
 	sameForm, otherForm = 1.0, 1.2
@@ -38,14 +38,19 @@ const (
 func numberEvidence(n int32) float64 { return min(0.8+0.45*math.Log(float64(n)), 3) }
 
 // fieldLikeness returns the evidence, in nats, for merging two classes from the values of one field, which has
-// the same number and kind in both.
-func fieldLikeness(x, y *classField) float64 {
-	score := lengthEvidence(x.Len, y.Len) + listEvidence(x, y)
+// the same number and kind in both. entries means that both classes can be entries of maps, of which each map has a
+// type of its own: what is as long there is as likely two maps.
+func fieldLikeness(x, y *classField, entries bool) float64 {
+	most := math.Inf(1)
+	if entries {
+		most = sameEntrySizes
+	}
+	score := min(lengthEvidence(x, y), most) + listEvidence(x, y)
 	if bitBesideNumber(x.Varint, y.Varint) {
 		score -= bitAgainstNumber
 	}
 	if x.Varint != nil && y.Varint != nil {
-		score += magnitudeEvidence(x.Varint, y.Varint)
+		score += min(magnitudeEvidence(x.Varint, y.Varint), most)
 	}
 	if x.Len != nil && y.Len != nil && x.judgement.Kind == wire.KindString {
 		score += formEvidence(x.Len, y.Len)
@@ -58,19 +63,22 @@ func bitBesideNumber(x, y *kind.Varints) bool {
 	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
 }
 
-// magnitudeEvidence returns the evidence, in nats, for merging from how similar the average lengths in bits of
-// two fields' numbers are.
+// magnitudeEvidence returns the evidence, in nats, for or against merging from the lengths in bits of two fields'
+// numbers.
 func magnitudeEvidence(x, y *kind.Varints) float64 {
-	return max(sameMagnitude-magnitudeBit*math.Abs(meanBits(x)-meanBits(y)), -otherMagnitude)
+	var a, b sizes.Counts
+	for bits := range a {
+		a[bits], b[bits] = float64(x.Bits[bits]), float64(y.Bits[bits])
+	}
+	return sizes.Evidence(a, b)
 }
 
-// meanBits returns the average length of numbers in bits.
-func meanBits(s *kind.Varints) float64 {
-	sum := 0.0
-	for length, n := range s.Bits {
-		sum += float64(length) * float64(n)
+// payloadSizes returns the sizes of the distinct payloads in the sample.
+func payloadSizes(l *kind.Payloads) (counts sizes.Counts) {
+	for _, it := range l.Values.Items {
+		counts[sizes.OfLength(it.Value)]++
 	}
-	return sum / float64(max(s.N, 1))
+	return counts
 }
 
 // listEvidence returns the evidence, in nats, against merging (0 or less) from one of two fields being a list
@@ -142,14 +150,18 @@ func valueEvidence(x, y *classField) float64 {
 	return commonValue * float64(min(common, mostCommon))
 }
 
-// lengthEvidence returns the evidence, in nats, for or against merging from the average lengths of two fields'
-// payloads.
-func lengthEvidence(x, y *kind.Payloads) float64 {
-	if x == nil || y == nil || x.N == 0 || y.N == 0 {
+// lengthEvidence returns the evidence, in nats, for or against merging from the lengths of two fields' payloads. Only the
+// average length of messages counts, because their lengths depend on which fields they have.
+func lengthEvidence(x, y *classField) float64 {
+	l, o := x.Len, y.Len
+	if l == nil || o == nil || l.N == 0 || o.N == 0 {
 		return 0
 	}
+	if !x.isMessage() {
+		return sizes.Evidence(payloadSizes(l), payloadSizes(o))
+	}
 	// One is added to each length, so that empty payloads have a logarithm.
-	ratio := math.Abs(math.Log(float64(x.Bytes+x.N) / float64(x.N) * float64(y.N) / float64(y.Bytes+y.N)))
+	ratio := math.Abs(math.Log(float64(l.Bytes+l.N) / float64(l.N) * float64(o.N) / float64(o.Bytes+o.N)))
 	return max(sameLengths-0.4*ratio, -otherLengths)
 }
 

@@ -26,7 +26,8 @@ func TestChoices(t *testing.T) {
 		{"one of three, always", cycle(12, []int32{1, 2}, []int32{1, 3}, []int32{1, 4}), "[[2 3 4]]"},
 		{"one of two, in order", cycle(10, []int32{1}, []int32{2}), "[[1 2]]"},
 		{"one of three, not always", cycle(10, []int32{1, 2}, []int32{1, 3}, []int32{1}, []int32{1, 4}, []int32{1}), "[[2 3 4]]"},
-		{"too few to tell", cycle(3, []int32{1, 2}, []int32{1, 3}, []int32{1}), "[]"},
+		{"few messages", cycle(3, []int32{1, 2}, []int32{1, 3}, []int32{1}), "[[2 3]]"},
+		{"too few to tell", cycle(5, []int32{1, 2}, []int32{1, 3}, []int32{1}, []int32{1}, []int32{1}), "[]"},
 		{"rare fields that might never meet", cycle(40, append([][]int32{{1, 5}, {1, 6}}, cycle(18, []int32{1})...)...), "[]"},
 		{"fields that meet once", append(cycle(20, []int32{1}, []int32{2}), []int32{1, 2}), "[]"},
 		{"two kinds of messages", cycle(24, []int32{1, 2, 3, 4}, []int32{1, 5, 6, 7}), "[]"},
@@ -34,6 +35,8 @@ func TestChoices(t *testing.T) {
 		{"a oneof, and a field that comes with one of them", cycle(60, []int32{1, 2}, []int32{1, 3}, []int32{1, 4, 9}, []int32{1, 2}, []int32{1, 4}, []int32{1, 3}), "[] Fields 2, 3, 4; probability of a oneof"},
 		{"behind the others, as Go writes them", cycle(4, []int32{5, 2}, []int32{5, 3}, []int32{5, 2}, []int32{5}), "[[2 3]]"},
 		{"two oneofs", cycle(24, []int32{1, 3}, []int32{1, 4}, []int32{2, 3}, []int32{2, 4}), "[[3 4]] Fields 1, 2; probability of a oneof"},
+		{"before others and behind them", cycle(24, []int32{3, 9, 2}, []int32{4, 9, 2}), "[[2]] Fields 3, 4; probability of a oneof"},
+		{"before others, in few messages", cycle(6, []int32{1, 3}, []int32{2, 3}), "[]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ev := NewEvidence()

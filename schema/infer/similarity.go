@@ -61,6 +61,7 @@ func similarity(a, b *class) float64 {
 		absence = absenceInOneof
 	}
 
+	entries := a.hasEntryFields() && b.hasEntryFields()
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {
@@ -75,7 +76,7 @@ func similarity(a, b *class) float64 {
 			}
 			continue
 		}
-		score += numberEvidence(n) + fieldLikeness(x, y) + fieldTypeEvidence(x, y, len(b.numbers) == 1)
+		score += numberEvidence(n) + fieldLikeness(x, y, entries) + fieldTypeEvidence(x, y, len(b.numbers) == 1)
 	}
 
 	if most := score - absence*minAbsence*float64(len(b.numbers)-shared); most < ownScore {
@@ -88,6 +89,11 @@ func similarity(a, b *class) float64 {
 		}
 	}
 	return score
+}
+
+// hasEntryFields reports whether the class has the fields of a map's entry, a key and a value, and no others.
+func (c *class) hasEntryFields() bool {
+	return len(c.numbers) == 2 && c.fields[1] != nil && c.fields[2] != nil
 }
 
 // fieldTypeEvidence returns the evidence, in nats, for merging two classes from the type of a message field that both

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/kind"
+	"unwire/decode/wire"
 	"unwire/schema/internal/schematest"
 )
 
@@ -77,7 +79,7 @@ func TestPairHasOneType(t *testing.T) {
 	}
 	var pairs, others [][]byte
 	for i := range uint64(10) {
-		b := schematest.Tags(nil).Text(1, string(point(0, 11+i))).Text(2, string(point(i/8, 12+i)))
+		b := schematest.Tags(nil).Text(1, string(point(0, 11+i))).Text(2, string(point(i/8, 24+i)))
 		pairs = append(pairs, schematest.Tags(nil).Text(1, string(b)))
 		others = append(others, schematest.Tags(nil).Text(1, string(b.Text(3, fmt.Sprintf("text %d", i)))))
 	}
@@ -166,5 +168,71 @@ func TestListsOfOneType(t *testing.T) {
 	in := inferAll(t, samples...)
 	if a, b := fieldEvidence(t, in, "p.Root", 4).Type, fieldEvidence(t, in, "p.Root", 5).Type; a != b {
 		t.Errorf("types %s and %s", a, b)
+	}
+}
+
+// TestSizesOfOneType: messages with two numbers are of one type if the numbers have the same sizes in both places, and
+// of two types if the sizes differ.
+func TestSizesOfOneType(t *testing.T) {
+	typesOf := func(second, third uint64) [2]string {
+		var samples [][]byte
+		for i := range uint64(10) {
+			numbers := func(small, large uint64) string {
+				return string(schematest.Tags(nil).Varint(1, small+i).Varint(2, large+i))
+			}
+			inner := schematest.Tags(nil).Text(1, fmt.Sprintf("text %d", i)).Text(2, numbers(60, 1<<40))
+			samples = append(samples, schematest.Tags(nil).Text(1, string(inner)).Text(2, numbers(second, third)))
+		}
+		in := inferAll(t, samples...)
+		return [2]string{fieldEvidence(t, in, fieldEvidence(t, in, "p.Root", 1).Type, 2).Type, fieldEvidence(t, in, "p.Root", 2).Type}
+	}
+	if types := typesOf(70, 1<<40+50); types[0] != types[1] {
+		t.Errorf("numbers of the same sizes, but types %q", types)
+	}
+	if types := typesOf(1<<30, 90); types[0] == types[1] {
+		t.Errorf("numbers of other sizes, but one type %q", types[0])
+	}
+}
+
+// TestLengthsOfOneType: messages with one text are of one type if the texts have the same length in both places, and of
+// two types if the lengths differ.
+func TestLengthsOfOneType(t *testing.T) {
+	typesOf := func(length int) [2]string {
+		var samples [][]byte
+		for i := range 6 {
+			text := func(words string, n int) string {
+				return string(schematest.Tags(nil).Text(2, strings.Repeat(fmt.Sprintf("%s %d, ", words, i), 5)[:n]))
+			}
+			inner := schematest.Tags(nil).Text(1, fmt.Sprintf("text %d", i)).Text(2, text("some words", 24))
+			samples = append(samples, schematest.Tags(nil).Text(1, string(inner)).Text(2, text("other things", length)))
+		}
+		in := inferAll(t, samples...)
+		return [2]string{fieldEvidence(t, in, fieldEvidence(t, in, "p.Root", 1).Type, 2).Type, fieldEvidence(t, in, "p.Root", 2).Type}
+	}
+	if types := typesOf(24); types[0] != types[1] {
+		t.Errorf("texts of the same length, but types %q", types)
+	}
+	if types := typesOf(43); types[0] == types[1] {
+		t.Errorf("texts of other lengths, but one type %q", types[0])
+	}
+}
+
+// TestSizesOfEntries: values of one size say little about messages that may be the entries of two maps.
+func TestSizesOfEntries(t *testing.T) {
+	of := func(numbers ...int32) *class {
+		c := &class{samples: 10, distinctSamples: 10, fields: map[int32]*classField{}, numbers: numbers}
+		for _, n := range numbers {
+			stats := &kind.Varints{N: 10, Min: 1 << 20, Max: 1 << 20}
+			stats.Bits[21] = 10
+			c.fields[n] = &classField{
+				Field:     &kind.Field{Seen: 10, Most: 1, Varint: stats},
+				judgement: kind.Judgement{Kind: wire.KindVarint, P: 1},
+			}
+		}
+		return c
+	}
+	entries, others := similarity(of(1, 2), of(1, 2)), similarity(of(1, 3), of(1, 3))
+	if gain := others - entries - (numberEvidence(3) - numberEvidence(2)); gain < 1 {
+		t.Errorf("entries %.2f, other messages %.2f", entries, others)
 	}
 }

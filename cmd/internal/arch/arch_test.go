@@ -209,9 +209,10 @@ var table = map[string]row{
 	},
 	"schema/infer/sources":     {why: "a set of hashes of arbitrary inputs"},
 	"schema/infer/jsonshape":   {imports: []string{"decode/jsontree"}, why: "evidence from JSON messages is a leaf, so that it merges with other evidence"},
+	"schema/infer/sizes":       {why: "sizes of values are compared without knowing what they are of"},
 	"schema/infer/protostruct": {why: "a struct becomes a message of protobuf by its tags, whatever it is of"},
 	"schema/infer": {
-		imports: []string{"captures", "captures/profile", "captures/redact", "captures/safetext", "decode", "decode/", "schema", "schema/infer/jsonshape", "schema/infer/layout", "schema/infer/protostruct", "schema/infer/sources", "schema/infer/vocabulary"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"captures", "captures/profile", "captures/redact", "captures/safetext", "decode", "decode/", "schema", "schema/infer/jsonshape", "schema/infer/layout", "schema/infer/protostruct", "schema/infer/sizes", "schema/infer/sources", "schema/infer/vocabulary"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic; the result is a schema",
 	},
 	"schema/infer/agreement": {
