@@ -79,9 +79,8 @@ func (d *Document) SetText(l *Leaf, text string) ([]byte, error) {
 	switch {
 	case d.tree != nil:
 		return wire.Splice(d.tree, []wire.Edit{{Op: wire.SetValue, Node: l.node, Data: []byte(text)}})
-	// neither protobuf nor JSON
 	case l.json.Kind() == 0:
-		return []byte(text), nil
+		return d.put(l, []byte(text)), nil
 	}
 	return d.put(l, jsontree.Quote(text)), nil
 }
@@ -89,6 +88,10 @@ func (d *Document) SetText(l *Leaf, text string) ([]byte, error) {
 // put returns the JSON message in which the value l, or the name of the member if l is one, is replaced
 // by raw JSON.
 func (d *Document) put(l *Leaf, raw []byte) []byte {
+	if l.json.Kind() == 0 {
+		// In a message that is neither protobuf nor JSON, the value is the whole message.
+		return raw
+	}
 	off, end := l.json.Span()
 	if l.key {
 		off, end = l.json.NameSpan()
