@@ -172,9 +172,9 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hell
 		p.recordFailedHandshake(c, err)
 		return conn, err
 	}
-	c.recorder.Then(func(by captures.Process) {
-		p.refusals.NoteAccepted(refusal.Refusal{Process: by, Host: c.target.hostPort()})
-	})
+	host := c.target.hostPort()
+	p.refusals.ExpectAccepted(host)
+	c.recorder.Then(func(by captures.Process) { p.refusals.NoteAccepted(refusal.Refusal{Process: by, Host: host}) })
 	return conn, nil
 }
 

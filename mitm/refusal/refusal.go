@@ -92,6 +92,10 @@ type Log struct {
 	reported map[program]bool
 	// accepted is the set of programs that have completed a handshake with a server.
 	accepted map[program]bool
+	// unnamed is the number of completed handshakes, by the host:port of the server, whose program is not known yet.
+	// hangUps are to be decided once they are known.
+	unnamed map[string]int
+	hangUps map[string][]Refusal
 }
 
 // A program is the name of a client program and the host:port of a server.
@@ -100,25 +104,55 @@ type program struct{ name, host string }
 // programOf returns the program and the server of a refusal.
 func programOf(r Refusal) program { return program{r.Process.Name, r.Host} }
 
-// NoteAccepted notes that a program has completed a handshake with the server.
+// ExpectAccepted says that a client has completed a handshake with the server at host:port. NoteAccepted must be called
+// once its program is known.
+func (l *Log) ExpectAccepted(host string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unnamed == nil {
+		l.unnamed, l.hangUps = make(map[string]int), make(map[string][]Refusal)
+	}
+	l.unnamed[host]++
+}
+
+// NoteAccepted notes which program has completed a handshake with the server, after ExpectAccepted.
 func (l *Log) NoteAccepted(r Refusal) {
+	for _, h := range l.noteAccepted(r) {
+		l.AddHangUp(h)
+	}
+}
+
+// noteAccepted implements NoteAccepted and returns the hang-ups that can be decided now.
+func (l *Log) noteAccepted(r Refusal) (decided []Refusal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.accepted == nil {
 		l.accepted = make(map[program]bool)
 	}
 	if len(l.accepted) < maxNoted {
-		l.accepted[programOf(r)] = true
+		// A connection that was closed at once may have an unknown program.
+		l.accepted[programOf(r)], l.accepted[program{host: r.Host}] = true, true
 	}
+	if l.unnamed[r.Host]--; l.unnamed[r.Host] > 0 {
+		return nil
+	}
+	decided = l.hangUps[r.Host]
+	delete(l.unnamed, r.Host)
+	delete(l.hangUps, r.Host)
+	return decided
 }
 
 // AddHangUp is like Add, for a client that closed the connection during the handshake without an alert. It reports
-// nothing if the program has completed a handshake with the server before.
+// nothing if the program has completed a handshake with the server before, also if that is known only later. If the program
+// is unknown, a handshake of any program counts.
 func (l *Log) AddHangUp(r Refusal) {
 	l.mu.Lock()
-	accepted := l.accepted[programOf(r)]
+	accepted, waits := l.accepted[programOf(r)], l.unnamed[r.Host] > 0
+	if !accepted && waits && len(l.hangUps[r.Host]) < maxNoted {
+		l.hangUps[r.Host] = append(l.hangUps[r.Host], r)
+	}
 	l.mu.Unlock()
-	if !accepted {
+	if !accepted && !waits {
 		l.Add(r)
 	}
 }

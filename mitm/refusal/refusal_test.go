@@ -78,12 +78,23 @@ func TestHangUpOfAcceptingProgram(t *testing.T) {
 	var got []Refusal
 	l := &Log{Report: func(r Refusal) { got = append(got, r) }}
 	curl, wget := Refusal{captures.Process{PID: 1, Name: "curl"}, "a:443"}, Refusal{captures.Process{PID: 2, Name: "wget"}, "a:443"}
+	// The program is known only after the connection that it closed.
+	l.ExpectAccepted("a:443")
+	l.AddHangUp(curl)
 	l.NoteAccepted(curl)
 	l.AddHangUp(curl)
+	l.AddHangUp(Refusal{Host: "a:443"})
 	if len(got) != 0 {
 		t.Errorf("reported %+v", got)
 	}
+	l.ExpectAccepted("a:443")
+	l.ExpectAccepted("a:443")
 	l.AddHangUp(wget)
+	l.NoteAccepted(curl)
+	if len(got) != 0 {
+		t.Errorf("reported %+v", got)
+	}
+	l.NoteAccepted(curl)
 	l.Add(curl)
 	if len(got) != 2 {
 		t.Errorf("reported %+v", got)
