@@ -19,9 +19,9 @@ var wholeNames = kindsOfNames(map[Kind]string{
 	randomKey:      "ak sk rt sgn sessionname",
 	code:           "pin tan",
 	card:           "pan cardno cardnum ccnum ccno creditcardno",
-	parameterOrKey: "key accesskey ticket",
+	parameterOrKey: "key accesskey",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"samlart",
+		"samlart ticket",
 	perhapsParameter: "secure refresh login magic refreshkey invite verify nonce tok sess otk hm policy tempurlsig hdnts hdnea",
 	keyParameter:     "s t h k sn appid",
 })
