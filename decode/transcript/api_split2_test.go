@@ -8,7 +8,8 @@ import (
 	"unwire/decode/envelope"
 )
 
-// splitHeldAPIs is the second half of the set of splitTunedAPIs. Only its totals were looked at.
+// splitHeldAPIs is the second half of the set of splitTunedAPIs. Its errors were looked at once, after
+// its totals were recorded.
 var splitHeldAPIs = []api{
 	{"DeepSeek web chat, patches", false, deepSeekWeb},
 	{"assistant transport, operations on a state", false, assistantTransport},

@@ -8,7 +8,8 @@ import (
 )
 
 // splitTunedAPIs and splitHeldAPIs are two halves of one set, written from public documents, SDKs and clients before
-// anything was measured, and dealt out alternately. Only the failures of the first half were looked at.
+// anything was measured, and dealt out alternately. Only the failures of the first half were looked at
+// before the totals of the second were recorded.
 var splitTunedAPIs = []api{
 	{"ChatGPT conversation, encoded as deltas", false, deltaEncodedConversation},
 	{"Nova Sonic, event stream in both directions", false, novaSonic},

@@ -48,7 +48,7 @@ var (
 	skippedNames = set(`tools toolchoice toolconfig functions functiondeclarations responseformat generationconfig inferenceconfig safetysettings
 		safetyratings metadata logprobs toplogprobs annotations citations groundingmetadata citationmetadata promptfeedback generationsettings
 		config configuration options settings schema inputschema jsonschema format signature thoughtsignature encryptedcontent redactedcontent
-		searchresults hits sources documents document snippet snippets connectors references attachments tags additionalkwargs responsemetadata providermetadata
+		searchresults hits sources documents document snippet snippets connectors reference references attachments tags additionalkwargs responsemetadata providermetadata
 		contentfilterresults promptfilterresults stop stopsequences finishreason stopreason title suggestions relatedquestions followups
 		errors warnings headers context environment`)
 
