@@ -73,7 +73,7 @@ func (e *Evidence) Add(root string, data []byte) error {
 // Errors: t is not a protobuf message; then the error has the offset of the violation. Too many root types.
 func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	for i := range t.Nodes {
-		if n := &t.Nodes[i]; !n.Sound() && n.Type != wire.Len {
+		if n := &t.Nodes[i]; !n.Sound() && (n.Type != wire.Len || !n.HasValidNumber()) {
 			return fmt.Errorf("not a protobuf message of type %s: %w", root, t.Fault(n))
 		}
 	}

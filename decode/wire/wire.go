@@ -113,6 +113,9 @@ type Node struct {
 // Sound reports whether the field has no error (see Tree.Fault).
 func (n *Node) Sound() bool { return n.fault == 0 }
 
+// HasValidNumber reports whether protobuf permits the field number.
+func (n *Node) HasValidNumber() bool { return n.Number-1 < maxNumber }
+
 const (
 	// overNested is Node.fault of a payload that was not parsed because of ErrDepth.
 	overNested = -1
