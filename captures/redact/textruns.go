@@ -48,8 +48,8 @@ func startsWide(s string) bool {
 // is between a name and a value, and a literal or a key shape begins with a run of seven. A literal in UTF-16
 // has text at every second byte. If there are other literals, anyByte is set and nextRun is not used.
 //
-// Limits: a name that begins with other bytes than text, such as "ätoken" in JSON, is found only where most bytes
-// around it are text.
+// Limits: a name with other bytes than text among its first three, such as "ätoken" in JSON, may be found only where most
+// bytes around it are text.
 func (f *ruleset) nextRun(b []byte, i, from int) (at int, begins bool) {
 	window := i - textrun.AroundSign + 1
 	for {

@@ -158,8 +158,8 @@ func FuzzSameAsSlow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p []byte, cut int) {
 		// A name that does not begin with text is found only where the bytes around it are text (see nextRun).
-		for i := 1; i < len(p); i++ {
-			if strings.IndexByte(`"&?`, p[i-1]) >= 0 && !textrun.IsText(p[i]) {
+		for i := range p {
+			if !textrun.IsText(p[i]) && bytes.ContainsAny(p[max(0, i-3):i], `"&?`) {
 				p[i] = 'x'
 			}
 		}
