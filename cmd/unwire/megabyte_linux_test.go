@@ -254,6 +254,8 @@ func (m *megabytes) measure(t *testing.T, args ...string) {
 	switch code := cmd.ProcessState.ExitCode(); {
 	case ctx.Err() != nil:
 		t.Errorf("%s did not end within %v", name, megabyteDeadline)
+	case code == app.ExitCredentials && args[0] == "probe":
+		// A payload that looks like a token was redacted.
 	case code != 0 && code != 1 && code != 3 && (code != app.ExitUsage || !wrong) && code < 64 || code > 64+16 || strings.Contains(stderr.String(), "goroutine "):
 		t.Errorf("%s: %v: %.2000s", name, cmd.ProcessState, stderr.String())
 	}
