@@ -45,7 +45,7 @@ func fieldLikeness(x, y *classField, entries bool) float64 {
 	if entries {
 		most = sameEntrySizes
 	}
-	score := min(lengthEvidence(x, y), most) + listEvidence(x, y)
+	score := listEvidence(x, y)
 	if bitBesideNumber(x.Varint, y.Varint) {
 		score -= bitAgainstNumber
 	}
@@ -55,7 +55,12 @@ func fieldLikeness(x, y *classField, entries bool) float64 {
 	if x.Len != nil && y.Len != nil && x.judgement.Kind == wire.KindString {
 		score += formEvidence(x.Len, y.Len)
 	}
-	return score + valueEvidence(x, y)
+	// Equal values have equal lengths, which say nothing more.
+	length, values := min(lengthEvidence(x, y), most), valueEvidence(x, y)
+	if values > 0 && length > 0 {
+		return score + max(values, length)
+	}
+	return score + values + length
 }
 
 // bitBesideNumber reports whether one of two fields is always 0 or 1, and the other always greater.

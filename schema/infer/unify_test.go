@@ -236,3 +236,20 @@ func TestSizesOfEntries(t *testing.T) {
 		t.Errorf("entries %.2f, other messages %.2f", entries, others)
 	}
 }
+
+// TestEchoedValue: a value that a call and its result have in common is no second reason, by its length, to take them for
+// one type.
+func TestEchoedValue(t *testing.T) {
+	ev := NewEvidence()
+	field := func(root string) *classField {
+		if err := ev.Add(root, schematest.Tags(nil).Text(1, "internal/retry/backoff.go")); err != nil {
+			t.Fatal(err)
+		}
+		return &classField{Field: ev.Root(root).Field(1), judgement: kind.Judgement{Kind: wire.KindString, P: 1}}
+	}
+	call, result := field("Call"), field("Result")
+	values, lengths := valueEvidence(call, result), lengthEvidence(call, result)
+	if got := fieldLikeness(call, result, false); values <= 0 || lengths <= 0 || got > max(values, lengths)+0.01 {
+		t.Errorf("%.2f, by values %.2f, by lengths %.2f", got, values, lengths)
+	}
+}

@@ -288,7 +288,11 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 		}
 		met[d.Reference] = true
 		if n++; n <= mostDiffering {
-			r.paragraph(fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected))
+			text := fmt.Sprintf("differs: %s was inferred as %s, but is %s in proto/", d.Reference, d.Inferred, d.Expected)
+			if d.Expected == "" {
+				text = fmt.Sprintf("differs: %s was inferred with a field %d (%s), which it does not have in proto/", d.Reference, d.Number, d.Inferred)
+			}
+			r.paragraph(text)
 		}
 	}
 	if n > mostDiffering {
