@@ -71,7 +71,9 @@ func TestInterrupted(t *testing.T) {
 				if took > soon {
 					t.Errorf("ended %s after the context", took)
 				}
-				if err != nil && !errors.Is(err, context.Canceled) {
+				// On a fast machine, reading reaches the limit of its size first.
+				isLimit := err != nil && strings.Contains(err.Error(), "too large when unpacked")
+				if err != nil && !errors.Is(err, context.Canceled) && !isLimit {
 					t.Errorf("got %v", err)
 				}
 				t.Logf("interrupted after %s: %v later with %v", after, took, err)
