@@ -245,13 +245,13 @@ func (w *writer) loop() {
 				break
 			}
 			err := w.write(batch)
-			ended := w.endedIn(batch)
+			// Who waits in flush for the batch, such as Close, may rely on these calls.
+			if ended := w.endedIn(batch); err == nil && len(ended) > 0 {
+				w.onEnded(ended)
+			}
 			first := w.finishBatch(cost, batch, err)
 			if first && w.onFailure != nil {
 				w.onFailure(pathError(w.path, err))
-			}
-			if err == nil && len(ended) > 0 {
-				w.onEnded(ended)
 			}
 		}
 		if w.isDone() {
