@@ -41,8 +41,12 @@ func jsonCall(v json.RawMessage) (c Call, ok bool) {
 	if json.Unmarshal(v, &o) != nil {
 		return c, false
 	}
-	if inner, nested := o["function"]; nested && len(inner) > 0 && inner[0] == '{' {
-		return jsonCall(inner)
+	if inner := o["function"]; len(inner) > 0 && inner[0] == '{' {
+		// Only once: each further level would read all of it again.
+		o = nil
+		if json.Unmarshal(inner, &o) != nil {
+			return c, false
+		}
 	}
 	for _, name := range [...]string{"name", "tool", "tool_name", "function", "action"} {
 		if c.Name == "" && len(o[name]) > 0 && json.Unmarshal(o[name], &c.Name) != nil {

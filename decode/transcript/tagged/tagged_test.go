@@ -72,3 +72,14 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// TestNestedFunctions: an object in OpenAI's form is a call, and one with further objects inside is none, however many.
+func TestNestedFunctions(t *testing.T) {
+	call := `{"name":"grep","arguments":{"a":1}}`
+	for depth, want := range []int{1, 1, 0, 0} {
+		text := "<tool_call>" + strings.Repeat(`{"function":`, depth) + call + strings.Repeat("}", depth) + "</tool_call>"
+		if _, calls := Cut(text, func(string) bool { return false }); len(calls) != want {
+			t.Errorf("depth %d: %+v", depth, calls)
+		}
+	}
+}
