@@ -39,7 +39,7 @@ var aliases = func() map[string]int {
 	return out
 }()
 
-// A variation changes the names, the nesting or the framing of an API, but not what is said.
+// A variation sends the conversation of an API with other names, in further objects, or in another framing.
 type variation struct {
 	// names says whether names are replaced; wrap is the member in which each event is wrapped, or "".
 	names bool

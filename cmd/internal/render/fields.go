@@ -198,9 +198,11 @@ func (p *fieldPrinter) certainty(f *field.Field) string {
 		return p.doubt
 	}
 	d.Chosen, d.P, d.Alternatives = f.Chosen, f.P, f.Alternatives
-	if p.doubt = p.out.Red(certainty(f)); f.Chosen {
-		p.doubt = p.out.Dim(certainty(f))
+	colour := p.out.Red
+	if f.Chosen {
+		colour = p.out.Dim
 	}
+	p.doubt = colour(certainty(f))
 	return p.doubt
 }
 

@@ -111,7 +111,7 @@ func (n *Names) memberKind(name string) Kind {
 	case Perhaps:
 		return Perhaps
 	case perhapsKey, parameterOrKey:
-		if !hasSuffixOf(name, []string{"id", "ticket"}) {
+		if !strings.HasSuffix(name, "id") {
 			return Perhaps
 		}
 	}

@@ -18,8 +18,11 @@ const maxRecord = 1 << 10
 //
 // Source: https://curl.se/docs/http-cookies.html
 func cookieLineAt(b []byte, i int, final bool) (match.Match, match.State) {
-	if _, v := cookieFlags.firstOf(b[i:]); v != match.Found || i == 0 || b[i-1] != '\t' {
+	switch _, v := cookieFlags.firstOf(b[i:]); {
+	case v != match.Found:
 		return orNothing(v, final)
+	case i == 0 || b[i-1] != '\t':
+		return match.Match{}, match.Nothing
 	}
 	rest := b[i:min(len(b), i+maxRecord)]
 	n := bytes.IndexByte(rest, '\n')

@@ -41,12 +41,10 @@ func siblingsOf(name []byte) [][]byte {
 		return keySiblings
 	case "number":
 		return cardSiblings
-	case "hash", "hashExtended", "Hash", "HASH", "mac":
+	case "hash", "hashExtended", "Hash", "HASH", "mac", "control":
 		return paySiblings
 	case "code", "Code":
 		return personSiblings
-	case "control":
-		return paySiblings
 	case "value", "Value":
 		return secrecyMarks
 	}

@@ -100,7 +100,8 @@ var notSecrets = map[string]bool{
 	"write": true, "read": true, "optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
 }
 
-// leastMarked is a length in bytes. A shorter value is not taken for a secret, even if a flag beside it says that it is one.
+// leastMarked is the smallest length of a value, in bytes, that is taken for a secret because of a flag, a command or a
+// position that says so.
 const leastMarked = 4
 
 // afterScheme returns the index after an authorization scheme, such as "Bearer ", at the beginning of a value;
